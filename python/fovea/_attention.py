@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _fovea, _parts
-from ._errors import usage_error
+from ._errors import UsageError, usage_error
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ class Attended:
         and "dX" for each part X of numbers ("dbias", "dslopes", ...), in the shapes of those. What `score_mod`
         captured gets its gradient as `grad`. The arrays of the forward must be unchanged. May be called several
         times: each gives the gradients of its own `do` alone."""
-        gradients: dict[str, Any] = dict(self._call.backward(do, dlse, self._learns))
+        if do is None:
+            raise usage_error("backward: do: expected an array; got None", "give the gradient of o, [B, T, H, Dv]")
+        given = {"do": do} if dlse is None else {"do": do, "dlse": dlse}
+        with _Reading(given):
+            gradients: dict[str, Any] = dict(self._call.backward(do, dlse, self._learns))
         if self._score_mod is not None:
             self._score_mod.store(gradients)
         return gradients
@@ -96,8 +100,27 @@ def _attend(
     learns = [name for name in arrays if name in _parts.float_tensors()]
     score, mask = (None if mod is None else _traced(name, mod) for name, mod in zip(("score_mod", "mask_mod"), mods))
     native = (None if one is None else one.native for one in (score, mask))
-    call = _fovea.Call(arrays, texts, threads_of(threads), *native)
+    with _Reading(arrays):
+        call = _fovea.Call(arrays, texts, threads_of(threads), *native)
     return Attended(call, learns, score)
+
+
+class _Reading:
+    """Inside, the arrays are read. What the extension cannot read is named by what it is. (A class, since a
+    generator would cost microseconds a call.)"""
+
+    def __init__(self, arrays: dict[str, Any]) -> None:
+        self._arrays = arrays
+        for name, array in arrays.items():
+            _parts.refuse_masked(name, array)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, UsageError):
+            for name, array in self._arrays.items():
+                _parts.refuse_memory(name, array)
 
 
 def _traced(name: str, function: Callable[..., Any]) -> TracedFunction:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class Error(Exception):
     """What fovea could not do. `code` is its name, such as "E0202", `hint` what to do about it."""
@@ -57,9 +59,41 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
+# What messages of the command say, and what a caller from Python can look at. The extension has taken the
+# dashes off some of them.
+_COMMANDS_HELP = re.compile(r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b")
+_HELP = (
+    (re.compile(r"\bfovea (?:--)?help\b"), "docs/python.md"),
+    (re.compile(r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (is for|takes)"),
+     r"the page in docs/commands says what \1 \2"),
+    (re.compile(r"\bcommand's (?:--)?help\b"), "command's page in docs/commands"),
+)
+# A command with a flag stays, as do flags inside a path or quotes; a flag may stand before what it takes.
+_FLAG = re.compile(r"\bfovea(?: [a-z-]+)+ --[a-z-]+|(?<![\w/.'\"-])--(no-)?([a-z][a-z0-9-]*)( [A-Z]{2,}\b)?")
+
+
+def _keyword(flag: re.Match[str]) -> str:
+    name = (flag[2] or "").replace("-", "_")
+    if not name:
+        return flag[0]
+    if flag[1] or name in ("resume", "overwrite"):
+        return f"{name}={not flag[1]}"
+    return f"{name}={flag[3].strip()}" if flag[3] else name
+
+
+def with_keywords(text: str) -> str:
+    """What the command says, as a caller from Python knows it: "--batch-size" is batch_size."""
+    if "--" not in text and "help" not in text:
+        return text
+    text = _COMMANDS_HELP.sub(lambda found: f"docs/commands/{found[1].strip().replace(' ', '-')}.md", text)
+    for what, said in _HELP:
+        text = what.sub(said, text)
+    return _FLAG.sub(_keyword, text)
+
+
 def error_of(code: str, message: str, hint: str) -> Error:
-    """The error of a code; the extension calls this."""
-    return _CLASSES.get(code[1:3], InternalError)(message, code, hint)
+    """The error of a code, of the extension or of the command."""
+    return _CLASSES.get(code[1:3], InternalError)(with_keywords(message), code, with_keywords(hint))
 
 
 def usage_error(message: str, hint: str, code: str = "E0201") -> UsageError:

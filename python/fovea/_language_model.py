@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -16,13 +17,48 @@ from ._threads import threads_of
 Path = str | os.PathLike[str]
 
 
+def path_of(name: str, path: object, hint: str = "name a folder") -> str:
+    """A path, as a text."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise usage_error(f"{name}: expected a path; got {type(path if text is None else text).__name__}", hint)
+    if "\0" in text:
+        raise usage_error(f"{name}: {text!r} has a null character", "no name of a file or folder has one", "E0203")
+    return text
+
+
 def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:
     """One path or several, as texts."""
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in several:
-        if not isinstance(path, (str, os.PathLike)):
-            raise usage_error(f"{name}: expected a path; got {type(path).__name__}", "name one file, or a list of files")
-    return [os.fspath(path) for path in several]
+    several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike)) else [paths]
+    return [path_of(name, path, "name one file, or a list of files") for path in several]
+
+
+def _text_of(name: str, text: object) -> str:
+    """A text that has UTF-8."""
+    if not isinstance(text, str):
+        raise usage_error(f"{name}: expected a text; got {type(text).__name__}", "give a str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise usage_error(f"{name}: character {error.start} is half of a surrogate pair, {text[error.start]!r}",
+                          "such a text has no UTF-8: text.encode(errors='replace').decode()", "E0203") from None
+    return text
+
+
+def _tokens_of(ids: object) -> list[int]:
+    """Numbers of tokens, each in 32 bits; the model knows how many there are."""
+    hint = "give a list of whole numbers, as encode(text) returns it"
+    if not isinstance(ids, Iterable) or isinstance(ids, (str, bytes)):
+        raise usage_error(f"ids: expected numbers of tokens; got {type(ids).__name__}", hint)
+    tokens = []
+    for n, given in enumerate(ids):
+        try:
+            tokens.append(operator.index(given))
+        except TypeError:
+            raise usage_error(f"ids[{n}]: expected a whole number; got {given!r}", hint, "E0203") from None
+        if not -(1 << 31) <= tokens[-1] < 1 << 31:
+            raise usage_error(f"ids[{n}] is {tokens[-1]}, which is no token", hint, "E0202")
+    return tokens
 
 
 def _sampling(function: str, options: dict[str, Any]) -> dict[str, str]:
@@ -49,7 +85,7 @@ class LanguageModel:
     @classmethod
     def load(cls, folder: Path) -> LanguageModel:
         """The model of a folder that a training wrote, or of one of its checkpoints. Raises ModelError."""
-        return cls(_fovea.Model(os.fspath(folder)))
+        return cls(_fovea.Model(path_of("load", folder)))
 
     @classmethod
     def train(
@@ -70,7 +106,7 @@ class LanguageModel:
         from . import _training
 
         files = paths_of("train", train) if train is not None else []
-        _training.run(files, os.fspath(output), resume, on_update, options)
+        _training.run(files, path_of("output", output), resume, on_update, options)
         return cls.load(output)
 
     def generate(self, prompt: str = "", *, threads: int | None = None, **options: Any) -> str:
@@ -84,6 +120,7 @@ class LanguageModel:
 
     def _generate(self, function: str, prompt: str, threads: int | None, options: dict[str, Any]) -> Iterator[str]:
         texts, count = _sampling(function, options), threads_of(threads)
+        _text_of("prompt", prompt)
         return _pieces(lambda write: self._model.generate(prompt, texts, count, write))
 
     def evaluate(self, test: Path | Iterable[Path], *, threads: int | None = None) -> dict[str, Any]:
@@ -94,15 +131,15 @@ class LanguageModel:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
-        return list(self._model.encode(text))
+        return list(self._model.encode(_text_of("text", text)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
-        return self._model.decode([int(token) for token in ids]).decode()
+        return self._model.decode(_tokens_of(ids)).decode()
 
     def logits(self, ids: Sequence[int], *, threads: int | None = None) -> Any:
         """[N, V] float32: the logits of the token that follows each of N tokens, at most `block` many."""
-        return self._model.logits([int(token) for token in ids], threads_of(threads))
+        return self._model.logits(_tokens_of(ids), threads_of(threads))
 
     def weights(self) -> dict[str, Any]:
         """The parameters by name, as read-only arrays of the memory of the model."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -41,6 +42,31 @@ def float_tensors() -> tuple[str, ...]:
 def is_array(value: object) -> bool:
     """Whether it is an array, and no number or text that an option takes."""
     return (hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__")) and getattr(value, "ndim", 1) > 0
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Refuses an array of numpy.ma: its memory has numbers where it has none, and a call reads the memory."""
+    ma = sys.modules.get("numpy.ma")
+    if ma is not None and isinstance(value, ma.MaskedArray):
+        raise usage_error(f"{name}: a masked array, whose mask would not be read",
+                          "give x.filled(0), and say which places count by keep=, key_lengths= or mask_mod=")
+
+
+def refuse_memory(name: str, value: Any) -> None:
+    """Refuses an array of numpy whose memory cannot be read as it lies, and says why."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray):
+        return
+    dtype = value.dtype
+    if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        raise usage_error(f"{name}: it holds {dtype}", "numbers are float32 or float64: convert by x.astype(np.float64)")
+    if not dtype.isnative:
+        raise usage_error(f"{name}: it holds {dtype.str}, with the bytes of a number in the other order",
+                          "convert it by x.astype(x.dtype.newbyteorder('='))")
+    for axis, stride in enumerate(value.strides):
+        if stride % dtype.itemsize:
+            raise usage_error(f"{name}: axis {axis} has a stride of {stride} bytes, which is no multiple of the"
+                              f" {dtype.itemsize} of a number", "copy it first, as numpy.ascontiguousarray does")
 
 
 def option_text(name: str, value: object) -> str:

@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from . import _fovea
 from ._errors import InternalError, error_of, usage_error
+from ._language_model import path_of, paths_of
 from ._parts import option_text, unknown_keyword
 from ._threads import threads_of
 
@@ -44,7 +45,7 @@ def _flags(options: dict[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(flag if value else "--no-" + flag[2:])
         elif name == "valid" and not isinstance(value, str):
-            words += [flag, *([os.fspath(value)] if isinstance(value, os.PathLike) else map(os.fspath, value))]
+            words += [flag, *paths_of(name, value)]
         else:
             words.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else option_text(name, value)}")
     return words
@@ -56,11 +57,25 @@ def _words(files: list[str], output: str, resume: bool | str | os.PathLike[str],
     if resume is True:
         words.append("--resume")
     elif resume is not False:
-        words.append("--resume=" + os.fspath(resume))
+        words.append("--resume=" + path_of("resume", resume, "give True, or a checkpoint"))
     for file in files:
         if file.startswith("-"):
             raise usage_error(f"train: {file} begins with a dash", "write it as ./" + file)
+    for word in words:
+        _check_word(word)
     return [*words, "--train", *files] if files else words
+
+
+def _check_word(word: str) -> None:
+    """Refuses what no process can be given."""
+    name, _, value = word.removeprefix("--").partition("=")
+    try:
+        if b"\0" not in os.fsencode(word):
+            return
+    except UnicodeEncodeError:
+        pass
+    raise usage_error(f"{name}: {value!r} has a null character or half of a surrogate pair",
+                      "give a text that a command can be given", "E0203")
 
 
 class _Lines:
@@ -116,12 +131,16 @@ def run(
 ) -> None:
     """Trains, and returns when the model is written. What this thread is interrupted by stops the training,
     which saves first."""
+    if on_update is not None and not callable(on_update):
+        raise usage_error(f"on_update: expected a function; got {type(on_update).__name__}",
+                          "write a function of one line of metrics.jsonl, a dict")
+    words = _words(files, output, resume, options)
     lines = _Lines(pathlib.Path(output) / "metrics.jsonl")
     with tempfile.TemporaryFile("w+") as said:
         # A session of its own, so that Ctrl-C comes here alone.
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(int(signal.SIGTERM)), str(os.getpid())]
-        process = subprocess.Popen([*launcher, *_words(files, output, resume, options)], stdin=subprocess.DEVNULL,
-                                   stdout=said, stderr=said, start_new_session=True)
+        process = subprocess.Popen([*launcher, *words], stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                                   start_new_session=True)
         try:
             while process.poll() is None:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)

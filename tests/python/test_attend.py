@@ -14,6 +14,7 @@ import numpy as np
 import support
 
 import fovea
+from fovea._errors import error_of
 
 
 def plain(q, k, v, keep=None):
@@ -210,6 +211,22 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("key_lengths must hold int32 or int64; it holds float64", key_lengths=np.ones(2))
         self.assert_usage("keep must hold uint8 or bool", keep=np.ones((1, 1, 7, 9), np.int32))
 
+    def test_memory_that_cannot_be_read(self):
+        p = self.p
+        records = np.zeros(p.q.shape, [("a", np.float64), ("b", np.float32)])["a"]
+        for array, message, hint in (
+                (records, "axis 3 has a stride of 12 bytes, .* multiple of the 8", "ascontiguousarray"),
+                (p.q.astype(">f8"), "it holds >f8, .*other order", "newbyteorder"),
+                (p.q.astype(object), "it holds object", "astype"),
+                (p.q.astype(np.longdouble), "it holds float128", "astype"),
+                (np.ma.masked_array(p.q, p.q > 1), "a masked array", "filled")):
+            self.assert_usage("^q: " + message, hint, q=array)
+            with self.assertRaisesRegex(fovea.UsageError, "^do: "):
+                fovea.attend(*p.qkv).backward(array)
+        self.assert_usage("^bias: a masked array", bias=np.ma.masked_array(np.zeros((1, 1, 7, 9))))
+        with self.assertRaisesRegex(fovea.UsageError, "do: expected an array; got None"):
+            fovea.attend(*p.qkv).backward(None)
+
     def test_sizes(self):
         p = self.p
         self.assert_usage(r"^attention: k must be \[B, S, G, D\].*axis D is 7, and 8 in q",
@@ -222,6 +239,15 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("negative stride", q=p.q[:, ::-1])
         self.assert_usage("query_offsets is there without key_offsets", query_offsets=np.array([0, 7]))
         self.assert_usage("too many axes|7 axes", q=np.ones((1,) * 7))
+
+    def test_messages_of_the_command_name_keywords_and_pages(self):
+        self.assert_usage(r"key_lengths\[1\]", "^docs/commands/attention.md lists", key_lengths=np.array([3, 90]))
+        self.assert_usage("dropout", "the page in docs/commands says what dropout is for", dropout=2)
+        for said, meant in (("--lr: '--lr' in /a--b/--c", "lr: '--lr' in /a--b/--c"),
+                            ("see: fovea --help", "see: docs/python.md"),
+                            ("fovea inspect --verify names it", "fovea inspect --verify names it"),
+                            ("say --no-tie or --batch-size N", "say tie=False or batch_size N")):
+            self.assertEqual(error_of("E0201", said, said).hint, meant)
 
     def test_backward(self):
         attended = fovea.attend(*self.p.qkv)

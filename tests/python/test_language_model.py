@@ -173,6 +173,47 @@ print(len([next(stream) for _ in range(20)]))
             self.assertEqual(raised.exception.code, code, raised.exception)
         self.assertFalse((self.folder / "new").exists())
 
+    def test_what_is_of_another_kind(self):
+        train, load, model = fovea.LanguageModel.train, fovea.LanguageModel.load, self.model
+        new = self.folder / "new"
+        for message, call in (
+                ("prompt: expected a text; got int", lambda: model.generate(3)),
+                ("prompt: character 1 is half of a surrogate pair", lambda: model.generate("a\ud800")),
+                ("prompt: expected a text; got bytes", lambda: model.stream(b"a")),
+                ("text: character 0 is half of a surrogate pair", lambda: model.encode("\ud800")),
+                (r"ids\[1\] is 1099511627776", lambda: model.logits([1, 2**40])),
+                (r"ids\[0\]: expected a whole number; got 1.5", lambda: model.decode([1.5])),
+                ("ids: expected numbers of tokens; got str", lambda: model.decode("ab")),
+                ("ids: expected numbers of tokens; got int", lambda: model.logits(3)),
+                ("load: expected a path; got int", lambda: load(3)),
+                (r"load: 'a\\x00b' has a null character", lambda: load("a\0b")),
+                ("test: expected a path; got int", lambda: model.evaluate(3)),
+                (r"train: 'a\\x00b' has a null character", lambda: train("a\0b", new)),
+                ("output: expected a path; got int", lambda: train(self.text, 3)),
+                ("(?s)resume: expected a path; got int.*give True", lambda: train(None, new, resume=3)),
+                ("valid: expected a path; got int", lambda: train(self.text, new, valid=3)),
+                (r"preset: 'a\\x00' has a null", lambda: train(self.text, new, preset="a\0")),
+                (r"preset: '\\ud800' has", lambda: train(self.text, new, preset="\ud800")),
+                ("on_update: expected a function; got int", lambda: train(self.text, new, on_update=3))):
+            with self.subTest(message), self.assertRaisesRegex(fovea.UsageError, message):
+                call()
+        self.assertFalse(new.exists())
+        self.assertEqual(model.decode(np.array(model.encode("The"))), "The")
+
+    def test_hints_name_keywords(self):
+        train = fovea.LanguageModel.train
+        for hint, call in (
+                ("^resume=True goes on.*overwrite=True", lambda: train(self.text, self.folder / "model")),
+                ("name a file: train=FILE", lambda: train(None, self.folder / "new")),
+                ("docs/commands says what preset takes", lambda: train(self.text, self.folder / "new", preset="x")),
+                ("make width a multiple of heads, or .*head_dim",
+                 lambda: train(self.text, self.folder / "new", heads=3)),
+                ("docs/commands says what temperature is for", lambda: self.model.generate("a", temperature=-1))):
+            with self.assertRaises(fovea.Error) as raised:
+                call()
+            self.assertRegex(raised.exception.hint, hint)
+            self.assertNotRegex(str(raised.exception), "--[a-z]")
+
     def test_a_damaged_model(self):
         damaged = self.folder / "damaged"
         damaged.mkdir()

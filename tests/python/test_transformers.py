@@ -161,6 +161,24 @@ class ModelsTest(unittest.TestCase):
                 with self.subTest(model=name, side=side):
                     self.compare(make, lambda model, side=side: inputs_of(model, side))
 
+    def test_labels_after_padding_on_the_left(self):
+        """The last row of padding predicts the first token: "eager" alone has a mean of values there."""
+        torch.manual_seed(0)
+        model, mask = llama(), padding("left")
+        ids = torch.randint(1, VOCABULARY, mask.shape)
+        labels = ids.masked_fill(mask == 0, -100)
+        without_first = labels.masked_fill(mask.cumsum(1) == 1, -100)
+
+        def loss_of(attention, labels):
+            model.set_attn_implementation(attention)
+            return model(ids, attention_mask=mask, labels=labels).loss.item()
+        eager, sdpa, ours = ([loss_of(name, one) for one in (labels, without_first)]
+                             for name in ("eager", "sdpa", "fovea"))
+        self.assertAlmostEqual(ours[0], sdpa[0], 5)
+        self.assertGreater(abs(ours[0] - eager[0]), 1e-4)
+        for loss in (eager[1], sdpa[1]):
+            self.assertAlmostEqual(ours[1], loss, 5)
+
     def test_packed(self):
         for name, make in DECODERS.items():
             with self.subTest(model=name):

@@ -118,9 +118,43 @@ class VarlenTest(unittest.TestCase):
         refused("query has 4 axes", q[None], k, v, cu_q, cu_k, 5, 6)
         refused("query_offsets", q[:-1], k, v, cu_q, cu_k, 5, 6)
         refused("seqused_k is for inference", q, k, v, cu_q, cu_k, 5, 6, seqused_k=torch.tensor([1, 1, 1, 1]))
-        refused("block_table without seqused_k", q, k, v, cu_q, None, 5, 6, block_table=torch.zeros(4, 1))
+        refused("block_table without seqused_k", q, k, v, cu_q, None, 5, 6, block_table=torch.zeros(4, 1, dtype=torch.int32))
+        refused("query: expected a tensor; got NoneType", None, k, v, cu_q, cu_k, 5, 6)
+        refused("cu_seq_q: expected a tensor; got list", q, k, v, cu_q.tolist(), cu_k, 5, 6)
+        refused("cu_seq_k has 0 axes; expected 1", q, k, v, cu_q, torch.tensor(3), 5, 6)
+        refused("cu_seq_q holds torch.float32", q, k, v, cu_q.float(), cu_k, 5, 6)
+        refused("cu_seq_q .* on meta", q, k, v, cu_q.to("meta"), cu_k, 5, 6)
+        refused("max_q: expected a number; got None", q, k, v, cu_q, cu_k, None, 6)
+        refused("return_aux: expected an AuxRequest; got int", q, k, v, cu_q, cu_k, 5, 6, return_aux=3)
+        for window in ((1, 2, 3), (1.5, 0), None, ("a", 0)):
+            refused("window_size: expected two whole numbers", q, k, v, cu_q, cu_k, 5, 6, window_size=window)
+        refused(r"(?s)window_size: \(-5, -3\).*-1 for all", q, k, v, cu_q, cu_k, 5, 6, window_size=(-5, -3))
         with torch.no_grad():
             refused("seqused_k", q, k, v, cu_q, cu_k, 5, 6, seqused_k=torch.tensor([5, 1, 1, 1]))
+
+    @torch.no_grad()
+    def test_pages_that_are_not_there(self):
+        q, used = self.tensors()[0].detach(), torch.tensor([4, 2, 5, 3])
+        pool = torch.randn(9, 2, 4, 8, dtype=torch.float64)
+        table = torch.tensor([[3, 1, -1], [8, 99, 0], [2, 7, 5], [4, 6, 0]])  # -1 and 99 are not used
+
+        def run(table=table, used=used, key=pool):
+            return fovea.torch.varlen_attn(q, key, pool, offsets(self.queries), None, 5, 6, seqused_k=used,
+                                           block_table=table)
+
+        def refused(message, **arguments):
+            with self.assertRaisesRegex(fovea.UsageError, message):
+                run(**arguments)
+        self.assertTrue(torch.equal(run(), run(table.clamp(0, 8))))
+        for page in (-1, 9):
+            wrong = table.clone()
+            wrong[2, 1] = page
+            refused(f"block_table names page {page}; key has pages 0 to 8", table=wrong)
+        refused("block_table has 1 axes; expected 2", table=table[0])
+        refused("block_table holds torch.float32", table=table.float())
+        refused(r"seqused_k must say .* 4 sequences .* it is \[4, 2\]", used=used[:2])
+        refused(r"seqused_k must say .* it is \[4, 2, -5, 3\]", used=used * torch.tensor([1, 1, -1, 1]))
+        refused("key is .*; expected pages", key=pool[0])
 
 
 if __name__ == "__main__":

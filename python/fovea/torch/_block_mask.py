@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.nn.attention import flex_attention as theirs
 
 from .. import _fovea
 from .._errors import usage_error
+from .._parts import unknown_keyword
 from .._threads import threads_of
 from ._symbols import TracedFunction
 
@@ -19,6 +21,9 @@ _SLICED = getattr(theirs, "_sliced_mask_mod_error", None)
 _LARGE = getattr(theirs, "_LARGE_SPARSE_BLOCK_SIZE", 1 << 30)
 _LISTS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
           "full_q_num_blocks", "full_q_indices")
+# What newer versions of torch's create_block_mask take: these say how its lists are stored.
+_OF_TORCH = ("separate_full_blocks", "compute_dq_write_order", "dq_kv_order")
+_KEYWORDS = ("mask_mod", "B", "H", "Q_LEN", "KV_LEN", "device", "BLOCK_SIZE", "_compile", *_OF_TORCH)
 
 
 class BlockMask(theirs.BlockMask):
@@ -84,16 +89,39 @@ def create_block_mask(
 ) -> theirs.BlockMask:
     """The mask that `mask_mod(b, h, q_idx, kv_idx)` keeps, of heads [B or 1, H or 1], Q_LEN queries and KV_LEN
     keys. Nothing of that size is made: the function is traced, once here, so that an error shows, and once a
-    call, so that what it captures is never stale. Raises UsageError with the file and line of what cannot be
-    traced. For other devices it is torch's."""
+    call, so that what it captures is never stale. `options` are those of torch's that say how it stores its
+    lists, and mean nothing here. Raises UsageError with the file and line of what cannot be traced. For other
+    devices it is torch's."""
     if torch.device(device).type != "cpu":
         return theirs.create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device, BLOCK_SIZE, _compile, **options)
-    block = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) else (BLOCK_SIZE, BLOCK_SIZE)
-    for name, size in (("Q_LEN", Q_LEN), ("KV_LEN", KV_LEN), ("BLOCK_SIZE", min(block))):
-        if size <= 0:
-            raise usage_error(f"{name}: {size} is not positive", "give a length of at least 1", "E0203")
+    for name in options:
+        if name not in _OF_TORCH:
+            raise unknown_keyword("create_block_mask", name, _KEYWORDS)
+    heads = _whole("B", 1 if B is None else B), _whole("H", 1 if H is None else H)
+    lengths = _whole("Q_LEN", Q_LEN), _whole("KV_LEN", KV_LEN)
     TracedFunction("mask_mod", mask_mod)
-    return BlockMask._of(mask_mod, (B or 1, H or 1), (Q_LEN, KV_LEN), block)
+    return BlockMask._of(mask_mod, heads, lengths, _block_of(BLOCK_SIZE))
+
+
+def _whole(name: str, given: Any) -> int:
+    """A size, as a whole number."""
+    hint = "give None for all of them, or how many there are" if name in "BH" else "give a length of at least 1"
+    try:
+        size = operator.index(given)
+    except TypeError:
+        raise usage_error(f"{name}: expected a whole number; got {given!r}", hint, "E0203") from None
+    if size < 1:
+        raise usage_error(f"{name}: {size} is not positive", hint, "E0203")
+    return size
+
+
+def _block_of(given: Any) -> tuple[int, int]:
+    """Queries and keys of a block."""
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given, given)
+    if len(sizes) != 2:
+        raise usage_error(f"BLOCK_SIZE: expected one number or two; got {len(sizes)}",
+                          "give (queries, keys) of a block", "E0203")
+    return _whole("BLOCK_SIZE", sizes[0]), _whole("BLOCK_SIZE", sizes[1])
 
 
 class MaskOfCall:

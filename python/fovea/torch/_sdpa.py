@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from .._errors import usage_error
+from .._errors import UsageError, usage_error
 from . import _shapes
 from ._op import MOST_PLANS, Operands, Plan, key_of, plan_of, readable, run, sdpa
 
@@ -36,8 +36,11 @@ def autocast_type(dtype: torch.dtype) -> torch.dtype:
 
 # Plans of calls whose tensors are used as they come, and whose result is returned as it is.
 _ready: dict[Any, Plan] = {}
+_NAMES = ("query", "key", "value", "attn_mask")
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 _SCALES = (NoneType, float)
+# dropout_p, scale, is_causal, enable_gqa.
+Given = tuple[float, float | None, bool, bool]
 
 
 def _ready_key(tensors: tuple[torch.Tensor | None, ...], options: tuple[Any, ...]) -> Any:
@@ -49,8 +52,8 @@ def _ready_key(tensors: tuple[torch.Tensor | None, ...], options: tuple[Any, ...
         return None
     try:
         return key_of(*tensors), options  # type: ignore[arg-type]
-    except (RuntimeError, TypeError):
-        return None  # sparse and nested tensors have no strides
+    except (AttributeError, RuntimeError, TypeError):
+        return None  # sparse and nested tensors have no strides, and None is no tensor
 
 
 def scaled_dot_product_attention(
@@ -74,12 +77,26 @@ def scaled_dot_product_attention(
     1. Raises UsageError, a ValueError, that names the argument, the axis and both sizes.
     """
     operands = (query, key, value, attn_mask)
-    ready = None
-    if not torch.compiler.is_compiling():
-        ready = _ready_key(operands, (dropout_p, scale, is_causal, enable_gqa))
+    given = (dropout_p, scale, is_causal, enable_gqa)
+    if torch.compiler.is_compiling():
+        return _planned(operands, given, None)
+    try:
+        ready = _ready_key(operands, given)
         if ready in _ready:
             return run(_ready[ready], *operands)
+        return _planned(operands, given, ready)
+    except (AttributeError, RuntimeError, TypeError) as error:
+        _explain(error, operands, given)
+        raise
+
+
+def _planned(operands: Operands, given: Given, ready: Any) -> torch.Tensor:
+    """The result of a call of which nothing is known yet."""
+    query, key, _, attn_mask = operands
+    dropout_p, scale, is_causal, enable_gqa = given
+    _check_options(given)
     if not _is_ours(*operands) or dropout_p == 1:
+        _check_devices(operands)
         return _torch_sdpa(*operands, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if is_causal and attn_mask is not None:
         raise usage_error("attn_mask and is_causal exclude each other", "put the causal mask into attn_mask")
@@ -98,6 +115,43 @@ def scaled_dot_product_attention(
     if returned != o.dtype:
         o = o.to(returned)
     return o if o.shape[:-2] == leading else o.reshape(*leading, *o.shape[-2:])
+
+
+def _check_options(given: Given) -> None:
+    """Refuses texts, lists and the like, which Python would take for a truth or turn into a number."""
+    dropout_p, scale, is_causal, enable_gqa = given
+    if type(dropout_p) is not float:
+        _shapes.check_number("dropout_p", dropout_p)
+    if type(scale) not in _SCALES:
+        _shapes.check_number("scale", scale)
+    if type(is_causal) is not bool:
+        _shapes.check_switch("is_causal", is_causal)
+    if type(enable_gqa) is not bool:
+        _shapes.check_switch("enable_gqa", enable_gqa)
+
+
+def _check_devices(operands: Operands) -> None:
+    """Of a mask on another device, torch's function reads nothing, and says nothing."""
+    device = operands[0].device
+    for name, tensor in zip(_NAMES, operands):
+        if tensor is not None and tensor.device != device:
+            raise usage_error(f"query is on {device} and {name} on {tensor.device}", "move all to one device")
+
+
+def _explain(error: Exception, operands: Operands, given: Given) -> None:
+    """Raises what says more than an error of PyTorch or Python, if there is something to say."""
+    if isinstance(error, UsageError):
+        return
+    for name, tensor in zip(_NAMES, operands):
+        if tensor is not None or name != "attn_mask":
+            _shapes.check_tensor(name, tensor)
+    _check_options(given)
+    if any(tensor is not None and tensor.layout not in (torch.strided, torch.jagged) for tensor in operands):
+        raise usage_error("scaled_dot_product_attention: a tensor is sparse", "give its to_dense()") from error
+    transforms: Any = torch._C._functorch
+    if _is_ours(*operands) and transforms.peek_interpreter_stack() is not None:
+        raise usage_error("scaled_dot_product_attention: torch.func (vmap, grad, jvp, ...) cannot transform it",
+                          "instead of vmap give one more leading axis; backward() has the gradients") from error
 
 
 def _computed(operands: Operands, enable_gqa: bool) -> tuple[tuple[int, ...], Operands]:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from types import NoneType
+from typing import Any
 
 import torch
 
@@ -16,6 +18,47 @@ COMPUTED = {
     torch.bfloat16: torch.float32,
     torch.float16: torch.float32,
 }
+
+
+def check_tensor(name: str, given: object) -> None:
+    """Refuses what is no tensor, before anything asks it for its device."""
+    if isinstance(given, torch.Tensor) or hasattr(type(given), "__torch_function__"):
+        return
+    raise usage_error(f"{name}: expected a tensor; got {type(given).__name__}",
+                      "torch.from_numpy makes one of an array; fovea.attention takes arrays"
+                      if hasattr(given, "__array_interface__") else "give a torch.Tensor")
+
+
+def check_number(name: str, given: Any) -> None:
+    """Refuses what is no single number: texts, None, lists."""
+    try:
+        if not isinstance(given, (str, bytes)):
+            float(given)
+            return
+    except (OverflowError, RuntimeError, TypeError, ValueError):
+        pass
+    raise usage_error(f"{name}: expected a number; got {_said(given)}", "give a float", "E0203")
+
+
+def check_switch(name: str, given: Any) -> None:
+    """Refuses what is neither true nor false: texts, None, lists. Numbers are, as 0-dimensional tensors."""
+    if isinstance(given, (int, torch.SymBool)) or (hasattr(given, "item") and getattr(given, "size", 1) != 0):
+        return
+    raise usage_error(f"{name}: expected a bool; got {_said(given)}", "give True or False", "E0203")
+
+
+def asks_for_lse(return_aux: Any) -> bool:
+    """Whether what was given as return_aux asks for the log-sum-exp."""
+    if return_aux is None:
+        return False
+    if not hasattr(return_aux, "lse"):
+        raise usage_error(f"return_aux: expected an AuxRequest; got {type(return_aux).__name__}",
+                          "give AuxRequest(lse=True)")
+    return bool(return_aux.lse)
+
+
+def _said(given: object) -> str:
+    return repr(given) if isinstance(given, (str, bytes, NoneType)) else type(given).__name__
 
 
 def check_types(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> None:

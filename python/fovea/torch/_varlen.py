@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -41,12 +42,20 @@ def varlen_attn(
     log-sum-exp [H, T], which has a gradient, too. Tensors of other devices go to torch's function. Raises
     UsageError, a ValueError.
     """
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        _shapes.check_tensor(name, tensor)
     if not all(tensor.is_cpu for tensor in (query, key, value)):
         from torch.nn.attention.varlen import varlen_attn as theirs
 
         return theirs(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, return_aux=return_aux, scale=scale,
                       window_size=window_size, enable_gqa=enable_gqa, seqused_k=seqused_k, block_table=block_table,
                       num_splits=num_splits)
+    with_lse = _shapes.asks_for_lse(return_aux)
+    left, right = _window(window_size)
+    _check_whole("cu_seq_q", cu_seq_q, 1)
+    for name, given, axes in (("cu_seq_k", cu_seq_k, 1), ("seqused_k", seqused_k, 1), ("block_table", block_table, 2)):
+        if given is not None:
+            _check_whole(name, given, axes)
     if block_table is not None:
         key, value, cu_seq_k = _pages(key, value, seqused_k, block_table)
         seqused_k = None
@@ -59,13 +68,35 @@ def varlen_attn(
     _forbid_gradient("seqused_k", seqused_k, query, key, value)
     if seqused_k is not None:
         cu_seq_q, cu_seq_k = _used(cu_seq_q, cu_seq_k, seqused_k)
-    left, right = window_size
     computed = _shapes.COMPUTED[query.dtype]
     q, k, v = (readable(x.to(computed)).unsqueeze(0) for x in (query, key, value))
     attended = attend(q, k, v, query_offsets=cu_seq_q, key_offsets=cu_seq_k, scale=scale,
                       causal=(left, right) == (-1, 0), window=None if left < 0 and right <= 0 else (left, right))
     o = attended.o.squeeze(0).to(query.dtype)
-    return (o, attended.lse.squeeze(0)) if return_aux is not None and return_aux.lse else o
+    return (o, attended.lse.squeeze(0)) if with_lse else o
+
+
+def _window(given: Any) -> tuple[int, int]:
+    """How many keys before and behind a query it sees; -1 for all."""
+    hint = "give (left, right), each at least 0, or -1 for all: (-1, 0) is causal"
+    try:
+        left, right = (operator.index(size) for size in given)
+    except (TypeError, ValueError):
+        raise usage_error(f"varlen_attn: window_size: expected two whole numbers; got {given!r}", hint, "E0203") from None
+    if left < -1 or right < -1:
+        raise usage_error(f"varlen_attn: window_size: {(left, right)} has a number below -1", hint, "E0203")
+    return left, right
+
+
+def _check_whole(name: str, given: Any, axes: int) -> None:
+    """Refuses all but tensors of int32 or int64 in this computer's memory, with so many axes."""
+    name = f"varlen_attn: {name}"
+    _shapes.check_tensor(name, given)
+    if given.dtype not in (torch.int32, torch.int64) or not given.is_cpu:
+        raise usage_error(f"{name} holds {given.dtype}, on {given.device}", "give int32 or int64, on the CPU")
+    if given.dim() != axes:
+        raise usage_error(f"{name} has {given.dim()} axes; expected {axes}",
+                          "[sequences, pages of a sequence]" if axes == 2 else "a number for each sequence", "E0202")
 
 
 def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_gqa: bool) -> None:
@@ -80,6 +111,7 @@ def _check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, enable_g
 
 
 def _check_longest(letter: str, offsets: torch.Tensor, most: int) -> None:
+    _shapes.check_number(f"varlen_attn: max_{letter}", most)
     longest = int(offsets.diff().max()) if len(offsets) > 1 else 0
     if longest > most:
         raise usage_error(f"varlen_attn: max_{letter} is {most}, and a sequence of cu_seq_{letter} has {longest} rows",
@@ -104,6 +136,10 @@ def _used(
     return torch.cat([cu_seq_q[:1], queries]), torch.cat([cu_seq_k[:1], keys])
 
 
+def _start_of(numbers: torch.Tensor) -> str:
+    return f"{numbers[:8].tolist()}" + (" and more" if len(numbers) > 8 else "")
+
+
 def _pages(
     key: torch.Tensor, value: torch.Tensor, used: torch.Tensor | None, table: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -111,11 +147,23 @@ def _pages(
     if used is None:
         raise usage_error("varlen_attn: block_table without seqused_k", "say how many keys each sequence has")
     _forbid_gradient("block_table", table, key, value)
+    for name, pages in (("key", key), ("value", value)):
+        if pages.dim() != 4 or pages.shape[:2] != key.shape[:2]:
+            raise usage_error(f"varlen_attn: {name} is {list(pages.shape)}; expected pages, as many in key and value",
+                              "[pages, page size, heads, width]", "E0202")
+    if len(used) != len(table) or bool((used < 0).any()):
+        raise usage_error(f"varlen_attn: seqused_k must say for each of the {len(table)} sequences of block_table how"
+                          f" many keys it has; it is {_start_of(used)}", "give numbers from 0 upwards", "E0202")
     size, capacity = key.shape[1], table.shape[1] * key.shape[1]
     if bool((used > capacity).any()):
         raise usage_error(f"varlen_attn: seqused_k goes up to {int(used.max())}, and block_table has room for"
                           f" {capacity}", "give each sequence enough pages", "E0202")
     places = table.to(torch.int64).unsqueeze(-1) * size + torch.arange(size)
+    pages_used = table[torch.arange(table.shape[1]) * size < used.unsqueeze(-1)]
+    wrong = pages_used[(pages_used < 0) | (pages_used >= len(key))]
+    if len(wrong):
+        raise usage_error(f"varlen_attn: block_table names page {int(wrong[0])}; key has pages 0 to {len(key) - 1}",
+                          "pages that seqused_k leaves out may be any", "E0202")
     rows = places.flatten(1)[torch.arange(capacity) < used.unsqueeze(-1)]
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), used.to(torch.int64).cumsum(0)])
     return key.flatten(0, 1)[rows], value.flatten(0, 1)[rows], offsets
