@@ -32,7 +32,7 @@ class Pool {
   static Pool& process_pool();
 
   void run(const Task& task);
-  /// The same on threads that are not the pool's.
+  /// The same on threads that are not the pool's; task.waited is left as it is.
   static void run_on(const Team& team, const Task& task);
 
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }

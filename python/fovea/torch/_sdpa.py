@@ -82,8 +82,9 @@ def scaled_dot_product_attention(
         return _planned(operands, given, None)
     try:
         ready = _ready_key(operands, given)
-        if ready in _ready:
-            return run(_ready[ready], *operands)
+        plan = _ready.get(ready)
+        if plan is not None:
+            return run(plan, *operands)
         return _planned(operands, given, ready)
     except (AttributeError, RuntimeError, TypeError) as error:
         _explain(error, operands, given)
