@@ -59,17 +59,17 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
-# What messages of the command say, and what a caller from Python can look at. The extension has taken the
-# dashes off some of them.
-_COMMANDS_HELP = re.compile(r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b")
+# What messages of the command say, and what a caller from Python can look at instead. The extension has taken
+# the dashes off some of them. (Texts, since compiling them would slow the import.)
+_COMMANDS_HELP = r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b"
 _HELP = (
-    (re.compile(r"\bfovea (?:--)?help\b"), "docs/python.md"),
-    (re.compile(r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (is for|takes)"),
+    (r"\bfovea (?:--)?help\b", "docs/python.md"),
+    (r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (is for|takes)",
      r"the page in docs/commands says what \1 \2"),
-    (re.compile(r"\bcommand's (?:--)?help\b"), "command's page in docs/commands"),
+    (r"\bcommand's (?:--)?help\b", "command's page in docs/commands"),
 )
 # A command with a flag stays, as do flags inside a path or quotes; a flag may stand before what it takes.
-_FLAG = re.compile(r"\bfovea(?: [a-z-]+)+ --[a-z-]+|(?<![\w/.'\"-])--(no-)?([a-z][a-z0-9-]*)( [A-Z]{2,}\b)?")
+_FLAG = r"\bfovea(?: [a-z-]+)+ --[a-z-]+|(?<![\w/.'\"-])--(no-)?([a-z][a-z0-9-]*)( [A-Z]{2,}\b)?"
 
 
 def _keyword(flag: re.Match[str]) -> str:
@@ -85,10 +85,10 @@ def with_keywords(text: str) -> str:
     """What the command says, as a caller from Python knows it: "--batch-size" is batch_size."""
     if "--" not in text and "help" not in text:
         return text
-    text = _COMMANDS_HELP.sub(lambda found: f"docs/commands/{found[1].strip().replace(' ', '-')}.md", text)
+    text = re.sub(_COMMANDS_HELP, lambda found: f"docs/commands/{found[1].strip().replace(' ', '-')}.md", text)
     for what, said in _HELP:
-        text = what.sub(said, text)
-    return _FLAG.sub(_keyword, text)
+        text = re.sub(what, said, text)
+    return re.sub(_FLAG, _keyword, text)
 
 
 def error_of(code: str, message: str, hint: str) -> Error:

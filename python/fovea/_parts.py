@@ -59,7 +59,8 @@ def refuse_memory(name: str, value: Any) -> None:
         return
     dtype = value.dtype
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
-        raise usage_error(f"{name}: it holds {dtype}", "numbers are float32 or float64: convert by x.astype(np.float64)")
+        raise usage_error(f"{name}: it holds {dtype}",
+                          "numbers are float32 or float64: convert by x.astype(np.float64)")
     if not dtype.isnative:
         raise usage_error(f"{name}: it holds {dtype.str}, with the bytes of a number in the other order",
                           "convert it by x.astype(x.dtype.newbyteorder('='))")

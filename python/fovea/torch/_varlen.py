@@ -82,7 +82,8 @@ def _window(given: Any) -> tuple[int, int]:
     try:
         left, right = (operator.index(size) for size in given)
     except (TypeError, ValueError):
-        raise usage_error(f"varlen_attn: window_size: expected two whole numbers; got {given!r}", hint, "E0203") from None
+        raise usage_error(f"varlen_attn: window_size: expected two whole numbers; got {given!r}", hint,
+                          "E0203") from None
     if left < -1 or right < -1:
         raise usage_error(f"varlen_attn: window_size: {(left, right)} has a number below -1", hint, "E0203")
     return left, right
