@@ -84,5 +84,15 @@ class BlockMaskTest(unittest.TestCase):
         self.assertEqual(self.create(torch.tensor(2), None, 8, 9, BLOCK_SIZE=[64, 32]).BLOCK_SIZE, (64, 32))
 
 
+class FlexTest(unittest.TestCase):
+    def test_arguments_of_another_kind(self):
+        q = torch.randn(1, 2, 3, 4)
+        for call in (fovea.torch.flex_attention, fovea.torch.flex_plan):
+            with self.assertRaisesRegex(fovea.UsageError, "key: expected a tensor; got ndarray"):
+                call(q, q.numpy(), q)
+        with self.assertRaisesRegex(fovea.UsageError, "return_aux: expected an AuxRequest; got int"):
+            fovea.torch.flex_attention(q, q, q, return_aux=3)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -18,7 +18,7 @@ from ._captures import Captures
 from ._once import differentiable_once
 from ._op import readable
 from ._sdpa import autocast_type
-from ._shapes import COMPUTED, check_groups, check_types, check_widths
+from ._shapes import COMPUTED, asks_for_lse, check_groups, check_tensor, check_types, check_widths
 from ._symbols import Bound, TracedFunction
 
 and_masks = theirs.and_masks
@@ -124,6 +124,11 @@ class _Flex(torch.autograd.Function):
         return (None, *d, *([] if call.score is None else call.score.summed(room)))
 
 
+def _check_tensors(*operands: object) -> None:
+    for name, given in zip(("query", "key", "value"), operands):
+        check_tensor(name, given)
+
+
 def _is_ours(*tensors: torch.Tensor) -> bool:
     return all(x.device.type == "cpu" and x.layout == torch.strided and not x.is_nested for x in tensors)
 
@@ -186,13 +191,15 @@ def flex_attention(
     with return_aux=AuxRequest(lse=True) (o, AuxOutput). A query that keeps no key has o = 0, lse = -infinity.
     Source: Dong et al. 2024. Raises UsageError, a ValueError: for what cannot be traced with its file and line.
     """
+    _check_tensors(query, key, value)
     if not _is_ours(query, key, value):
         extra = {} if return_aux is None else {"return_aux": return_aux}
         return theirs.flex_attention(query, key, value, score_mod, block_mask, scale, enable_gqa, return_lse,
                                      kernel_options, **extra)
     if return_lse and return_aux is not None:
         raise usage_error("return_lse and return_aux exclude each other", "return_aux=AuxRequest(lse=True)")
-    if return_aux is not None and return_aux.max_scores:
+    with_lse = asks_for_lse(return_aux)
+    if return_aux is not None and getattr(return_aux, "max_scores", False):
         raise usage_error("return_aux: max_scores is not computed on a CPU", "ask for lse", "E0203")
     call, operands = _prepared((query, key, value), score_mod, block_mask, scale, enable_gqa)
     learned = [] if call.score is None else call.score.learned()
@@ -200,7 +207,7 @@ def flex_attention(
     returned = autocast_type(query.dtype)
     o = o if o.dtype == returned else o.to(returned)
     if return_aux is not None:
-        return o, AuxOutput(lse=lse if return_aux.lse else None)
+        return o, AuxOutput(lse=lse if with_lse else None)
     return (o, lse) if return_lse else o
 
 
@@ -225,6 +232,7 @@ def flex_plan(
     whether they are fused, `tiles`, `tiles_kept` and `tiles_masked` how many of 64 queries by 128 keys there
     are, are computed, and are looked at score by score, and `picture` shows those of the first head: '.' is
     never computed, '#' whole, '/' in part. Raises what flex_attention raises."""
+    _check_tensors(query, key, value)
     call, operands = _prepared((query, key, value), score_mod, block_mask, scale, enable_gqa)
     bound = call.bound(operands[0], () if call.score is None else tuple(call.score.learned()))
     tensors = [_row(x) for x in operands]
