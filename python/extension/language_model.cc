@@ -17,6 +17,8 @@
 #include "fovea/task/evaluate.h"
 #include "fovea/task/generate.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/model_kind.h"
+#include "fovea/task/report/evaluation.h"
 #include "python/extension/arrays.h"
 
 namespace nb = nanobind;
@@ -40,7 +42,8 @@ SamplingOptions sampling_from(const Texts& given) {
 /// A model in memory. Several threads of Python may use it at once.
 class Model {
  public:
-  explicit Model(const std::string& folder) : loaded_(load(folder)) {}
+  explicit Model(const std::string& folder)
+      : loaded_(load(folder)), checksum_(config_checksum(folder)) {}
 
   index generate(const std::string& prompt, const Texts& options, int threads,
                  const std::function<bool(nb::bytes)>& write) const {
@@ -56,7 +59,8 @@ class Model {
 
   std::string evaluate(const std::vector<std::string>& files, int threads) const {
     const nb::gil_scoped_release others_run;
-    return to_json_line(evaluate_text(Context(threads), loaded_, files));
+    const TextScore score = evaluate_text(Context(threads), loaded_, files);
+    return evaluation_of(json_of(score), checksum_).line();
   }
 
   std::vector<token> encode(const std::string& text) const {
@@ -105,6 +109,7 @@ class Model {
   }
 
   LoadedLanguageModel loaded_;
+  std::string checksum_;  // of its config.json
 };
 
 std::vector<std::string> names_of(std::vector<Field> fields) {

@@ -238,7 +238,9 @@ double column_bytes(const KernelCall<T>& call, const std::vector<Sequence>& sequ
     const Span tiles = tiles_of(call, chunk);
     const index queries = std::min(kLaneTile, chunk.sequence.queries - tiles.begin);
     const ForwardSizes<T> sizes(widths, round_up(queries, lanes.vector), call.has_bias());
-    const KvSizes kv = kv_sizes(keys_of_chunk(call, chunk), kLaneTile, lanes);
+    HeadKeys<T> keys = planned_keys_of(call, chunk.sequence, chunk.head, {chunk.begin, chunk.end});
+    keys.v = {};
+    const KvSizes kv = kv_sizes(keys, kLaneTile, lanes);
     const index values = kv.values() + sizes.shared() + sizes.own();
     const auto columns = static_cast<double>(chunk.end - chunk.begin) * sizeof(double);
     const bool any = tiles.begin < tiles.end;

@@ -229,7 +229,8 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
-      const HeadKeys<T> keys = keys_of_run(kernel_call, run);
+      const Span span = span_of_keys(kernel_call, run);
+      const HeadKeys<T> keys = planned_keys_of(kernel_call, run.sequence, run.head, span);
       most = std::max(most, schedule_of(kernel_call, run, keys, lanes).values());
     });
   }

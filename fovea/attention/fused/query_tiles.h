@@ -94,11 +94,31 @@ HeadKeys<T> keys_of(const KernelCall<T>& call, const Sequence& sequence, index h
   return {keys.begin, rows(call.in.k), rows(call.in.v)};
 }
 
-/// The keys and values that the mask can keep for some query of the run.
+/// The same for a plan, whose strides may reach beyond all memory: where they are is left out, but
+/// for rows of bfloat16, of which the place says whether they are whole pairs.
+template <class T>
+HeadKeys<T> planned_keys_of(const KernelCall<T>& call, const Sequence& sequence, index head,
+                            Span keys) {
+  if constexpr (kReadsPairs<T>) {
+    return keys_of(call, sequence, head, keys);
+  } else {
+    const auto rows = [&](const View<const T>& view) {
+      return Rows<const T>(view.data, std::max<index>(0, keys.end - keys.begin), view.width,
+                           view.length_stride);
+    };
+    return {keys.begin, rows(call.in.k), rows(call.in.v)};
+  }
+}
+
+/// The keys that the mask can keep for some query of the run.
+template <class T>
+Span span_of_keys(const KernelCall<T>& call, const QueryRun& run) {
+  const auto [begin, end] = key_range(call.attention.mask, run);
+  return whole_operands<T>({begin, end}, run.sequence.keys);
+}
 template <class T>
 HeadKeys<T> keys_of_run(const KernelCall<T>& call, const QueryRun& run) {
-  const auto [begin, end] = key_range(call.attention.mask, run);
-  return keys_of(call, run.sequence, run.head, whole_operands<T>({begin, end}, run.sequence.keys));
+  return keys_of(call, run.sequence, run.head, span_of_keys(call, run));
 }
 
 /// Lanes of a vector of the current instruction set, and of the panels that its products read.

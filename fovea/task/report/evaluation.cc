@@ -156,11 +156,15 @@ std::string model_of(const Json& json) {
 
 }  // namespace
 
-std::string evaluation_line(const Json& scores, const std::filesystem::path& model) {
+Json evaluation_of(const Json& scores, std::string_view model) {
   Json::Object object;
   for (const auto& [name, value] : scores.object()) add(object, name, value);
-  add(object, kModel, config_checksum(model));
-  return Json(std::move(object)).line() + "\n";
+  add(object, kModel, std::string(model));
+  return Json(std::move(object));
+}
+
+std::string evaluation_line(const Json& scores, const std::filesystem::path& folder) {
+  return evaluation_of(scores, config_checksum(folder)).line() + "\n";
 }
 
 bool may_be_of(const EvaluationFile& evaluation, const std::filesystem::path& folder) {

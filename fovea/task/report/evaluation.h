@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
@@ -21,8 +22,10 @@ struct EvaluationFile {
   std::string model = {};  ///< its config_checksum(); "" in files of before, and of translations
 };
 
-/// A line of `fovea eval --json`: the scores of a model, and which it is.
-std::string evaluation_line(const Json& scores, const std::filesystem::path& model);
+/// The object of `fovea eval --json`: the scores of a model, and which it is (config_checksum()).
+Json evaluation_of(const Json& scores, std::string_view model);
+/// The same as a line, of the model in a folder.
+std::string evaluation_line(const Json& scores, const std::filesystem::path& folder);
 
 /// Whether it may be one of this run, or of a checkpoint of it: such a file says so, or does not
 /// say of which model it is.
