@@ -120,6 +120,7 @@ class FlexRows:
         torch = self.torch
         from torch.nn.attention import flex_attention as theirs
         example, operands, mask = self._example(name, B, H, T, D)
+        operands = [x.detach() for x in operands]  # theirs refuses what may need a gradient
         block = example.mask and theirs.create_block_mask(example.mask, None, None, T, T, device="cpu")
         compiled = torch.compile(theirs.flex_attention, dynamic=False)
         calls = ((compiled, block), (self.fovea.torch.flex_attention, mask))
