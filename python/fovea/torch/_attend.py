@@ -106,7 +106,7 @@ def attend(
     returned = autocast_type(tensors[0].dtype)
     tensors = [x.float() if x.dtype in _HALVES else x for x in tensors]
     o, lse = _Attend.apply(asked, *tensors, *asked.learned)  # type: ignore[no-untyped-call]
-    results = {**asked.results, "o": o.to(returned) if returned.is_floating_point else o}
+    results = {**asked.results, "o": o.to(returned)}
     if lse is not None:
         results["lse"] = lse
     return Attended(asked.call, results)
