@@ -11,8 +11,8 @@
 
 #include "cli/run_folder.h"
 #include "cli/run_options.h"
-#include "fovea/base/check.h"
 #include "fovea/task/classify/vectors.h"
+#include "fovea/task/load_parts.h"
 #include "fovea/task/same_fields.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
@@ -153,12 +153,10 @@ class TrainingOf : public Training {
   /// Takes what a stored run began with. Throws kModelDamaged for what no run begins with:
   /// config.json may have been changed together with its checksum.
   void begin(Settings settings, const StoredRun& stored) {
-    try {
+    check_stored(stored.path("config.json"), [&] {
       check_options(settings);
       resolve(settings.model);
-    } catch (const Error& error) {
-      fail(ErrorCode::kModelDamaged, "{}: {}", stored.path("config.json"), error.what());
-    }
+    });
     began_ = std::move(settings);
   }
 

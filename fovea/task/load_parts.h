@@ -19,11 +19,12 @@ namespace fovea {
 void require_model_kind(std::string_view text, const std::string& name, std::string_view kind,
                         std::string_view called);
 
-/// Throws kModelDamaged if no run has such options, which config.json, called `name`, holds.
-template <class Options>
-void check_stored(const Options& options, const std::string& name) {
+/// Calls `check` of what config.json, called `name`, holds; its error is kModelDamaged, since no
+/// run is stored with that.
+template <class Check>
+void check_stored(const std::string& name, const Check& check) {
   try {
-    check_options(options);
+    check();
   } catch (const Error& error) {
     fail(ErrorCode::kModelDamaged, "{}: {}", name, error.what());
   }

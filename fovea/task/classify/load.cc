@@ -88,7 +88,7 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", file,
          model.block, loaded.settings.text.max_length);
   }
-  check_stored(loaded.settings.text.table, file);
+  check_stored(file, [&] { check_options(loaded.settings.text.table); });
   const auto features = static_cast<std::size_t>(model.features);
   const auto& [means, deviations] = loaded.frames;
   const bool positive = std::all_of(deviations.begin(), deviations.end(),

@@ -55,7 +55,7 @@ void check_config(const TaggerConfigFile& file, const std::string& name) {
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", name,
          file.settings.model.block, most);
   }
-  check_stored(file.settings.text.table, name);
+  check_stored(name, [&] { check_options(file.settings.text.table); });
 }
 
 // As many of everything as there are tag columns.
