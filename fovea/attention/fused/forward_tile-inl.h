@@ -320,12 +320,13 @@ void ForwardTile<T>::Finish() {
 template <class T>
 void ForwardTile<T>::WriteLse() {
   if (out.lse.empty() && out.lse_low.empty()) return;
-  const RowNorm<W> norm = call.row_norm(head);
+  HWY_ALIGN W value[kLaneTile];
+  HWY_ALIGN W low[kLaneTile];
+  state.Lse(call.row_norm(head), value, low);
   for (index r = 0; r < queries; ++r) {
-    const RowLse<W> lse = norm.lse(state.m[r], state.l[r]);
     const index row = sequence.query_row + query + r;
-    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = lse.value;
-    if (!out.lse_low.empty()) out.lse_low.at(sequence.batch, head, row) = lse.low;
+    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = value[r];
+    if (!out.lse_low.empty()) out.lse_low.at(sequence.batch, head, row) = low[r];
   }
 }
 

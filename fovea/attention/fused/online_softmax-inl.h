@@ -11,6 +11,7 @@
 #endif
 
 #include "fovea/attention/fused/norm-inl.h"
+#include "fovea/simd/log-inl.h"
 #include "fovea/simd/math-inl.h"
 #include "fovea/simd/pairs-inl.h"
 #include "fovea/simd/simd-inl.h"
@@ -42,6 +43,8 @@ struct RowState {
 #endif
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
   Vector<T> FinalRescale(const RowNorm<T>& norm, T by, index lane) const;
+  /// The log-sum-exp of all rows: norm.lse(m, l).
+  void Lse(const RowNorm<T>& norm, T* value, T* low) const;
 
  private:
   template <int kVectors>
@@ -201,10 +204,46 @@ template <class T>
 Vector<T> RowState<T>::FinalRescale(const RowNorm<T>& norm, T by, index lane) const {
   constexpr Tag<T> d;
   if (!needs_lse(norm.norm)) return hn::Set(d, by);
+  const auto of_keys = hn::Load(d, l + lane);
+  if (norm.sink == -std::numeric_limits<T>::infinity()) {
+    return hn::IfThenZeroElse(hn::Eq(of_keys, hn::Zero(d)), hn::Div(hn::Set(d, by), of_keys));
+  }
   const auto above = hn::Sub(hn::Set(d, norm.sink), hn::Load(d, m + lane));
   const auto of_sink = Exp2(d, hn::Mul(above, hn::Set(d, kLog2E<T>)));
-  const auto total = hn::Add(hn::Load(d, l + lane), of_sink);
+  const auto total = hn::Add(of_keys, of_sink);
   return hn::IfThenZeroElse(hn::Eq(total, hn::Zero(d)), hn::Div(hn::Set(d, by), total));
+}
+
+// What RowNorm::lse computes, by vectors of doubles, for rows of floats without a sink. A row with
+// another sum than a positive number is computed there: LogOfPositive takes nothing else.
+template <class T>
+void RowState<T>::Lse(const RowNorm<T>& norm, T* value, T* low) const {
+  index done = 0;
+  const auto each = [&](index r) {
+    const RowLse<T> lse = norm.lse(m[r], l[r]);
+    value[r] = lse.value;
+    low[r] = lse.low;
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    constexpr Tag<double> d;
+    constexpr hn::Rebind<float, Tag<double>> of_floats;
+    const bool has_sink = norm.sink != -std::numeric_limits<float>::infinity();
+    for (; !has_sink && done < stride; done += kLanes<double>) {
+      const auto most = hn::PromoteTo(d, hn::Load(of_floats, m + done));
+      const auto above = LogOfPositive(hn::PromoteTo(d, hn::Load(of_floats, l + done)));
+      const auto nearest = hn::DemoteTo(of_floats, hn::Add(most, above));
+      const auto swap = hn::Lt(hn::Abs(most), hn::Abs(above));
+      const auto large = hn::IfThenElse(swap, above, most);
+      const auto small = hn::IfThenElse(swap, most, above);
+      const auto rest = hn::Add(hn::Sub(large, hn::PromoteTo(d, nearest)), small);
+      hn::Store(nearest, of_floats, value + done);
+      hn::Store(hn::DemoteTo(of_floats, rest), of_floats, low + done);
+      for (index r = done; r < done + kLanes<double>; ++r) {
+        if (!(l[r] > 0 && l[r] <= std::numeric_limits<float>::max())) each(r);
+      }
+    }
+  }
+  for (; done < stride; ++done) each(done);
 }
 
 }  // namespace HWY_NAMESPACE
