@@ -82,6 +82,13 @@ template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients) {
+  detail::backward_of_rows(ctx, attention, in, saved, gradients, /*rounded_o=*/false);
+}
+
+template <class T>
+void detail::backward_of_rows(const Context& ctx, const Attention<T>& attention,
+                              const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                              const AttentionGradients<T>& gradients, bool rounded_o) {
   detail::check_attention(attention, in);
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
@@ -93,7 +100,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
   if (call.backward_kernel() == detail::Kernel::kLinear) {
     detail::linear_backward(ctx, call, saved.d_o, lowered);
   } else {
-    detail::fused_backward(ctx, call, saved, lowered);
+    detail::fused_backward(ctx, call, saved, lowered, rounded_o);
   }
   call.pull(ctx, gradients);
 }
@@ -129,7 +136,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
   detail::LoweredCall<BFloat16> call(ctx, attention, in);
   const AttentionGradients<BFloat16> lowered = call.gradients(gradients);
   detail::clear_uncovered(call.sequences(), gradients);
-  detail::fused_backward(ctx, call, saved, lowered);
+  detail::fused_backward(ctx, call, saved, lowered, /*rounded_o=*/true);
   call.pull(ctx, gradients);
 }
 
@@ -144,6 +151,9 @@ bool multiplies_bfloat16(const Attention<float>& attention) {
                                    const AttentionSaved<T>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+template void detail::backward_of_rows(const Context&, const Attention<float>&,
+                                       const AttentionInputs<float>&, const AttentionSaved<float>&,
+                                       const AttentionGradients<float>&, bool);
 #undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

@@ -48,9 +48,9 @@ void backward_in_float32(const Context& ctx, const Attention<float>& attention,
   Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(ctx, saved.o), d_o(ctx, saved.d_o);
   ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
-  attention_backward(ctx, attention, wide,
-                     {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
-                     {dq.view(), dk.view(), dv.view()});
+  backward_of_rows<float>(ctx, attention, wide,
+                          {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
+                          {dq.view(), dk.view(), dv.view()}, /*rounded_o=*/true);
   dq.store(ctx);
   dk.store(ctx);
   dv.store(ctx);

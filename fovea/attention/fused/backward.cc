@@ -372,9 +372,10 @@ void Backward<T>::sum_sink(const Unit& unit, const W* delta) const {
 
 template <class T>
 void fused_backward(const Context& ctx, const LoweredCall<T>& call, const AttentionSaved<T>& saved,
-                    const AttentionGradients<T>& gradients) {
+                    const AttentionGradients<T>& gradients, bool rounded_o) {
   const SavedLse<T> with_low(ctx, call, saved);
-  const BackwardCall<T> kernel_call{{call.attention(), call.in()}, with_low.saved(), gradients};
+  const BackwardCall<T> kernel_call{
+      {call.attention(), call.in()}, with_low.saved(), gradients, rounded_o};
   Backward<T>(ctx, call.sequences(), kernel_call).run();
 }
 
@@ -388,7 +389,7 @@ ThreadScratch backward_scratch(const Context& ctx, const LoweredCall<T>& call) {
 
 #define FOVEA_INSTANTIATE(T)                                                                    \
   template void fused_backward(const Context&, const LoweredCall<T>&, const AttentionSaved<T>&, \
-                               const AttentionGradients<T>&);                                   \
+                               const AttentionGradients<T>&, bool);                             \
   template ThreadScratch backward_scratch(const Context&, const LoweredCall<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

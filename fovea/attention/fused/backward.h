@@ -6,10 +6,11 @@
 
 namespace fovea::detail {
 
-/// Computes the gradients of every row of the sequences, and those of the parts.
+/// Computes the gradients of every row of the sequences, and those of the parts. `rounded_o`:
+/// whether saved.o was rounded to bfloat16.
 template <class T>
 void fused_backward(const Context& ctx, const LoweredCall<T>& call, const AttentionSaved<T>& saved,
-                    const AttentionGradients<T>& gradients);
+                    const AttentionGradients<T>& gradients, bool rounded_o);
 
 /// Bytes of scratch that it takes, if all gradients are asked for.
 template <class T>

@@ -351,7 +351,7 @@ void BackwardTile<T>::WeighScores() {
       queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
   const auto lse_of = [&](index i) { return LseOf(i); };
   // With dropout, the factor of o has been rounded too if o is rounded.
-  const bool differ = !call.attention.values.empty() || (kReadsPairs<T> && drops);
+  const bool differ = !call.attention.values.empty() || (call.rounded_o && drops);
   const bool joined = differ && call.saved.d_lse.empty();
 #if FOVEA_PAIRS
   if constexpr (kReadsPairs<T>) {
