@@ -135,6 +135,7 @@ class FiniteOperand {
         any_(masked && AnyNonFinite(rows)),
         finite_(any_ ? FiniteRows(rows, scratch) : rows) {}
 
+  bool leaves_out() const { return any_; }
   /// The rows for the product.
   const Rows<const In>& finite() const { return finite_; }
   /// Calls f(n, row) for each row that is left out; row[c] is a value of it. A row of pairs is two.

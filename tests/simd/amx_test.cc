@@ -137,6 +137,7 @@ TilesProblem draw(index rows, index depth, index lanes, TileStart start, bool tr
                  .b_row = lanes + gap,
                  .c_row = lanes + gap,
                  .factor = .3f};
+  std::fill_n(p.per_lane.begin(), 16, 1.0f);  // a factor that products may leave out
   // No value lies beyond the last one that a product may read: the sanitizer sees more.
   p.a = pairs((rows - 1) * p.a_row + (depth - 1) * p.a_column + 1, 1);
   p.b = pairs((depth - 1) * p.b_row + lanes, 2);

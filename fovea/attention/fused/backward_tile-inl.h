@@ -244,9 +244,9 @@ void BackwardTile<T>::AddBlock(index block) {
 
 template <class T>
 void BackwardTile<T>::FindParts() {
-  const bool masked = kind == TileKind::kSome;
-  parts = masked ? TileCover(call.attention.mask, site(), TileLanes::kKeys, stride)
-                 : TileCover(queries, stride);
+  const bool cuts = skips_masked<T>(kind);
+  parts = cuts ? TileCover(call.attention.mask, site(), TileLanes::kKeys, stride)
+               : TileCover(queries, stride);
 }
 
 // Asks for the memory that the biases add to in this block and read in the next one.

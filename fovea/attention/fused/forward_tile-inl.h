@@ -169,9 +169,9 @@ template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
-  const bool masked = kind == TileKind::kSome;
-  parts = masked ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
-                 : TileCover(keys, stride);
+  const bool cuts = skips_masked<T>(kind);
+  parts = cuts ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
+               : TileCover(keys, stride);
   constexpr Into kInto = kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite;
   const TileOperands<W, In> product{.a = kv.k(key, keys),
                                     .b = {qt, operands_of<T>(D()), stride},
@@ -251,11 +251,13 @@ void ForwardTile<T>::AddValues(index key, index keys) {
   const Rows<const In> v = kv.v(key, keys);
   Scratch scratch;
   const FiniteOperand<In> values(v, kind == TileKind::kSome, scratch);
-  const TileOperands<W, In> product{.a = Transposed(values.finite()),
-                                    .b = Weights(keys),
-                                    .c = {o, Dv(), stride},
-                                    .per_lane = state.alpha,
-                                    .prefetch = &prefetch};
+  const bool leaves_out = values.leaves_out();
+  const TileOperands<W, In> product{
+      .a = leaves_out ? Transposed(values.finite()) : kv.v_across(key, keys),
+      .b = Weights(keys),
+      .c = {o, Dv(), stride},
+      .per_lane = state.alpha,
+      .prefetch = &prefetch};
   const auto of_keys = [](const TileOperands<W, In>& all, index begin, index end) {
     return all.depth_slice(operands_of<T>(begin), operands_of<T>(end));
   };

@@ -50,6 +50,8 @@ class KvBlocks {
   /// The rows of keys [key, key + keys), at most kRowBlock; valid until the next call.
   Rows<const T> k(index key, index keys) { return Block(head_.k, key, keys, k_); }
   Rows<const T> v(index key, index keys) { return Block(head_.v, key, keys, v_); }
+  /// The values as a left operand, [Dv, keys].
+  StridedMatrix<T> v_across(index key, index keys) { return Transposed(v(key, keys)); }
 
  private:
   struct Copy {
@@ -74,12 +76,14 @@ class KvBlocks {
 
 #if FOVEA_PAIRS
 /// Keys as pairs along D, read in place where their rows are whole pairs; values as pairs along the
-/// keys. Those of all keys, or of a block for the tiles that run together (pair_sizes).
+/// keys. Those of all keys, or of a block for the tiles that run together (pair_sizes). For tile
+/// registers, which read the pairs of a left operand side by side, values are turned beside that:
+/// for each kRowBlock keys of the sequence a block [Dv, pairs of keys].
 template <>
 class KvBlocks<BFloat16> {
  public:
   KvBlocks(const HeadKeys<BFloat16>& head, index queries, Scratch& scratch)
-      : head_(head), in_place_(are_whole_pairs(head.k)) {
+      : head_(head), in_place_(reads_in_place(head.k)) {
     const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
     const KvSizes sizes = kv_sizes(head, queries, LanesOf<BFloat16>());
     if (!in_place_) {
@@ -87,6 +91,7 @@ class KvBlocks<BFloat16> {
     }
     v_ = {scratch.allocate<BFloat16Pair>(sizes.v), operands_of<BFloat16>(sizes.rows), Dv,
           RoundUpToLanes<float>(Dv)};
+    if (sizes.turned > 0) turned_ = scratch.allocate<BFloat16Pair>(sizes.turned);
     if (sizes.rows == keys) Pair(head.first, keys);
   }
 
@@ -105,12 +110,20 @@ class KvBlocks<BFloat16> {
     const index first = (key - made_.begin) / 2;
     return Rows<const BFloat16Pair>(v_).slice(first, first + operands_of<BFloat16>(keys));
   }
+  /// [Dv, pairs of keys], of one block.
+  StridedMatrix<BFloat16Pair> v_across(index key, index keys) {
+    if (turned_ == nullptr) return Transposed(v(key, keys));
+    Make(key, keys);
+    return {Turned(key), kPairsOfBlock, 1};
+  }
   /// The keys themselves.
   Rows<const BFloat16> key_rows(index key, index keys) const {
     return head_.k.slice(key - head_.first, key - head_.first + keys);
   }
 
  private:
+  static constexpr index kPairsOfBlock = kRowBlock / 2;
+
   static Rows<const BFloat16Pair> InPlace(const Rows<const BFloat16>& rows) {
     return {reinterpret_cast<const BFloat16Pair*>(rows.data), rows.rows, rows.columns / 2,
             rows.stride / 2};
@@ -123,12 +136,27 @@ class KvBlocks<BFloat16> {
     if (!in_place_) CopyAsPairs(head_.k.slice(first, first + keys), k_);
     PairRows(head_.v.slice(first, first + keys), v_);
     made_ = {key, key + keys};
+    if (turned_ != nullptr) Turn();
+  }
+  void Turn() {
+    for (index key = made_.begin; key < made_.end;) {
+      const index end = std::min(made_.end, (key / kRowBlock + 1) * kRowBlock);
+      const Rows<const BFloat16Pair> pairs = v(key, end - key);
+      TurnRows(Transposed(pairs), pairs.columns, pairs.rows, Turned(key), kPairsOfBlock);
+      key = end;
+    }
+  }
+  // The pairs of `key` and of those behind it in its block.
+  BFloat16Pair* Turned(index key) const {
+    const index block = key / kRowBlock - made_.begin / kRowBlock;
+    return turned_ + block * head_.v.columns * kPairsOfBlock + key % kRowBlock / 2;
   }
 
   HeadKeys<BFloat16> head_;
   bool in_place_;
   Rows<BFloat16Pair> k_, v_;
-  Span made_;  // the keys that k_ and v_ hold
+  BFloat16Pair* turned_ = nullptr;
+  Span made_;  // the keys that all these hold
 };
 #endif
 

@@ -61,8 +61,9 @@ struct ForwardSizes {
 struct KvSizes {
   index rows = 0;      ///< keys at a time; 0: all are read where they are
   index k = 0, v = 0;  ///< k is 0 where keys alone are
+  index turned = 0;    ///< of the values as left operands, if products run on tile registers
 
-  index values() const { return k + v; }
+  index values() const { return k + v + turned; }
 };
 
 /// A copy of a block.
@@ -70,13 +71,16 @@ inline KvSizes copy_sizes(index D, index Dv) { return {kRowBlock, kRowBlock * D,
 
 /// The pairs of `keys` keys. As long as those of all stay in a core's cache, they are made once;
 /// beyond that block by block. `in_place`: the rows of k are read where they are.
-inline KvSizes pair_sizes(index keys, const Widths& widths, bool in_place) {
+inline KvSizes pair_sizes(index keys, const Widths& widths, bool in_place, bool on_tiles) {
   constexpr index kPair = sizeof(BFloat16Pair);
   const auto of_k = [&](index n) { return n * operands_of<BFloat16>(widths.D); };
   const auto of_v = [&](index n) { return operands_of<BFloat16>(n) * widths.Dvp; };
   const bool all = (of_k(keys) + of_v(keys)) * kPair <= kSecondCacheBytes;
   const index rows = all ? keys : std::min(keys, kRowBlock);
-  return {rows, in_place ? 0 : of_k(rows), of_v(rows)};
+  // Turned values lie in blocks of their own, the first and the last of which may be parts.
+  const index blocks = on_tiles ? (rows + 2 * (kRowBlock - 1)) / kRowBlock : 0;
+  return {rows, in_place ? 0 : of_k(rows), of_v(rows),
+          blocks * widths.Dv * operands_of<BFloat16>(kRowBlock)};
 }
 
 /// How many bytes of keys and values a run of tiles reads.

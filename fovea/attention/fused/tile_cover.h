@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/simd/isa.h"
 
 namespace fovea::detail {
 
@@ -15,6 +16,13 @@ Span whole_operands(Span span, index count) {
   if (span.begin >= span.end) return span;
   constexpr index kValues = kOperandValues<T>;
   return {span.begin / kValues * kValues, std::min(operands_of<T>(span.end) * kValues, count)};
+}
+
+/// Whether products of a tile skip what the mask refuses. On tile registers a product of the whole
+/// tile takes less time than those of its parts.
+template <class T>
+bool skips_masked(TileKind kind) {
+  return kind == TileKind::kSome && !(kReadsPairs<T> && has_tiles());
 }
 
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
