@@ -27,6 +27,11 @@ class Symbol:
         self.step = step
         self.kind = kind
 
+    @classmethod
+    def records_gradients(cls) -> bool:
+        """Whether the library records now what has a gradient."""
+        return True
+
     # What it is computed with.
 
     def lift(self, other: Any) -> Symbol:

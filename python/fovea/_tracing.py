@@ -56,6 +56,7 @@ class Graph:
     def __init__(self, symbol: type[Symbol]) -> None:
         self.symbol = symbol
         self.is_differentiated = False
+        self.records = symbol.records_gradients()
         self.rows: list[tuple[float, ...]] = []
         self.tables: list[Any] = []  # what was captured, once for each gradient
         self.learns: list[bool] = []
@@ -82,6 +83,9 @@ class Graph:
         return self.add((_CONSTANT, 0, -1, -1, -1, number, -1, *_NO_AXES), kind)
 
     def operation(self, name: str, kind: int, *operands: Symbol) -> Symbol:
+        if self.symbol.records_gradients() != self.records and any(map(self.has_gradient, operands)):
+            raise source_error("gradients are switched off, or on, inside of a traced function",
+                               "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
         steps = [operand.step for operand in operands] + [-1, -1]
         return self.add((_OPERATION, _OPERATIONS[name], *steps[:3], 0, -1, *_NO_AXES), kind)
 

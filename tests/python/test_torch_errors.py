@@ -81,6 +81,7 @@ class BlockMaskTest(unittest.TestCase):
                                ((64, None), whole + "None"), ("64", whole + "'64'")):
             with self.subTest(block), self.assertRaisesRegex(fovea.UsageError, "BLOCK_SIZE: " + message):
                 self.create(None, None, 8, 9, BLOCK_SIZE=block)
+        self.assertEqual(self.create(None, None, 8, 9, device=None).shape, (1, 1, 8, 9))
         self.assertEqual(self.create(torch.tensor(2), None, 8, 9, BLOCK_SIZE=[64, 32]).BLOCK_SIZE, (64, 32))
 
 
@@ -92,6 +93,26 @@ class FlexTest(unittest.TestCase):
                 call(q, q.numpy(), q)
         with self.assertRaisesRegex(fovea.UsageError, "return_aux: expected an AuxRequest; got int"):
             fovea.torch.flex_attention(q, q, q, return_aux=3)
+
+    def test_gradients_cannot_be_stopped_inside(self):
+        q, table = torch.randn(1, 2, 3, 4), torch.randn(3, requires_grad=True)
+
+        def stopped(score, b, h, q_idx, kv_idx):
+            with torch.no_grad():
+                return score * 2
+
+        def table_alone(score, b, h, q_idx, kv_idx):
+            with torch.no_grad():
+                bias = table[kv_idx]
+            return score + bias
+
+        for function in (stopped, lambda score, *at: score.detach() * 2):
+            with self.assertRaisesRegex(fovea.UsageError, r"(?s)test_torch_errors\.py:\d+.*table\.detach\(\)"):
+                fovea.torch.flex_attention(q, q, q, function)
+            with torch.no_grad():  # around the call, nothing is stopped
+                fovea.torch.flex_attention(q, q, q, function)
+        fovea.torch.flex_attention(q.requires_grad_(), q, q, table_alone).sum().backward()
+        self.assertIsNone(table.grad)
 
 
 if __name__ == "__main__":

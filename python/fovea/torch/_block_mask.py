@@ -92,6 +92,7 @@ def create_block_mask(
     call, so that what it captures is never stale. `options` are those of torch's that say how it stores its
     lists, and mean nothing here. Raises UsageError with the file and line of what cannot be traced. For other
     devices it is torch's."""
+    device = "cpu" if device is None else device
     if torch.device(device).type != "cpu":
         return theirs.create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device, BLOCK_SIZE, _compile, **options)
     for name in options:

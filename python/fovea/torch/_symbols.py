@@ -53,6 +53,10 @@ class TorchSymbol(ArraySymbol):
     def dtype(self) -> torch.dtype:
         return (torch.bool, torch.int32, torch.float32)[self.kind]
 
+    @classmethod
+    def records_gradients(cls) -> builtins.bool:
+        return torch.is_grad_enabled()
+
     def dim(self) -> int:
         return 0
 
