@@ -151,9 +151,9 @@ bool multiplies_bfloat16(const Attention<float>& attention) {
                                    const AttentionSaved<T>&, const AttentionGradients<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 template void detail::backward_of_rows(const Context&, const Attention<float>&,
                                        const AttentionInputs<float>&, const AttentionSaved<float>&,
                                        const AttentionGradients<float>&, bool);
-#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea

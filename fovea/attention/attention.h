@@ -66,8 +66,8 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 /// (has_bfloat16_products(), simd/isa.h), the products read q, k, v and dO as they are, and the
 /// weights p and the gradients ds of scores rounded to bfloat16. Other calls are computed in
 /// float32 from converted rows: on other processors, for scores other than the scaled dot product,
-/// rotary positions, and by sums over keys (linear.h); attention_plan() says which. Keys whose rows
-/// are whole pairs (D and the strides even) are read in place by the forward.
+/// and by sums over keys (linear.h); attention_plan() says which. Keys whose rows are whole pairs
+/// (D and the strides even) are read in place by the forward, on AMX only if they have no gaps.
 void attention_forward(const Context& ctx, const Attention<float>& attention,
                        const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
 void attention_backward(const Context& ctx, const Attention<float>& attention,

@@ -12,7 +12,8 @@ namespace fovea::detail {
 /// Views of the same shapes, for functions that do not read them.
 AttentionInputs<float> float32_shapes(const AttentionInputs<BFloat16>& in);
 
-/// attention_backward of rows of T. `rounded_o`: whether saved.o was rounded to bfloat16.
+/// attention_backward of rows of T (attention.cc). `rounded_o`: whether saved.o was rounded to
+/// bfloat16.
 template <class T>
 void backward_of_rows(const Context& ctx, const Attention<T>& attention,
                       const AttentionInputs<T>& in, const AttentionSaved<T>& saved,

@@ -6,7 +6,9 @@
 // A register of C has 16 x 16 sums. One instruction adds to it the products of 16 rows of 16 pairs
 // of A with 16 rows of 16 pairs of B: 16 times what vdpbf16ps does. Four registers of C, two of A
 // and two of B make a block of 32 rows and 32 lanes: two loads, of a kilobyte each, for every two
-// instructions. Blocks at the end of the rows and of the sum are smaller registers.
+// instructions. Blocks at the end of the rows and of the sum are smaller registers. A sum of 32
+// pairs has two registers of C and of A, and four of B that stay for all rows: two loads and two
+// stores for four instructions.
 //
 // Bits: the sum is cut into parts of 16 pairs from its first pair on. In each part the first and
 // the second values of the pairs are summed alone, from 0, then both are added, and that is added
@@ -100,8 +102,7 @@ HWY_NOINLINE void MultiplyTiles(Tiles& tiles, const TileBlock& o) {
 }
 
 /// The same for 32 lanes, whole registers, two steps and any number of 16 rows: registers of B stay
-/// for all of them. Loads and stores take as long as the products beside them, and so there are
-/// fewer.
+/// for all of them. A load or a store takes longer than a product (DESIGN.md), and there are fewer.
 template <bool kFromZero, class Tiles>
 HWY_NOINLINE void MultiplyTwoSteps(Tiles& tiles, const TileBlock& o, index rows) {
   const BFloat16Pair* const below = o.b + kTileSide * o.b_row;

@@ -83,11 +83,16 @@ class Graph:
         return self.add((_CONSTANT, 0, -1, -1, -1, number, -1, *_NO_AXES), kind)
 
     def operation(self, name: str, kind: int, *operands: Symbol) -> Symbol:
-        if self.symbol.records_gradients() != self.records and any(map(self.has_gradient, operands)):
-            raise source_error("gradients are switched off, or on, inside of a traced function",
-                               "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
+        for operand in operands:
+            self.check_recorded(operand)
         steps = [operand.step for operand in operands] + [-1, -1]
         return self.add((_OPERATION, _OPERATIONS[name], *steps[:3], 0, -1, *_NO_AXES), kind)
+
+    def check_recorded(self, used: Symbol) -> None:
+        """Raises UsageError where the gradient of what is used is switched off, or on, inside of the function."""
+        if self.symbol.records_gradients() != self.records and self.has_gradient(used):
+            raise source_error("gradients are switched off, or on, inside of a traced function",
+                               "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
 
     def read(self, table: Any, at: Sequence[Symbol], kind: int, learns: bool) -> Symbol:
         """An entry of a table, which has as many axes as `at` indices. One that learns has a gradient for
@@ -105,7 +110,8 @@ class Graph:
             number = len(self.tables)
             self.tables.append(table)
             self.learns.append(learns)
-            self._numbers[id(table)] = number
+            if not learns:
+                self._numbers[id(table)] = number
         return self.add((_READ, 0, -1, -1, -1, 0, number, *steps), kind)
 
     def has_gradient(self, result: Symbol) -> bool:

@@ -101,18 +101,36 @@ class FlexTest(unittest.TestCase):
             with torch.no_grad():
                 return score * 2
 
-        def table_alone(score, b, h, q_idx, kv_idx):
+        def stopped_alone(score, b, h, q_idx, kv_idx):
             with torch.no_grad():
-                bias = table[kv_idx]
-            return score + bias
+                other = (score.clone, score.detach, score.float)[way]()
+            return other * 2
 
+        for way in range(3):
+            with self.subTest(way), self.assertRaisesRegex(fovea.UsageError, "cannot be stopped"):
+                fovea.torch.flex_attention(q, q, q, stopped_alone)
         for function in (stopped, lambda score, *at: score.detach() * 2):
             with self.assertRaisesRegex(fovea.UsageError, r"(?s)test_torch_errors\.py:\d+.*table\.detach\(\)"):
                 fovea.torch.flex_attention(q, q, q, function)
             with torch.no_grad():  # around the call, nothing is stopped
                 fovea.torch.flex_attention(q, q, q, function)
-        fovea.torch.flex_attention(q.requires_grad_(), q, q, table_alone).sum().backward()
-        self.assertIsNone(table.grad)
+
+    def test_a_table_read_without_gradients_has_none_there(self):
+        q, table = torch.randn(1, 2, 3, 4), torch.randn(3, requires_grad=True)
+
+        def stopped_read(kv_idx):
+            with torch.no_grad():
+                return table[kv_idx]
+
+        def gradient(function):
+            output = fovea.torch.flex_attention(q, q, q.detach().requires_grad_(), function)
+            return torch.autograd.grad(output.square().sum(), table, allow_unused=True)[0]
+
+        constant = table.detach().clone()
+        exact = gradient(lambda score, b, h, i, j: score + table[j] + constant[j])
+        self.assertIsNone(gradient(lambda score, b, h, i, j: score + stopped_read(j)))
+        self.assertTrue(torch.equal(gradient(lambda score, b, h, i, j: score + table[j] + stopped_read(j)), exact))
+        torch.testing.assert_close(gradient(lambda score, b, h, i, j: score + stopped_read(j) + table[j]), exact)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ template <class T>
 struct BackwardCall : KernelCall<T> {
   const AttentionSaved<T>& saved;
   const AttentionGradients<T>& gradients;
-  bool rounded_o = kReadsPairs<T>;  ///< whether saved.o was rounded to bfloat16
+  bool rounded_o = false;  ///< whether saved.o was rounded to bfloat16
 };
 
 /// Queries [begin, begin + rows) of one sequence, for every head of a group. Each tile of keys, or

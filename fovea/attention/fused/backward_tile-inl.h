@@ -141,7 +141,6 @@ struct BackwardTile {
   void Allocate(Scratch& scratch);
   void StartHead(index h);
   void AddBlock(index block);
-  void FindParts();
   void PrefetchBias() const;
   void RunBlock();
   enum class Along { kRows, kLanes };  // the direction in which a product reads A
@@ -242,13 +241,6 @@ void BackwardTile<T>::AddBlock(index block) {
   if (kind != TileKind::kNone) RunBlock();
 }
 
-template <class T>
-void BackwardTile<T>::FindParts() {
-  const bool cuts = skips_masked<T>(kind);
-  parts = cuts ? TileCover(call.attention.mask, site(), TileLanes::kKeys, stride)
-               : TileCover(queries, stride);
-}
-
 // Asks for the memory that the biases add to in this block and read in the next one.
 template <class T>
 void BackwardTile<T>::PrefetchBias() const {
@@ -265,7 +257,7 @@ void BackwardTile<T>::PrefetchBias() const {
 
 template <class T>
 void BackwardTile<T>::RunBlock() {
-  FindParts();
+  parts = cover_of<T>(call.attention.mask, site(), kind, TileLanes::kKeys, stride);
   PrefetchBias();
   constexpr Into kInto = kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite;
   const auto product_of_parts = [&](Rows<const In> rows_of_a, const In* lanes_of_b, W factor,

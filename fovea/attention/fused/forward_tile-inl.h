@@ -169,9 +169,7 @@ template <class T>
 bool ForwardTile<T>::Scores(index key, index keys) {
   kind = call.attention.mask.classify(site(key, keys));
   if (kind == TileKind::kNone) return false;
-  const bool cuts = skips_masked<T>(kind);
-  parts = cuts ? TileCover(call.attention.mask, site(key, keys), TileLanes::kQueries, stride)
-               : TileCover(keys, stride);
+  parts = cover_of<T>(call.attention.mask, site(key, keys), kind, TileLanes::kQueries, stride);
   constexpr Into kInto = kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite;
   const TileOperands<W, In> product{.a = kv.k(key, keys),
                                     .b = {qt, operands_of<T>(D()), stride},

@@ -75,7 +75,7 @@ class KvBlocks {
 };
 
 #if FOVEA_PAIRS
-/// Keys as pairs along D, read in place where their rows are whole pairs; values as pairs along the
+/// Keys as pairs along D, read in place where reads_in_place() says so; values as pairs along the
 /// keys. Those of all keys, or of a block for the tiles that run together (pair_sizes). For tile
 /// registers, which read the pairs of a left operand side by side, values are turned beside that:
 /// for each kRowBlock keys of the sequence a block [Dv, pairs of keys].
@@ -83,7 +83,7 @@ template <>
 class KvBlocks<BFloat16> {
  public:
   KvBlocks(const HeadKeys<BFloat16>& head, index queries, Scratch& scratch)
-      : head_(head), in_place_(reads_in_place(head.k)) {
+      : head_(head), in_place_(reads_in_place(head.k, queries)) {
     const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
     const KvSizes sizes = kv_sizes(head, queries, LanesOf<BFloat16>());
     if (!in_place_) {

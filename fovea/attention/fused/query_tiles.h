@@ -132,11 +132,12 @@ inline Widths widths_of(index D, index Dv, const LaneCounts& lanes) {
   return {D, Dv, round_up(D, lanes.vector), round_up(Dv, lanes.vector)};
 }
 
-/// Whether products read such keys where they are. The distance between rows of one head is often a
-/// multiple of 512 bytes, so that many share a set of the first cache. Tile registers, which wait
-/// for it longest, get them side by side.
-inline bool reads_in_place(const Rows<const BFloat16>& k) {
-  return are_whole_pairs(k) && (k.contiguous() || !has_tiles());
+/// Whether products of tiles of at most `queries` queries read such keys where they are. The
+/// distance between rows of one head is often a multiple of 512 bytes, so that many share a set of
+/// the first cache. Tile registers, which wait for it longest, get them side by side, unless they
+/// read them once: for 32 queries.
+inline bool reads_in_place(const Rows<const BFloat16>& k, index queries) {
+  return are_whole_pairs(k) && (k.contiguous() || !has_tiles() || queries <= 32);
 }
 
 /// What KvBlocks makes of such keys for tiles of at most `queries` queries.
@@ -144,7 +145,7 @@ template <class T>
 KvSizes kv_sizes(const HeadKeys<T>& head, index queries, const LaneCounts& lanes) {
   const index D = head.k.columns, Dv = head.v.columns;
   if constexpr (kReadsPairs<T>) {
-    const bool in_place = reads_in_place(head.k), on_tiles = has_tiles();
+    const bool in_place = reads_in_place(head.k, queries), on_tiles = has_tiles();
     return pair_sizes(head.k.rows, widths_of(D, Dv, lanes), in_place, on_tiles);
   } else {
     return queries > lanes.panel ? copy_sizes(D, Dv) : KvSizes{};

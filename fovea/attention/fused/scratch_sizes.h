@@ -70,7 +70,8 @@ struct KvSizes {
 inline KvSizes copy_sizes(index D, index Dv) { return {kRowBlock, kRowBlock * D, kRowBlock * Dv}; }
 
 /// The pairs of `keys` keys. As long as those of all stay in a core's cache, they are made once;
-/// beyond that block by block. `in_place`: the rows of k are read where they are.
+/// beyond that block by block. Turned values come on top. `in_place`: the rows of k are read where
+/// they are.
 inline KvSizes pair_sizes(index keys, const Widths& widths, bool in_place, bool on_tiles) {
   constexpr index kPair = sizeof(BFloat16Pair);
   const auto of_k = [&](index n) { return n * operands_of<BFloat16>(widths.D); };

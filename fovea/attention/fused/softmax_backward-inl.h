@@ -77,8 +77,9 @@ HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, LseOf&& l
 }
 
 /// After NormBackwardRows, for softmax: sets the gradient of a score with weight 1 to 0, as it is
-/// if all other weights of the row are 0. With value parts, o and dp are rounded differently, so
-/// that dp - delta is not exactly 0. NaN and infinity become NaN.
+/// if all other weights of the row are 0. With value parts, and with dropout where o is rounded to
+/// bfloat16, o and dp are rounded differently, so that dp - delta is not exactly 0. NaN and
+/// infinity become NaN.
 template <class T>
 void ClearWholeWeights(const WeightTile<T>& tile) {
   constexpr Tag<T> d;

@@ -18,13 +18,6 @@ Span whole_operands(Span span, index count) {
   return {span.begin / kValues * kValues, std::min(operands_of<T>(span.end) * kValues, count)};
 }
 
-/// Whether products of a tile skip what the mask refuses. On tile registers a product of the whole
-/// tile takes less time than those of its parts.
-template <class T>
-bool skips_masked(TileKind kind) {
-  return kind == TileKind::kSome && !(kReadsPairs<T> && has_tiles());
-}
-
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
 /// outside the mask's ranges, so apply() sets them to -infinity.
@@ -72,5 +65,15 @@ class TileCover {
   Span lanes_[kRowBlock / kStep];  // of each step of rows
   Span rows_[kLaneTile / kStep];   // of each step of lanes
 };
+
+/// What products of a tile compute. On tile registers the whole of a tile that is cut takes less
+/// time than its parts.
+template <class T>
+TileCover cover_of(const Mask& mask, const TileSite& site, TileKind kind, TileLanes lanes,
+                   index stride) {
+  const bool skips = kind == TileKind::kSome && !(kReadsPairs<T> && has_tiles());
+  if (skips) return {mask, site, lanes, stride};
+  return {lanes == TileLanes::kQueries ? site.keys : site.queries, stride};
+}
 
 }  // namespace fovea::detail

@@ -90,7 +90,7 @@ def create_block_mask(
     """The mask that `mask_mod(b, h, q_idx, kv_idx)` keeps, of heads [B or 1, H or 1], Q_LEN queries and KV_LEN
     keys. Nothing of that size is made: the function is traced, once here, so that an error shows, and once a
     call, so that what it captures is never stale. `options` are those of torch's that say how it stores its
-    lists, and mean nothing here. Raises UsageError with the file and line of what cannot be traced. For other
+    lists, and mean nothing here. No device is the CPU. Raises UsageError with the file and line of what cannot be traced. For other
     devices it is torch's."""
     device = "cpu" if device is None else device
     if torch.device(device).type != "cpu":

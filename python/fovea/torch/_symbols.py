@@ -33,6 +33,7 @@ def _converted(x: Symbol, dtype: torch.dtype) -> Symbol:
     if dtype not in _KEPT:
         raise source_error(f"a symbol as {dtype}: what it rounds, or wraps, is not computed",
                            "convert it to torch.bool, int32, int64, float32 or float64; x & 255 is x in 8 bits")
+    x.graph.check_recorded(x)
     return (to_bool, to_int, to_float)[_kind_of(dtype)](x)
 
 
@@ -96,7 +97,7 @@ class TorchSymbol(ArraySymbol):
         return _converted(self, dtype)
 
     def float(self) -> Symbol:
-        return to_float(self)
+        return _converted(self, torch.float32)
 
     double = float
 
@@ -133,10 +134,11 @@ class TorchSymbol(ArraySymbol):
         return _converted(self.graph.constant(fill_value), dtype or self.dtype)
 
     def _itself(self, *_: Any, **__: Any) -> Symbol:
+        self.graph.check_recorded(self)
         return self
 
     def detach(self) -> Symbol:
-        if torch.is_grad_enabled() and self.graph.has_gradient(self):
+        if self.graph.records and self.graph.has_gradient(self):
             raise source_error(".detach() of a symbol that has a gradient",
                                "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
         return self
