@@ -100,7 +100,7 @@ class Graph:
         steps = tuple(float(index.step) for index in at) + _NO_AXES[len(at):]
         number = self._numbers.get(id(table))
         if learns:
-            known = [n for n, one in enumerate(self.tables) if one is table]
+            known = [n for n, one in enumerate(self.tables) if one is table and self.learns[n]]
             for n in known:
                 row = (_READ, 0, -1, -1, -1, 0, n, *steps)
                 if row in self._steps:
