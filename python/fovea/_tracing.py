@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 # The leaves of ScoreStep (fovea/attention/lambda/score_program.h).
 _OPERATION, _CONSTANT, _SCORE, _BATCH, _HEAD, _QUERY, _KEY, _READ = range(8)
 MOST_AXES = 6
-_NO_AXES = (0.0,) * MOST_AXES
+_NO_AXES = (0,) * MOST_AXES
+# A step: its kind, its operation, up to three operands (steps, or -1), a value, a table, and the steps that index it.
+# Whole numbers but for the value.
+Row = tuple[Any, ...]
 _OPERATIONS = dict(_fovea.traced_operations())
 
 # Kinds of numbers, in the order of promotion.
@@ -57,13 +60,13 @@ class Graph:
         self.symbol = symbol
         self.is_differentiated = False
         self.records = symbol.records_gradients()
-        self.rows: list[tuple[float, ...]] = []
+        self.rows: list[Row] = []
         self.tables: list[Any] = []  # what was captured, once for each gradient
         self.learns: list[bool] = []
-        self._steps: dict[tuple[float, ...], int] = {}
+        self._steps: dict[Row, int] = {}
         self._numbers: dict[int, int] = {}  # of a table that does not learn, by identity
 
-    def add(self, row: tuple[float, ...], kind: int) -> Symbol:
+    def add(self, row: Row, kind: int) -> Symbol:
         step = self._steps.get(row)
         if step is None:
             step = self._steps[row] = len(self.rows)
@@ -83,10 +86,11 @@ class Graph:
         return self.add((_CONSTANT, 0, -1, -1, -1, number, -1, *_NO_AXES), kind)
 
     def operation(self, name: str, kind: int, *operands: Symbol) -> Symbol:
-        for operand in operands:
-            self.check_recorded(operand)
-        steps = [operand.step for operand in operands] + [-1, -1]
-        return self.add((_OPERATION, _OPERATIONS[name], *steps[:3], 0, -1, *_NO_AXES), kind)
+        if self.symbol.records_gradients() != self.records:
+            for operand in operands:
+                self.check_recorded(operand)
+        first, second, third = (*[operand.step for operand in operands], -1, -1)[:3]
+        return self.add((_OPERATION, _OPERATIONS[name], first, second, third, 0, -1, *_NO_AXES), kind)
 
     def check_recorded(self, used: Symbol) -> None:
         """Raises UsageError where the gradient of what is used is switched off, or on, inside of the function."""
@@ -97,7 +101,7 @@ class Graph:
     def read(self, table: Any, at: Sequence[Symbol], kind: int, learns: bool) -> Symbol:
         """An entry of a table, which has as many axes as `at` indices. One that learns has a gradient for
         each place where it is read."""
-        steps = tuple(float(index.step) for index in at) + _NO_AXES[len(at):]
+        steps = tuple(index.step for index in at) + _NO_AXES[len(at):]
         number = self._numbers.get(id(table))
         if learns:
             known = [n for n, one in enumerate(self.tables) if one is table and self.learns[n]]
@@ -117,7 +121,7 @@ class Graph:
     def has_gradient(self, result: Symbol) -> bool:
         """Whether the score, or a table that learns, is read for it."""
         return self.is_differentiated and any(
-            row[0] == _SCORE or (row[0] == _READ and self.learns[int(row[6])])
+            row[0] == _SCORE or (row[0] == _READ and self.learns[row[6]])
             for row, read in zip(self.rows, self._read_by(result)) if read)
 
     def _read_by(self, result: Symbol) -> list[bool]:
@@ -126,35 +130,34 @@ class Graph:
         wanted[result.step] = True
         for n in range(result.step, -1, -1):
             if wanted[n]:
-                for read in self._reads(n):
+                for read in self._reads(self.rows[n]):
                     wanted[read] = True
         return wanted
 
     def packed(self, result: Symbol) -> bytes:
         """The steps up to the result, which is the last, without those that nobody reads."""
         wanted = self._read_by(result)
-        new: dict[int, int] = {}
+        places = [-1] * (len(wanted) + 1)  # in what is packed; the last is that of the operand -1
+        count = 0
         numbers = array.array("d")
-        for n, row in enumerate(self.rows[: result.step + 1]):
+        for n, (kind, operation, first, second, third, value, table, *at) in enumerate(self.rows[: len(wanted)]):
             if not wanted[n]:
                 continue
-            new[n] = len(new)
-            a, b, c = (float(new[int(x)]) if x >= 0 else -1.0 for x in row[2:5])
-            at = row[7:]
-            if row[0] == _READ:
-                axes = len(self.shape_of(int(row[6])))
-                at = tuple(float(new[int(x)]) for x in at[:axes]) + _NO_AXES[axes:]
-            numbers.extend((row[0], row[1], a, b, c, row[5], row[6], *at))
+            places[n] = count
+            count += 1
+            if kind == _READ:
+                axes = len(self.shape_of(table))
+                at[:axes] = [places[step] for step in at[:axes]]
+            numbers.extend((kind, operation, places[first], places[second], places[third], value, table, *at))
         return numbers.tobytes()
 
     def shape_of(self, table: int) -> tuple[int, ...]:
         return tuple(self.tables[table].shape)
 
-    def _reads(self, n: int) -> list[int]:
-        row = self.rows[n]
-        reads = [int(x) for x in row[2:5] if x >= 0]
+    def _reads(self, row: Row) -> list[int]:
+        reads = [step for step in row[2:5] if step >= 0]
         if row[0] == _READ:
-            reads += [int(x) for x in row[7:7 + len(self.shape_of(int(row[6])))]]
+            reads += row[7:7 + len(self.shape_of(row[6]))]
         return reads
 
 
