@@ -90,8 +90,8 @@ def create_block_mask(
     """The mask that `mask_mod(b, h, q_idx, kv_idx)` keeps, of heads [B or 1, H or 1], Q_LEN queries and KV_LEN
     keys. Nothing of that size is made: the function is traced, once here, so that an error shows, and once a
     call, so that what it captures is never stale. `options` are those of torch's that say how it stores its
-    lists, and mean nothing here. No device is the CPU. Raises UsageError with the file and line of what cannot be traced. For other
-    devices it is torch's."""
+    lists, and mean nothing here. Without a device (None) it is the CPU; for other devices it is torch's. Raises
+    UsageError with the file and line of what cannot be traced."""
     device = "cpu" if device is None else device
     if torch.device(device).type != "cpu":
         return theirs.create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device, BLOCK_SIZE, _compile, **options)
