@@ -58,15 +58,6 @@ struct Operands {
   std::vector<float> a, b, c;
 };
 
-// The values, or their bfloat16s in the same memory, whose address stays.
-std::vector<float> in_precision(const std::vector<float>& values, Precision precision) {
-  if (precision == Precision::kFloat32) return values;
-  std::vector<float> memory(values.size());
-  auto* const halves = reinterpret_cast<BFloat16*>(memory.data());
-  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = to_bfloat16(values[i]);
-  return memory;
-}
-
 // B lies as W does: [N,K] (PyTorch's order) forward, [K,N] for the gradient of the input. For the
 // gradient of the weights A lies as [K,M] and neither is packed beforehand.
 std::function<void()> our_product(const Context& ctx, const Problem& p, Operands& x) {
@@ -86,6 +77,15 @@ std::function<void()> our_product(const Context& ctx, const Problem& p, Operands
 }
 
 #ifdef FOVEA_HAVE_DNNL
+// The values, or their bfloat16s in the same memory, whose address stays.
+std::vector<float> in_precision(const std::vector<float>& values, Precision precision) {
+  if (precision == Precision::kFloat32) return values;
+  std::vector<float> memory(values.size());
+  auto* const halves = reinterpret_cast<BFloat16*>(memory.data());
+  for (std::size_t i = 0; i < values.size(); ++i) halves[i] = to_bfloat16(values[i]);
+  return memory;
+}
+
 std::function<void()> onednn_product(const Context& ctx, const Problem& p, Operands& x) {
   using dnnl::memory;
   using tag = memory::format_tag;
