@@ -54,7 +54,7 @@ test-python: wheel ## Tests of the Python package, installed from dist/ in an en
 
 test-long: build ## Slow tests, and every room under the sanitizers
 	@$(call build,dev,-DFOVEA_TEST_ROOMS=) --target fovea_tests
-	@$(call build,tsan,-DFOVEA_TEST_ROOMS=) --target fovea_tests
+	@$(call build,tsan,-DFOVEA_TEST_ROOMS= -DFOVEA_FEW_ISAS=OFF) --target fovea_tests
 	@$(CTEST) --preset dev --parallel $(CORES)
 	@FOVEA_EVERY_ISA=1 $(CTEST) --preset tsan --parallel $(CORES)
 	@$(CTEST) --preset release --label-regex long

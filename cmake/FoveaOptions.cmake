@@ -16,6 +16,15 @@ if(FOVEA_SANITIZE)
   target_compile_options(fovea_options INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)
   target_link_options(fovea_options INTERFACE -fsanitize=${FOVEA_SANITIZE})
+  # With TSan g++ 12 sees copies beyond the end of short strings where there are none.
+  target_compile_options(fovea_options INTERFACE
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<STREQUAL:${FOVEA_SANITIZE},thread>>:-Wno-array-bounds>)
+endif()
+
+# Races do not depend on how wide a vector is: a build that looks for them can do with fewer kernels.
+option(FOVEA_FEW_ISAS "Compile kernels for scalar, AVX2 and AVX-512 alone, without SSSE3 and SSE4" OFF)
+if(FOVEA_FEW_ISAS)
+  target_compile_definitions(fovea_options INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)")
 endif()
 
 find_program(FOVEA_CCACHE ccache)
@@ -45,9 +54,9 @@ function(fovea_precompile_headers target kind)
   endif()
 endfunction()
 
-# A file of task or cli reads many headers, which takes most of the time that it compiles. So eight are
-# compiled at a time, and names without linkage must be unique within such a target. Builds with checks
-# compile each file alone.
+# A file of task, cli or of some tests reads many headers, which takes most of the time that it compiles.
+# So eight are compiled at a time, and names without linkage must be unique within such a target. Builds
+# with checks compile each file alone.
 option(FOVEA_UNITY "Compile several small files at once" ${PROJECT_IS_TOP_LEVEL})
 
 function(fovea_unity target)

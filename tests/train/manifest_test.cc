@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/manifest.h"
 
-#include <fstream>
-
 #include "fovea/base/file.h"
 #include "tests/support/throws.h"
+#include "tests/train/overwrite.h"
 
 namespace fovea {
 namespace {
@@ -13,11 +12,6 @@ namespace fs = std::filesystem;
 
 std::vector<NamedFile> two_files() {
   return {{"a.json", "{}\n"}, {"b.bin", std::string(100, '\0')}};
-}
-
-/// Without waiting for the disk.
-void overwrite(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 class ManifestTest : public testing::Test {

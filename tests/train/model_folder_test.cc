@@ -3,11 +3,10 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-
 #include "fovea/base/file.h"
 #include "fovea/train/checkpoint.h"
 #include "tests/support/throws.h"
+#include "tests/train/overwrite.h"
 
 namespace fovea {
 namespace {
@@ -24,11 +23,6 @@ std::vector<NamedTensor> weights(float value) {
   Tensor tensor(Shape{3});
   tensor.data<float>()[1] = value;
   return {{"w", tensor}};
-}
-
-/// Without waiting for the disk.
-void overwrite(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 class ModelFolderTest : public testing::Test {

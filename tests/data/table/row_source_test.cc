@@ -11,7 +11,7 @@ namespace {
 using namespace std::string_literals;
 using testing::ElementsAre;
 
-const TableOptions kAny{.labels = LabelUse::kOptional};
+const TableOptions kWithOrWithout{.labels = LabelUse::kOptional};
 
 TEST(RowSource, Tsv) {
   // As imdb: no header, quotes and U+0085 are characters.
@@ -26,8 +26,9 @@ TEST(RowSource, Csv) {
               ElementsAre("2:x|a,\nb\"", "4:y|c"));
   EXPECT_THAT(read("a.csv", "label;text\n1;a,b\n"), ElementsAre("2:1|a,b"));
   EXPECT_THAT(read("a.csv", "a text,x\nanother,x\n"), ElementsAre("1:x|a text", "2:x|another"));
-  EXPECT_THAT(read("a.csv", "text\n\"a, b\"\n", kAny), ElementsAre("2:|a, b"));
-  EXPECT_THROWS(read("a.csv", "text\na, b\n", kAny), kInputFormat, "a.csv:2: expected 1 column");
+  EXPECT_THAT(read("a.csv", "text\n\"a, b\"\n", kWithOrWithout), ElementsAre("2:|a, b"));
+  EXPECT_THROWS(read("a.csv", "text\na, b\n", kWithOrWithout), kInputFormat,
+                "a.csv:2: expected 1 column");
 }
 
 TEST(RowSource, SeveralLabels) {
@@ -48,7 +49,7 @@ TEST(RowSource, JsonLines) {
               ElementsAre("1:x|a\n\u4E2D", "3:2|b", "4:true|c", "5:4.5|d", "6:p,q|e"));
   EXPECT_THAT(read("in", "{\"a\": \"x\", \"b\": \"y\"}", {.text_column = "b", .label_column = "a"}),
               ElementsAre("1:x|y"));
-  EXPECT_THAT(read("in", "{\"text\": \"x\"}\n{\"text\": \"y\", \"n\": 1}\n", kAny),
+  EXPECT_THAT(read("in", "{\"text\": \"x\"}\n{\"text\": \"y\", \"n\": 1}\n", kWithOrWithout),
               ElementsAre("1:|x", "2:|y"));
 }
 
@@ -60,12 +61,12 @@ TEST(RowSource, FastText) {
            "between __label__d words __label__e\n"
            "__label__f under__label__score\r\n"),
       ElementsAre("1:a,b|two  words", "2:c|x", "3:d,e|between words", "4:f|under__label__score"));
-  EXPECT_THAT(read("a.txt", "__label__a\tx\nno label \n", kAny),
+  EXPECT_THAT(read("a.txt", "__label__a\tx\nno label \n", kWithOrWithout),
               ElementsAre("1:a|x", "2:|no label "));
 }
 
 TEST(RowSource, Lines) {
-  EXPECT_THAT(read("a.txt", "one\n\n two\tthree\r\n", kAny),
+  EXPECT_THAT(read("a.txt", "one\n\n two\tthree\r\n", kWithOrWithout),
               ElementsAre("1:|one", "3:| two\tthree"));
   const TableOptions keep{.labels = LabelUse::kOptional, .empty_texts = EmptyTexts::kKeep};
   EXPECT_THAT(read("a.txt", "one\n\n  \ntwo", keep),
@@ -73,8 +74,9 @@ TEST(RowSource, Lines) {
 }
 
 TEST(RowSource, OptionalLabelsMayBeginLater) {
-  EXPECT_THAT(read("a.jsonl", "{\"text\": \"x\"}\n{\"text\": \"y\", \"label\": 1}\n", kAny),
-              ElementsAre("1:|x", "2:1|y"));
+  EXPECT_THAT(
+      read("a.jsonl", "{\"text\": \"x\"}\n{\"text\": \"y\", \"label\": 1}\n", kWithOrWithout),
+      ElementsAre("1:|x", "2:1|y"));
 }
 
 TEST(RowSource, ReadsWhatPythonWrites) {
@@ -133,7 +135,7 @@ TEST(RowSource, RowsOfAPipeComeAtOnce) {
    private:
     bool given_ = false;
   };
-  LabelledReader reader(std::make_unique<OneLine>(), "pipe", kAny);
+  LabelledReader reader(std::make_unique<OneLine>(), "pipe", kWithOrWithout);
   LabelledText row;
   EXPECT_TRUE(reader.next(row));
   EXPECT_EQ(row.text, "one");
