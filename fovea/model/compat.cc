@@ -32,15 +32,19 @@ Compat compat_of(const LanguageModelConfig& c) {
                 fmt::format("--compat: --model {} has no known defect", to_string(c.kind)),
                 "--model attention-rnn and --model transformer have some");
   }
-  if (c.compat == "all") {
-    for (const auto& row : rows) row.on = row.possible;
-    return compat;
-  }
   for (const std::string_view word : parts_between(c.compat, ',')) {
+    if (word == "all") {
+      for (const auto& row : rows) row.on = row.possible;
+      continue;
+    }
     const auto& row = choose(rows, word, "compat");
     if (!row.possible) {
+      std::string has;
+      for (const auto& r : rows) {
+        if (r.possible) has += fmt::format("{}{}", has.empty() ? "" : ", ", r.name);
+      }
       fail_option("compat", printable(word),
-                  fmt::format("a defect of --model {}", to_string(c.kind)));
+                  fmt::format("a defect of --model {} ({})", to_string(c.kind), has));
     }
     row.on = true;
   }

@@ -12,12 +12,20 @@ namespace fovea {
 
 namespace {
 
+std::string hint_for(std::string_view line) {
+  if (line.starts_with("\xEF\xBB\xBF"))
+    return "remove the byte order mark at the start of the file";
+  if (line.ends_with('\r')) return "end lines with \\n alone, without \\r before it";
+  return "a vocabulary has a word a line, as in the vocab.txt of a model: <pad>, <unk>, with "
+         "--marks "
+         "<s> and </s>, then the words";
+}
+
 [[noreturn]] void fail_line(std::string_view name, index line, std::string_view expected,
                             std::string_view got) {
   throw Error(ErrorCode::kInputFormat,
               fmt::format("{}:{}: expected {}, got {}", name, line, expected, printable(got)),
-              "a vocabulary has a word a line, as in the vocab.txt of a model: <pad>, <unk>, with "
-              "--marks <s> and </s>, then the words");
+              hint_for(got));
 }
 
 }  // namespace
@@ -49,7 +57,10 @@ std::vector<std::string> words_of_list(std::string_view text, std::string_view n
     words.emplace_back(line);
   }
   if (words.empty()) {
-    fail_line(name, static_cast<index>(special.size()) + 1, "a word", "the end of the file");
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}:{}: expected a word, got the end of the file", name, special.size() + 1),
+        hint_for(""));
   }
   return words;
 }

@@ -183,6 +183,8 @@ class BadWords(CommandTest):
                              (head + b"a\na\n", "v.txt:6: expected a word that is not listed yet"),
                              (head + b"a b\n", "v.txt:5: expected one word"), (head + b"a\xff\n", "v.txt:5:2: invalid UTF-8"),
                              (head + b"zzz\n", "none of the words of the vocabulary"),
+                             (head + b"a\r\n", "end lines with \\n alone"),
+                             (b"\xef\xbb\xbf" + head + b"a\n", "byte order mark"),
                              (head + b"\x00" * 20 + b"\n", "v.txt: expected text")]:
             with self.subTest(data=data):
                 listed.write_bytes(data)

@@ -18,8 +18,10 @@ TEST(Compat, DefectsAreThoseOfTheModel) {
   c.compat = "history-only";
   EXPECT_EQ(compat_of(c).attention_rnn, (AttentionRnnDefects{false, true, false}));
   c.compat = "ln-unbiased";
-  EXPECT_THROWS(compat_of(c), kOptionValue,
-                "'ln-unbiased' is not a defect of --model attention-rnn");
+  EXPECT_THROWS(
+      compat_of(c), kOptionValue,
+      "'ln-unbiased' is not a defect of --model attention-rnn (sum-weights, history-only, "
+      "state-is-attention)");
   c.compat = "history";
   EXPECT_THROWS(compat_of(c), kOptionValue, "expected one of: sum-weights, history-only");
   c.kind = LanguageModelKind::kLstm;

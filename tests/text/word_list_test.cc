@@ -38,7 +38,7 @@ TEST(WordList, SaysWhatIsWrongInWhichLine) {
   EXPECT_THROWS(read("the\n"), kInputFormat, "v.txt:1: expected <pad>, got 'the'");
   EXPECT_THROWS(read("<pad>\nthe\n"), kInputFormat, "v.txt:2: expected <unk>, got 'the'");
   EXPECT_THROWS(read(head + "the\n", true), kInputFormat, "v.txt:3: expected <s>, got 'the'");
-  EXPECT_THROWS(read(head), kInputFormat, "v.txt:3: expected a word, got 'the end of the file'");
+  EXPECT_THROWS(read(head), kInputFormat, "v.txt:3: expected a word, got the end of the file");
   EXPECT_THROWS(read(""), kInputFormat, "expected a word");
   EXPECT_THROWS(read(head + "a\n\nb\n"), kInputFormat, "v.txt:4: expected one word, got ''");
   EXPECT_THROWS(read(head + "a b\n"), kInputFormat, "v.txt:3: expected one word, got 'a b'");

@@ -124,12 +124,16 @@ TokenizerData learn_words(std::string_view text, std::string_view name,
   }
   const index known = occurrences(data.words);
   data.unknown = all - known;
+  if (known == 0 && all > 0 && !options.words.empty()) {
+    throw Error(ErrorCode::kInputTooSmall,
+                fmt::format("the {} has none of the words of the vocabulary", name),
+                "give a vocabulary of this text; with --lower its words are in lower case");
+  }
   if (known == 0) {
     throw Error(ErrorCode::kInputTooSmall,
-                options.words.empty()
-                    ? fmt::format("{} is too small: none of its {} words occurs {} times", name,
-                                  all, options.min_count)
-                    : fmt::format("the {} has none of the words of the vocabulary", name),
+                all == 0 ? fmt::format("{} has no words", name)
+                         : fmt::format("{} is too small: none of its {} words occurs {} times",
+                                       name, all, options.min_count),
                 "give more text, or a smaller --min-count");
   }
   return data;
