@@ -153,7 +153,7 @@ class BadWords(CommandTest):
 
     def test_texts(self):
         self.refuse(b"a b c\n", 3, "none of its 3 words occurs 2 times")
-        self.refuse(b"\n \n", 3, "none of its 0 words")
+        self.refuse(b"\n \n", 3, "text has no words")
         self.refuse(b"a a\n\xff\n", 3, "text.txt:2:1: invalid UTF-8")
         self.refuse(b"a\na\na\n", 3, "0 lines of at least 2 tokens", "3 of a single token", args=["--no-marks"])
 
@@ -183,8 +183,6 @@ class BadWords(CommandTest):
                              (head + b"a\na\n", "v.txt:6: expected a word that is not listed yet"),
                              (head + b"a b\n", "v.txt:5: expected one word"), (head + b"a\xff\n", "v.txt:5:2: invalid UTF-8"),
                              (head + b"zzz\n", "none of the words of the vocabulary"),
-                             (head + b"a\r\n", "end lines with \\n alone"),
-                             (b"\xef\xbb\xbf" + head + b"a\n", "byte order mark"),
                              (head + b"\x00" * 20 + b"\n", "v.txt: expected text")]:
             with self.subTest(data=data):
                 listed.write_bytes(data)

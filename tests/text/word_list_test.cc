@@ -11,6 +11,7 @@ namespace fovea {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST(WordList, HasAWordALineInTheOrderOfTheIds) {
   TokenizerData data{.kind = "word", .words = {{"the", 9}, {"狐狸", 2}}};
@@ -50,6 +51,15 @@ TEST(WordList, SaysWhatIsWrongInWhichLine) {
   EXPECT_THROWS(read(head + "a\xFF\n"), kEncoding, "v.txt:3:2: invalid UTF-8");
   EXPECT_THAT(read(head + "<s>\n"), ElementsAre("<s>"));  // without marks a word like others
   EXPECT_EQ(read(head + std::string(1 << 20, 'x')).front().size(), std::size_t{1} << 20);
+}
+
+TEST(WordList, HintsAtFilesOfOtherSystems) {
+  const auto hint = [](const std::string& text) {
+    return error_of([&] { words_of_list(text, "v.txt", false); })->hint();
+  };
+  EXPECT_THAT(hint("\xEF\xBB\xBF<pad>\n<unk>\na\n"), HasSubstr("byte order mark"));
+  EXPECT_THAT(hint("<pad>\r\n<unk>\r\na\r\n"), HasSubstr("without \\r"));
+  EXPECT_THAT(hint("<pad>\n<unk>\na b\n"), HasSubstr("a word a line"));
 }
 
 }  // namespace
