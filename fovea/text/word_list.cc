@@ -13,12 +13,12 @@ namespace fovea {
 namespace {
 
 std::string hint_for(std::string_view line) {
-  if (line.starts_with("\xEF\xBB\xBF"))
+  if (line.starts_with("\xEF\xBB\xBF")) {
     return "remove the byte order mark at the start of the file";
+  }
   if (line.ends_with('\r')) return "end lines with \\n alone, without \\r before it";
   return "a vocabulary has a word a line, as in the vocab.txt of a model: <pad>, <unk>, with "
-         "--marks "
-         "<s> and </s>, then the words";
+         "--marks <s> and </s>, then the words";
 }
 
 [[noreturn]] void fail_line(std::string_view name, index line, std::string_view expected,
