@@ -35,8 +35,8 @@ endif()
 
 # The standard library's and fmt's headers are a third of what most files take to compile. The first
 # target of a kind (their flags must be the same) precompiles them, the others use that. Builds
-# with checks do without, so that each file has to include what it uses; but for that with TSan, where one
-# build more would show nothing more.
+# with checks do without, so that each file has to include what it uses. The build with TSan has them
+# all the same, because the one with ASan compiles the same files.
 option(FOVEA_PRECOMPILE_HEADERS "Precompile the headers of other projects" ${PROJECT_IS_TOP_LEVEL})
 set(FOVEA_COMMON_HEADERS
   <fmt/format.h> <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <memory>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
@@ -39,12 +40,13 @@ Compat compat_of(const LanguageModelConfig& c) {
     }
     const auto& row = choose(rows, word, "compat");
     if (!row.possible) {
-      std::string has;
+      std::vector<std::string_view> has;
       for (const auto& r : rows) {
-        if (r.possible) has += fmt::format("{}{}", has.empty() ? "" : ", ", r.name);
+        if (r.possible) has.push_back(r.name);
       }
-      fail_option("compat", printable(word),
-                  fmt::format("a defect of --model {} ({})", to_string(c.kind), has));
+      fail_option(
+          "compat", printable(word),
+          fmt::format("a defect of --model {} ({})", to_string(c.kind), fmt::join(has, ", ")));
     }
     row.on = true;
   }
