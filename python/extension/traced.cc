@@ -28,9 +28,6 @@ using detail::PlannedProgram;
 using detail::ScoreStep;
 using detail::TapeOp;
 
-/// A step as numbers: leaf, operation, a, b, c, value, table, and the steps of its indices.
-constexpr std::size_t kStepNumbers = 7 + ScoreStep::kMostAxes;
-
 bool is_real(const Tensor& tensor) {
   return tensor.dtype() == DType::kFloat32 || tensor.dtype() == DType::kFloat64;
 }
@@ -90,23 +87,28 @@ std::vector<std::tuple<std::string, int>> operations() {
 
 }  // namespace
 
-// Steps come from tracing.py alone: what is no whole number, or none of a step, is a defect there.
+// Of each step how many numbers it has, its leaf, and: of an operation its number and its operands;
+// of a constant its value; of a read its table and the steps of its indices. Steps come from
+// _tracing.py alone: other numbers are a defect there.
 std::vector<ScoreStep> steps_of(const nb::bytes& packed) {
-  constexpr std::size_t size = kStepNumbers * sizeof(double);
-  std::vector<ScoreStep> steps(packed.size() / size);
-  for (std::size_t n = 0; n < steps.size(); ++n) {
-    double numbers[kStepNumbers];
-    std::memcpy(numbers, static_cast<const char*>(packed.data()) + n * size, size);
-    const auto at = [&](std::size_t i) { return static_cast<int>(numbers[i]); };
-    ScoreStep& step = steps[n];
-    step.leaf = static_cast<ScoreStep::Leaf>(at(0));
-    step.op = static_cast<TapeOp>(at(1));
-    step.a = at(2);
-    step.b = at(3);
-    step.c = at(4);
-    step.value = numbers[5];
-    step.table = at(6);
-    for (std::size_t axis = 0; axis < ScoreStep::kMostAxes; ++axis) step.at[axis] = at(7 + axis);
+  std::vector<double> numbers(packed.size() / sizeof(double));
+  std::memcpy(numbers.data(), packed.data(), numbers.size() * sizeof(double));
+  std::vector<ScoreStep> steps;
+  for (std::size_t n = 0; n < numbers.size(); n += 1 + static_cast<std::size_t>(numbers[n])) {
+    const std::size_t end = n + 1 + static_cast<std::size_t>(numbers[n]);
+    const auto whole = [&](std::size_t i) { return static_cast<int>(numbers[i]); };
+    ScoreStep& step = steps.emplace_back();
+    step.leaf = static_cast<ScoreStep::Leaf>(whole(n + 1));
+    if (step.leaf == ScoreStep::Leaf::kConstant) step.value = numbers[n + 2];
+    if (step.leaf == ScoreStep::Leaf::kNone) {
+      step.op = static_cast<TapeOp>(whole(n + 2));
+      int* operands[] = {&step.a, &step.b, &step.c};
+      for (std::size_t i = n + 3; i < end; ++i) *operands[i - n - 3] = whole(i);
+    }
+    if (step.leaf == ScoreStep::Leaf::kRead) {
+      step.table = whole(n + 2);
+      for (std::size_t i = n + 3; i < end; ++i) step.at[i - n - 3] = whole(i);
+    }
   }
   return steps;
 }

@@ -27,8 +27,8 @@ class Symbol:
         self.step = step
         self.kind = kind
 
-    @classmethod
-    def records_gradients(cls) -> bool:
+    @staticmethod
+    def records_gradients() -> bool:
         """Whether the library records now what has a gradient."""
         return True
 
@@ -62,9 +62,13 @@ class Symbol:
 
     # Arithmetic.
 
-    def __add__(self, other: Any) -> Symbol:
+    def _of_numbers(self, name: str, other: Any, of_conditions: str) -> Symbol:
         other = self.lift(other)
-        return self.promoted(*(("max", other, BOOL) if self.kind == other.kind == BOOL else ("add", other)))
+        kind = max(self.kind, other.kind)
+        return self.graph.operation(of_conditions if kind == BOOL else name, kind, self, other)
+
+    def __add__(self, other: Any) -> Symbol:
+        return self._of_numbers("add", other, "max")
 
     __radd__ = __add__
 
@@ -75,8 +79,7 @@ class Symbol:
         return self.lift(other).promoted("sub", self)
 
     def __mul__(self, other: Any) -> Symbol:
-        other = self.lift(other)
-        return self.promoted(*(("min", other, BOOL) if self.kind == other.kind == BOOL else ("mul", other)))
+        return self._of_numbers("mul", other, "min")
 
     __rmul__ = __mul__
 

@@ -98,9 +98,12 @@ def without_ellipsis(keys: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
 
 def indexed(graph: Graph, table: Any, at: Sequence[Any], key: Any) -> Any:
     """A table whose open axes are indexed further: a part of it, or its entry if none is left open."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if len(keys) == len(at) == at.count(None) and all(isinstance(one, Symbol) for one in keys):
+        return entry(graph, table, keys)
     at = list(at)
     axes = [axis for axis, index in enumerate(at) if index is None]
-    keys = without_ellipsis(key if isinstance(key, tuple) else (key,), len(axes))
+    keys = without_ellipsis(keys, len(axes))
     word = graph.symbol.table_word
     if len(keys) > len(axes):
         raise source_error(f"{len(keys)} indices of a captured {word} {[table.shape[axis] for axis in axes]}",
@@ -127,8 +130,7 @@ def entry(graph: Graph, table: Any, at: Sequence[Any]) -> Symbol:
     kind, learns = symbol.kind_of(table)
     if axes > MOST_AXES:
         raise source_error(f"a captured {word} has {axes} axes", f"at most {MOST_AXES} are allowed: flatten some")
-    one = graph.constant(0)
-    indices = [one.lift(index) for index in at]
+    indices = [graph.lift(index) for index in at]
     for n, index in enumerate(indices):
         if index.kind == FLOAT:
             raise source_error(f"index {n} of a captured {word} is not a whole number",

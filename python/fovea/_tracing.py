@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import array
 import linecache
+import math
 import os
 import sys
 import threading
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 # The leaves of ScoreStep (fovea/attention/lambda/score_program.h).
 _OPERATION, _CONSTANT, _SCORE, _BATCH, _HEAD, _QUERY, _KEY, _READ = range(8)
 MOST_AXES = 6
-_NO_AXES = (0,) * MOST_AXES
-# A step: its kind, its operation, up to three operands (steps, or -1), a value, a table, and the steps that index it.
-# Whole numbers but for the value.
+# A step: its leaf; then the operation, the value or the table; then the steps that are operands or indices.
 Row = tuple[Any, ...]
 _OPERATIONS = dict(_fovea.traced_operations())
 
@@ -60,6 +59,7 @@ class Graph:
         self.symbol = symbol
         self.is_differentiated = False
         self.records = symbol.records_gradients()
+        self._records_now = symbol.records_gradients
         self.rows: list[Row] = []
         self.tables: list[Any] = []  # what was captured, once for each gradient
         self.learns: list[bool] = []
@@ -74,7 +74,11 @@ class Graph:
         return self.symbol(self, step, kind)
 
     def leaf(self, leaf: int, kind: int) -> Symbol:
-        return self.add((leaf, 0, -1, -1, -1, 0, -1, *_NO_AXES), kind)
+        return self.add((leaf,), kind)
+
+    def lift(self, value: Any) -> Symbol:
+        """A symbol of this function, or a number, or what a library has for one, as a symbol."""
+        return value if isinstance(value, self.symbol) and value.graph is self else self.constant(0).lift(value)
 
     def constant(self, value: float) -> Symbol:
         kind = BOOL if isinstance(value, bool) else INT if isinstance(value, int) else FLOAT
@@ -83,32 +87,32 @@ class Graph:
         except OverflowError:
             raise source_error("a whole number beyond the largest float64 beside a symbol",
                                "write math.inf, or a number below 1.8e308") from None
-        return self.add((_CONSTANT, 0, -1, -1, -1, number, -1, *_NO_AXES), kind)
+        if number == 0 and math.copysign(1, number) < 0:  # as a key it is 0
+            return -self.constant(0.0)
+        return self.add((_CONSTANT, number), kind)
 
     def operation(self, name: str, kind: int, *operands: Symbol) -> Symbol:
-        if self.symbol.records_gradients() != self.records:
+        if self._records_now() != self.records:
             for operand in operands:
                 self.check_recorded(operand)
-        first, second, third = (*[operand.step for operand in operands], -1, -1)[:3]
-        return self.add((_OPERATION, _OPERATIONS[name], first, second, third, 0, -1, *_NO_AXES), kind)
+        return self.add((_OPERATION, _OPERATIONS[name], *[operand.step for operand in operands]), kind)
 
     def check_recorded(self, used: Symbol) -> None:
         """Raises UsageError where the gradient of what is used is switched off, or on, inside of the function."""
-        if self.symbol.records_gradients() != self.records and self.has_gradient(used):
+        if self._records_now() != self.records and self.has_gradient(used):
             raise source_error("gradients are switched off, or on, inside of a traced function",
                                "capture a detached tensor: table.detach(); the gradient of a score cannot be stopped")
 
     def read(self, table: Any, at: Sequence[Symbol], kind: int, learns: bool) -> Symbol:
         """An entry of a table, which has as many axes as `at` indices. One that learns has a gradient for
         each place where it is read."""
-        steps = tuple(index.step for index in at) + _NO_AXES[len(at):]
+        steps = [index.step for index in at]
         number = self._numbers.get(id(table))
         if learns:
             known = [n for n, one in enumerate(self.tables) if one is table and self.learns[n]]
             for n in known:
-                row = (_READ, 0, -1, -1, -1, 0, n, *steps)
-                if row in self._steps:
-                    return self.add(row, kind)
+                if (_READ, n, *steps) in self._steps:
+                    return self.add((_READ, n, *steps), kind)
             number = None
         if number is None:
             number = len(self.tables)
@@ -116,12 +120,12 @@ class Graph:
             self.learns.append(learns)
             if not learns:
                 self._numbers[id(table)] = number
-        return self.add((_READ, 0, -1, -1, -1, 0, number, *steps), kind)
+        return self.add((_READ, number, *steps), kind)
 
     def has_gradient(self, result: Symbol) -> bool:
         """Whether the score, or a table that learns, is read for it."""
         return self.is_differentiated and any(
-            row[0] == _SCORE or (row[0] == _READ and self.learns[row[6]])
+            row[0] == _SCORE or (row[0] == _READ and self.learns[row[1]])
             for row, read in zip(self.rows, self._read_by(result)) if read)
 
     def _read_by(self, result: Symbol) -> list[bool]:
@@ -130,35 +134,20 @@ class Graph:
         wanted[result.step] = True
         for n in range(result.step, -1, -1):
             if wanted[n]:
-                for read in self._reads(self.rows[n]):
+                for read in self.rows[n][2:]:
                     wanted[read] = True
         return wanted
 
     def packed(self, result: Symbol) -> bytes:
-        """The steps up to the result, which is the last, without those that nobody reads."""
-        wanted = self._read_by(result)
-        places = [-1] * (len(wanted) + 1)  # in what is packed; the last is that of the operand -1
-        count = 0
-        numbers = array.array("d")
-        for n, (kind, operation, first, second, third, value, table, *at) in enumerate(self.rows[: len(wanted)]):
-            if not wanted[n]:
-                continue
-            places[n] = count
-            count += 1
-            if kind == _READ:
-                axes = len(self.shape_of(table))
-                at[:axes] = [places[step] for step in at[:axes]]
-            numbers.extend((kind, operation, places[first], places[second], places[third], value, table, *at))
-        return numbers.tobytes()
-
-    def shape_of(self, table: int) -> tuple[int, ...]:
-        return tuple(self.tables[table].shape)
-
-    def _reads(self, row: Row) -> list[int]:
-        reads = [step for step in row[2:5] if step >= 0]
-        if row[0] == _READ:
-            reads += row[7:7 + len(self.shape_of(row[6]))]
-        return reads
+        """The steps up to the result, which is the last, without those that nobody reads: of each how many numbers
+        it has, and these."""
+        places: dict[int, int] = {}  # in what is packed
+        numbers: list[float] = []
+        for n, (row, wanted) in enumerate(zip(self.rows, self._read_by(result))):
+            if wanted:
+                numbers += (len(row), *row[:2], *[places[step] for step in row[2:]])
+                places[n] = len(places)
+        return array.array("d", numbers).tobytes()
 
 
 class _Running(threading.local):

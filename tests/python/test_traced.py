@@ -161,6 +161,11 @@ class FunctionsTest(unittest.TestCase):
         dropped = lambda s, q, kv: np.isneginf(np.where(q < kv, -np.inf, s))  # noqa: E731
         self.compare(lambda s, b, h, q, kv: np.where(dropped(s, q, kv), -np.inf, np.sign(q - kv)))
 
+    def test_zeros_of_both_signs(self):
+        with np.errstate(divide="ignore"):
+            self.compare(lambda s, b, h, q, kv: np.where(1 / ((q + 1) * -0.0) < 0, s, 2 * s)
+                         + np.where(1 / ((q + 1) * 0.0) < 0, q, kv))
+
     def test_methods_that_numpy_has_not(self):
         p = problem()
         erf = np.vectorize(math.erf)

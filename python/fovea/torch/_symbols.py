@@ -20,6 +20,7 @@ from ._shapes import COMPUTED
 _TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
 _KEPT = (torch.bool, torch.int32, torch.int64, torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
+_GETITEM = torch.Tensor.__getitem__
 _CAPTURED = {*COMPUTED, *_TYPES, *_WIDER}
 
 
@@ -54,9 +55,7 @@ class TorchSymbol(ArraySymbol):
     def dtype(self) -> torch.dtype:
         return (torch.bool, torch.int32, torch.float32)[self.kind]
 
-    @classmethod
-    def records_gradients(cls) -> builtins.bool:
-        return torch.is_grad_enabled()
+    records_gradients = staticmethod(torch.is_grad_enabled)
 
     def dim(self) -> int:
         return 0
@@ -66,7 +65,7 @@ class TorchSymbol(ArraySymbol):
 
     @classmethod
     def kind_of(cls, table: torch.Tensor) -> tuple[builtins.int, builtins.bool]:
-        if table.device.type != "cpu":
+        if not table.is_cpu:
             raise source_error(f"a captured tensor is on {table.device}", "move it to the CPU first")
         if table.layout != torch.strided or table.dtype not in _CAPTURED:
             raise source_error(f"a captured tensor holds {table.dtype}, {table.layout}",
@@ -163,6 +162,8 @@ class TorchSymbol(ArraySymbol):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func is _GETITEM:
+            return _index(*args)
         kwargs = dict(kwargs or {})
         if "input" in kwargs and not args:
             args = (kwargs.pop("input"),)
@@ -170,8 +171,6 @@ class TorchSymbol(ArraySymbol):
         if name.endswith("_") and not name.startswith("_"):
             raise in_place(name, f"write x = torch.{name[:-1]}(x, ...)")
         name = name.strip("_")
-        if name == "getitem":
-            return _index(args[0], args[1])
         if name in ("take", "embedding") and len(args) >= 2:
             table, at = (args[1], args[0]) if name == "embedding" else args[:2]
             if isinstance(table, torch.Tensor) and isinstance(at, Symbol):
