@@ -5,6 +5,8 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/model/encoder_effect.h"
+#include "fovea/model/language_model_stages.h"
 
 namespace fovea::cli {
 
@@ -27,6 +29,10 @@ constexpr std::string_view kOfAttention[] = {
     "softcap",  "t5_buckets", "t5_max_distance", "shaw_clip", "rope_base",      "sink"};
 constexpr std::string_view kOfBlocks[] = {"ff", "activation", "norm", "norm_position",
                                           "ln_variant"};
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 // What to do instead, if the field means nothing to the kind of model; else "".
 std::string_view hint_without_effect(std::string_view field, LanguageModelKind kind) {
@@ -55,6 +61,28 @@ std::string_view hint_without_effect(std::string_view field, LanguageModelKind k
               std::string(hint));
 }
 
+// What is set must have an effect on a layer of --encoder. (A bias has one on the logits, too.)
+void require_effects(const LanguageModelConfig& model, const std::vector<std::string>& set) {
+  LanguageModelConfig sized = model;
+  sized.vocabulary = 1;
+  sized = resolve(sized);
+  const std::vector<SizedStage> stages = sized_stages(sized);
+  LanguageModelConfig given = model, usual;
+  const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
+  for (std::size_t n = 0; n < fields.size(); ++n) {
+    const std::string& name = fields[n].name;
+    const std::string value = value_text(fields[n]);
+    if (!contains(set, fmt::format("model.{}", name)) || value == value_text(theirs[n])) continue;
+    const std::string_view needs = name == "bias" ? "" : lacks_for_effect(name, sized, stages);
+    if (needs.empty()) continue;
+    const std::string option = option_name(name);
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("{}: has no effect without {}",
+                            value == "true" ? option : option + " " + value, needs),
+                fmt::format("leave {} out, or choose {}", option, needs));
+  }
+}
+
 }  // namespace
 
 std::vector<OptionSpec> train_lm_options() {
@@ -65,7 +93,7 @@ std::vector<OptionSpec> train_lm_options() {
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set) {
   if (model.kind == LanguageModelKind::kTransformer) return;
   const auto is_set = [&](std::string_view name) {
-    return std::find(set.begin(), set.end(), fmt::format("model.{}", name)) != set.end();
+    return contains(set, fmt::format("model.{}", name));
   };
   using enum LanguageModelKind;
   if (!is_set("position")) model.position = PositionKind::kNone;
@@ -87,6 +115,7 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
     if (is_set(fields[n].name)) refuse_without_effect(fields[n].name, model.kind, hint);
     set_from_text(fields[n], value, fields[n].name);  // a preset's, of its Transformer
   }
+  if (model.kind == kEncoder) require_effects(model, set);
 }
 
 RunOptions run_options_of(const Arguments& arguments) {

@@ -104,6 +104,21 @@ class Models(CommandTest):
                     self.assert_error(done, 2, f"{said} has no effect on --model {kind}")
         self.assertFalse((self.folder / "no").exists())
 
+    def test_an_option_that_no_layer_of_an_encoder_reads_is_refused(self):
+        base = ["train", "lm", "--train", self.text, "-o", self.folder / "no", "--model", "encoder"]
+        for layers, options, needs in (
+                ("conv3", ["--position", "t5"], "an attention layer"), ("conv3,lstm", ["--heads", "2"], "an attention layer"),
+                ("conv3", ["--sink"], "an attention layer"), ("attention:heads=2", ["--heads", "8"], "without heads="),
+                ("attention", ["--t5-buckets", "8"], "--position t5"), ("attention", ["--ff", "9"], "a layer ff"),
+                ("gru", ["--norm", "rms"], "a residual sum"), ("ff:ff=64", ["--ff", "9"], "without ff=")):
+            with self.subTest(f"{layers} {options}"):
+                done = self.run_fovea(*base, "--encoder", layers, *options)
+                self.assert_error(done, 2, f"{options[0]}", "has no effect without", needs)
+        for layers, options in (("attention,lstm", ["--heads", "2"]), ("conv3", ["--bias", "--no-tie"]),
+                                ("conv3", ["--position", "learned"])):
+            self.succeed(*base, "--encoder", layers, *options, "--dump-config")
+        self.assertFalse((self.folder / "no").exists())
+
     def test_what_a_preset_says_of_a_transformer_is_left_out(self):
         done = self.succeed("train", "lm", "--train", self.text, "-o", self.folder / "no", "--preset", "gpt2",
                             "--model", "lstm", "--dump-config")
