@@ -171,7 +171,8 @@ class BadWords(CommandTest):
                              (["--truncate", "front"], "--truncate front: has no effect"),
                              (["--tokenizer", "char", "--min-count", "3"], "--min-count 3: has no effect"),
                              (["--tokenizer", "char", "--vocabulary", "v"], "has no effect"),
-                             (["--tokenizer", "word", "--vocabulary", "v", "--min-count", "3"], "--vocabulary, --min-count"),
+                             (["--tokenizer", "word", "--vocabulary", "v", "--min-count", "3"],
+                              "--vocabulary, --min-count"),
                              (["--tokenizer", "byte", "--lower"], "--lower"), (["--min-count", "0"], "--min-count: 0")]:
             with self.subTest(args=args):
                 self.refuse(b"a a b b\n", 2, needle, args=args)
