@@ -7,6 +7,7 @@
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_effect.h"
 #include "fovea/model/language_model_stages.h"
+#include "fovea/task/setting_checks.h"
 
 namespace fovea::cli {
 
@@ -71,15 +72,9 @@ void require_effects(const LanguageModelConfig& model, const std::vector<std::st
   const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {
     const std::string& name = fields[n].name;
-    const std::string value = value_text(fields[n]);
-    if (!contains(set, fmt::format("model.{}", name)) || value == value_text(theirs[n])) continue;
-    const std::string_view needs = name == "bias" ? "" : lacks_for_effect(name, sized, stages);
-    if (needs.empty()) continue;
-    const std::string option = option_name(name);
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("{}: has no effect without {}",
-                            value == "true" ? option : option + " " + value, needs),
-                fmt::format("leave {} out, or choose {}", option, needs));
+    const bool is_usual = value_text(fields[n]) == value_text(theirs[n]);
+    if (!contains(set, fmt::format("model.{}", name)) || is_usual || name == "bias") continue;
+    require_effect(fields[n], lacks_for_effect(name, sized, stages));
   }
 }
 

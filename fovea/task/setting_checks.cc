@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "fovea/base/error.h"
+#include "fovea/base/option.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -20,6 +21,13 @@ void require_together(bool ok, std::string_view options, std::string_view why,
                       std::string_view hint) {
   if (ok) return;
   throw Error(ErrorCode::kOptionValue, fmt::format("{}: {}", options, why), std::string(hint));
+}
+
+void require_effect(const Field& setting, std::string_view needs) {
+  const std::string option = option_name(setting.name), value = value_text(setting);
+  require_together(needs.empty(), value == "true" ? option : option + " " + value,
+                   fmt::format("has no effect without {}", needs),
+                   fmt::format("leave {} out, or choose {}", option, needs));
 }
 
 }  // namespace fovea

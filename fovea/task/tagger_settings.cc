@@ -164,13 +164,8 @@ void require_effects(const TaggerSettings& settings, const TaggerConfig& resolve
   TaggerConfig given = settings.model, usual = TaggerSettings(settings.text.task).model;
   const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {
-    const std::string value = value_text(fields[n]);
-    if (value == value_text(theirs[n])) continue;
-    const std::string_view needs = lacks_for_effect(fields[n].name, resolved);
-    const std::string option = option_name(fields[n].name);
-    require_together(needs.empty(), value == "true" ? option : option + " " + value,
-                     fmt::format("has no effect without {}", needs),
-                     fmt::format("leave {} out, or choose {}", option, needs));
+    if (value_text(fields[n]) == value_text(theirs[n])) continue;
+    require_effect(fields[n], lacks_for_effect(fields[n].name, resolved));
   }
 }
 
