@@ -122,7 +122,7 @@ TEST(LanguageModelMemory, ActivationsAreThoseOfATape) {
 }
 
 // Panels are filled up to the width of registers: at most one more for each matrix. Training packs
-// W as well as W^T only where rows are far apart.
+// W as well as W^T where rows are far apart, and with AVX2 always.
 TEST(LanguageModelMemory, PackedFormsAreCopiesOfTheMatrices) {
   LanguageModelConfig c = base();
   const double matrices = 3.0 * (4 * 64 * 64 + 2 * 64 * 256) + 300 * 64;
@@ -130,13 +130,17 @@ TEST(LanguageModelMemory, PackedFormsAreCopiesOfTheMatrices) {
   const double both = packed_bytes(c, {1000, TapeMode::kTrain});
   EXPECT_GE(one, 4 * matrices);
   EXPECT_LT(one, 4 * 1.2 * matrices);
-  EXPECT_EQ(both, one);
+  const bool in_place = reads_well_in_place<float>({nullptr, 64, 64});
+  EXPECT_GE(both, in_place ? one : 1.9 * one);
+  EXPECT_LE(both, in_place ? one : 2.2 * one);
   EXPECT_EQ(packed_bytes(c, {64, TapeMode::kTrain}), 0);
   EXPECT_EQ(packed_bytes(c, {64, TapeMode::kInference}), one);
 
   c.ff = 4096;
   const double one_wide = packed_bytes(c, {1000, TapeMode::kInference});
-  EXPECT_EQ(packed_bytes(c, {1000, TapeMode::kTrain}), one_wide + 4.0 * 3 * 64 * 4096);
+  const double more_wide = packed_bytes(c, {1000, TapeMode::kTrain}) - one_wide;
+  EXPECT_GE(more_wide, in_place ? 4.0 * 3 * 64 * 4096 : .9 * one_wide);
+  EXPECT_LE(more_wide, in_place ? 4.0 * 3 * 64 * 4096 : 1.2 * one_wide);
 }
 
 // Two bfloat16 take the place of a float; W and W^T are both packed, as none is read in place. The
