@@ -62,20 +62,29 @@ std::string_view hint_without_effect(std::string_view field, LanguageModelKind k
               std::string(hint));
 }
 
-// What is set must have an effect on a layer of --encoder. (A bias has one on the logits, too.)
-void require_effects(const LanguageModelConfig& model, const std::vector<std::string>& set) {
-  LanguageModelConfig sized = model;
+// What is set must have an effect on a layer of --encoder, and what a preset says has one or is
+// left out. (A bias has one on the logits, too.)
+void require_effects(LanguageModelConfig& model, const std::vector<std::string>& set) {
+  if (model.encoder.empty()) return;  // an error of its own
+  LanguageModelConfig sized = model, usual;
   sized.vocabulary = 1;
   sized = resolve(sized);
   const std::vector<SizedStage> stages = sized_stages(sized);
-  LanguageModelConfig given = model, usual;
-  const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
+  const std::vector<Field> fields = fields_of(model), theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {
     const std::string& name = fields[n].name;
-    const bool is_usual = value_text(fields[n]) == value_text(theirs[n]);
-    if (!contains(set, fmt::format("model.{}", name)) || is_usual || name == "bias") continue;
-    require_effect(fields[n], lacks_for_effect(name, sized, stages));
+    const std::string value = value_text(theirs[n]);
+    if (value_text(fields[n]) == value || name == "bias") continue;
+    const std::string_view needs = lacks_for_effect(name, sized, stages);
+    if (contains(set, fmt::format("model.{}", name))) require_effect(fields[n], needs);
+    if (!needs.empty()) set_from_text(fields[n], value, name);
   }
+}
+
+void check_words(const TextOptions& text, const std::vector<std::string>& set) {
+  const bool is_counted = text.vocabulary.empty() || text.min_count == TextOptions().min_count;
+  require_together(is_counted || !contains(set, "text.min_count"), "--vocabulary, --min-count",
+                   "the file says which words are known", "leave --min-count out");
 }
 
 }  // namespace
@@ -125,7 +134,10 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read(options, arguments);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-  if (!arguments.has("resume")) take_usual_sizes(options.settings.model, set);
+  if (!arguments.has("resume")) {
+    check_words(options.settings.text, set);
+    take_usual_sizes(options.settings.model, set);
+  }
   if (arguments.has("compat") && options.settings.model.compat.empty()) {
     options.settings.model.compat = "all";  // --compat without a list
   }

@@ -79,7 +79,7 @@ Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain,
 inline constexpr index kRowsInPlace = 96;
 
 /// Whether a product reads B in place as fast as a packed copy, for any number of rows of A: B = m
-/// of whole vectors, with rows near one another and panels wider than a cache line (not with AVX2).
+/// of whole vectors, with rows near one another and panels wider than a cache line (AVX-512's).
 template <class T>
 bool reads_well_in_place(Rows<const T> m, Form form = Form::kPlain,
                          Operands operands = Operands::kWhole);

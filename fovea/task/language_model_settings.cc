@@ -7,7 +7,6 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
-#include "fovea/task/setting_checks.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
@@ -118,9 +117,6 @@ void check_text(const TextOptions& text) {
                   std::to_string(text.min_count), "--tokenizer word");
   require_meaning(kind.has_words || text.vocabulary.empty(), "--vocabulary", text.vocabulary,
                   "--tokenizer word");
-  require_together(text.vocabulary.empty() || text.min_count == TextOptions().min_count,
-                   "--vocabulary, --min-count", "the file says which words are known",
-                   "leave --min-count out");
   require_meaning(text.data == "lines" || text.max_length == 0, "--max-length",
                   std::to_string(text.max_length), "--data lines");
   require_meaning(text.max_length > 0 || text.truncate == Truncate::kEnd, "--truncate",

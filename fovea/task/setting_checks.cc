@@ -24,10 +24,12 @@ void require_together(bool ok, std::string_view options, std::string_view why,
 }
 
 void require_effect(const Field& setting, std::string_view needs) {
+  if (needs.empty()) return;
   const std::string option = option_name(setting.name), value = value_text(setting);
-  require_together(needs.empty(), value == "true" ? option : option + " " + value,
-                   fmt::format("has no effect without {}", needs),
-                   fmt::format("leave {} out, or choose {}", option, needs));
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: has no effect without {}",
+                          value == "true" ? option : option + " " + value, needs),
+              fmt::format("leave {} out, or choose {}", option, needs));
 }
 
 }  // namespace fovea

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ._operators import Symbol
 from ._traced_functions import FUNCTIONS, where
-from ._tracing import BOOL, FLOAT, MOST_AXES, Graph, source_error
+from ._tracing import BOOL, INT, MOST_AXES, Graph, source_error
 
 _ALL_AXES = "index all of its axes; vectors can be joined to query and key before the call"
 
@@ -99,7 +99,8 @@ def without_ellipsis(keys: tuple[Any, ...], axes: int) -> tuple[Any, ...]:
 def indexed(graph: Graph, table: Any, at: Sequence[Any], key: Any) -> Any:
     """A table whose open axes are indexed further: a part of it, or its entry if none is left open."""
     keys = key if isinstance(key, tuple) else (key,)
-    if len(keys) == len(at) == at.count(None) and all(isinstance(one, Symbol) for one in keys):
+    is_open = all(index is None for index in at)
+    if is_open and len(keys) == len(at) and all(isinstance(one, Symbol) for one in keys):
         return entry(graph, table, keys)
     at = list(at)
     axes = [axis for axis, index in enumerate(at) if index is None]
@@ -132,7 +133,7 @@ def entry(graph: Graph, table: Any, at: Sequence[Any]) -> Symbol:
         raise source_error(f"a captured {word} has {axes} axes", f"at most {MOST_AXES} are allowed: flatten some")
     indices = [graph.lift(index) for index in at]
     for n, index in enumerate(indices):
-        if index.kind == FLOAT:
+        if index.kind != INT:
             raise source_error(f"index {n} of a captured {word} is not a whole number",
                                f"convert it: {symbol.to_whole}")
     return graph.read(table, indices, kind, learns)

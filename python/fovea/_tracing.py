@@ -58,8 +58,8 @@ class Graph:
     def __init__(self, symbol: type[Symbol]) -> None:
         self.symbol = symbol
         self.is_differentiated = False
-        self.records = symbol.records_gradients()
         self._records_now = symbol.records_gradients
+        self.records = self._records_now()
         self.rows: list[Row] = []
         self.tables: list[Any] = []  # what was captured, once for each gradient
         self.learns: list[bool] = []
@@ -87,7 +87,7 @@ class Graph:
         except OverflowError:
             raise source_error("a whole number beyond the largest float64 beside a symbol",
                                "write math.inf, or a number below 1.8e308") from None
-        if number == 0 and math.copysign(1, number) < 0:  # as a key it is 0
+        if number == 0 and math.copysign(1, number) < 0:  # equal to 0.0, it would be the same step
             return -self.constant(0.0)
         return self.add((_CONSTANT, number), kind)
 

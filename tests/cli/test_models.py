@@ -117,6 +117,9 @@ class Models(CommandTest):
         for layers, options in (("attention,lstm", ["--heads", "2"]), ("conv3", ["--bias", "--no-tie"]),
                                 ("conv3", ["--position", "learned"])):
             self.succeed(*base, "--encoder", layers, *options, "--dump-config")
+        dumped = self.folder / "dumped.toml"
+        dumped.write_bytes(self.succeed(*base, "--encoder", "conv3", "--preset", "gpt2", "--dump-config").stdout)
+        self.succeed(*base, "-c", dumped, "--dump-config")  # what the preset says of attention is left out
         self.assertFalse((self.folder / "no").exists())
 
     def test_what_a_preset_says_of_a_transformer_is_left_out(self):

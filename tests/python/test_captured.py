@@ -63,7 +63,8 @@ class CapturedTest(unittest.TestCase):
         p, table = problem(), fovea.captured(np.random.default_rng(0).standard_normal((H, S)))
         expected = fovea.attention(*p.qkv, score_mod=lambda s, b, h, q, kv: s + table[h, kv])
         for read in (lambda h, kv: table[h][kv], lambda h, kv: table[:, kv][h], lambda h, kv: table[..., kv][h],
-                     lambda h, kv: table[h, ...][kv], lambda h, kv: table[h, kv - S], lambda h, kv: table[h - H, kv]):
+                     lambda h, kv: table[h, ...][kv], lambda h, kv: table[h][..., kv], lambda h, kv: table[h][kv, ...],
+                     lambda h, kv: table[h, kv - S], lambda h, kv: table[h - H, kv]):
             np.testing.assert_array_equal(
                 fovea.attention(*p.qkv, score_mod=lambda s, b, h, q, kv, read=read: s + read(h, kv)), expected)
         row = fovea.captured(table.array[1])
@@ -178,6 +179,7 @@ class BadInputTest(unittest.TestCase):
                 (["3 indices"], lambda s, b, h, q, kv: s + vectors[b, q, kv]),
                 (["a slice"], lambda s, b, h, q, kv: s + vectors[1:, 0][q]),
                 (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0]),
+                (["whole number"], lambda s, b, h, q, kv: s + vectors[q > kv, 0]),
                 (["'and'", "not whole"], lambda s, b, h, q, kv: s & 3),
                 (["key of a dict", "capture"], lambda s, b, h, q, kv: s + {0: 1, 1: 2}[b]),
                 (["round()", "np.round(x)"], lambda s, b, h, q, kv: round(s)),

@@ -328,7 +328,8 @@ class BadInput(unittest.TestCase):
                 (["'foo'", "'tanh'"], lambda s, b, h, q, kv: torch.nn.functional.gelu(s, approximate="foo")),
                 (["'foo'", "'floor'"], lambda s, b, h, q, kv: torch.div(s, 2, rounding_mode="foo")),
                 (["to the power -2"], lambda s, b, h, q, kv: s + (q + 1) ** -2),
-                (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0])):
+                (["whole number"], lambda s, b, h, q, kv: s + vectors[q / 2, 0]),
+                (["whole number"], lambda s, b, h, q, kv: s + vectors[q > kv, 0])):
             self.fails(words, score)
 
     def test_an_index_beyond_its_axis(self):
@@ -344,8 +345,9 @@ class BadInput(unittest.TestCase):
         self.assertTrue(torch.equal(got, ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table[h, kv])))
         got = ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table.T[:, 1][kv])
         self.assertTrue(torch.equal(got, ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table[1, kv])))
-        got = ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table[..., kv][h])
-        self.assertTrue(torch.equal(got, ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table[h, kv])))
+        for read in (lambda h, kv: table[..., kv][h], lambda h, kv: table[h][..., kv], lambda h, kv: table[h][kv, ...]):
+            got = ours.flex_attention(q, q, q, lambda s, b, h, q, kv, read=read: s + read(h, kv))
+            self.assertTrue(torch.equal(got, ours.flex_attention(q, q, q, lambda s, b, h, q, kv: s + table[h, kv])))
 
     def test_negative_indices_count_from_the_end(self):
         table, q = normal(4), normal(1, 1, 4, 3)
