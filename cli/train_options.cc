@@ -70,7 +70,8 @@ void require_effects(LanguageModelConfig& model, const std::vector<std::string>&
   sized.vocabulary = 1;
   sized = resolve(sized);
   const std::vector<SizedStage> stages = sized_stages(sized);
-  const std::vector<Field> fields = fields_of(model), theirs = fields_of(usual);
+  std::vector<Field> fields = fields_of(model);
+  const std::vector<Field> theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {
     const std::string& name = fields[n].name;
     const std::string value = value_text(theirs[n]);
