@@ -82,9 +82,10 @@ void require_effects(LanguageModelConfig& model, const std::vector<std::string>&
   }
 }
 
-void check_words(const TextOptions& text, const std::vector<std::string>& set) {
-  const bool is_counted = text.vocabulary.empty() || text.min_count == TextOptions().min_count;
-  require_together(is_counted || !contains(set, "text.min_count"), "--vocabulary, --min-count",
+void check_vocabulary(const TextOptions& text, const std::vector<std::string>& set) {
+  const bool says_count =
+      contains(set, "text.min_count") && text.min_count != TextOptions().min_count;
+  require_together(text.vocabulary.empty() || !says_count, "--vocabulary, --min-count",
                    "the file says which words are known", "leave --min-count out");
 }
 
@@ -136,7 +137,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
   const std::vector<std::string> set = read(options, arguments);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   if (!arguments.has("resume")) {
-    check_words(options.settings.text, set);
+    check_vocabulary(options.settings.text, set);
     take_usual_sizes(options.settings.model, set);
   }
   if (arguments.has("compat") && options.settings.model.compat.empty()) {

@@ -87,9 +87,9 @@ std::vector<std::tuple<std::string, int>> operations() {
 
 }  // namespace
 
-// Of each step how many numbers it has, its leaf, and: of an operation its number and its operands;
-// of a constant its value; of a read its table and the steps of its indices. Steps come from
-// _tracing.py alone: other numbers are a defect there.
+// A step is: how many numbers follow; its leaf; and then, for an operation, the operation and its
+// operands, for a constant its value, for a read the table and the steps that index it. Steps come
+// from _tracing.py alone: anything else is a defect there.
 std::vector<ScoreStep> steps_of(const nb::bytes& packed) {
   std::vector<double> numbers(packed.size() / sizeof(double));
   std::memcpy(numbers.data(), packed.data(), numbers.size() * sizeof(double));

@@ -63,6 +63,7 @@ class Symbol:
     # Arithmetic.
 
     def _of_numbers(self, name: str, other: Any, of_conditions: str) -> Symbol:
+        """An operation; of two conditions, the other one."""
         other = self.lift(other)
         kind = max(self.kind, other.kind)
         return self.graph.operation(of_conditions if kind == BOOL else name, kind, self, other)

@@ -139,9 +139,9 @@ class Graph:
         return wanted
 
     def packed(self, result: Symbol) -> bytes:
-        """The steps up to the result, which is the last, without those that nobody reads: of each how many numbers
-        it has, and these."""
-        places: dict[int, int] = {}  # in what is packed
+        """The steps up to the result, which is the last, without those that nobody reads. Each is the length of its
+        row, and the row, in which steps are counted anew."""
+        places: dict[int, int] = {}  # of a step, among those that are packed
         numbers: list[float] = []
         for n, (row, wanted) in enumerate(zip(self.rows, self._read_by(result))):
             if wanted:

@@ -20,8 +20,8 @@ from ._shapes import COMPUTED
 _TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
 _KEPT = (torch.bool, torch.int32, torch.int64, torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
-_GETITEM = torch.Tensor.__getitem__
 _CAPTURED = {*COMPUTED, *_TYPES, *_WIDER}
+_GETITEM = torch.Tensor.__getitem__
 
 
 def _kind_of(dtype: torch.dtype) -> int:
