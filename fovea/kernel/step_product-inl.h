@@ -56,7 +56,7 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
       if constexpr (kRows < kVectors) {
         Vector<T> value[kRows];
 #pragma GCC unroll 24
-        for (int r = 0; r < kRows; ++r) value[r] = hn::Set(d, a[r][k]);
+        for (int r = 0; r < kRows; ++r) value[r] = InRegister(hn::Set(d, a[r][k]));
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
           const auto of_b = hn::LoadU(d, b + v * kN);
@@ -66,7 +66,7 @@ HWY_INLINE void MultiplyRows(const StepProduct<T>& p) {
       } else {
         Vector<T> row_of_b[kVectors];
 #pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(d, b + v * kN);
+        for (int v = 0; v < kVectors; ++v) row_of_b[v] = InRegister(hn::LoadU(d, b + v * kN));
 #pragma GCC unroll 24
         for (int r = 0; r < kRows; ++r) {
           const auto value = hn::Set(d, a[r][k]);

@@ -124,16 +124,15 @@ HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
   } else {
     const hn::RebindToSigned<D> di;
     const auto t = ClampKeepingNaN(d, x, -152.0f, 60.0f);
-    // Added to 1.5 x 2^23, t becomes the nearest integer, which then stands in the lowest bits.
-    const auto magic = hn::Set(d, 0x1.8p23f);
+    // Added to 1.5 x 2^23 + 192, t becomes the nearest integer + 192, which then stands in the
+    // lowest bits: the exponent of 2^(integer + 65), in [2^-87, 2^125]. Of NaN the integer has left
+    // nothing to rely on, but the fraction is NaN.
+    const auto magic = hn::Set(d, 0x1.8p23f + 192);
     const auto shifted = hn::Add(t, magic);
-    const auto whole = hn::Sub(shifted, magic);
-    // 2^64 times the result is never denormal: an integer is added to its exponent, and the last
-    // step rounds once. t - t is 0, or NaN: of that, the integer has left nothing to rely on.
-    const auto large = Exp2OfFraction<kDegree>(d, hn::Sub(t, whole), 0x1p64f);
-    const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-    const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, large), exponent));
-    return hn::MulAdd(scaled, hn::Set(d, 0x1p-64f), hn::Sub(t, t));
+    const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+    const auto f = hn::Sub(t, hn::Sub(shifted, magic));
+    // Both factors are normal, so a denormal result is rounded once.
+    return hn::Mul(Exp2OfFraction<kDegree>(d, f, 0x1p-65f), power);
   }
 }
 

@@ -65,6 +65,10 @@ inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 template <int kVectors>
 inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
 
+/// The same reason at the end: 8 rows are two blocks of 4, as 2 x 2 sums are too few.
+template <int kVectors>
+inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 2;
+
 // The end of a block: one of its sums as it is stored.
 template <Into kInto, class T>
 HWY_INLINE Vector<T> Finished(Vector<T> sum, [[maybe_unused]] Vector<T> factor,
@@ -104,7 +108,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   const auto step = [&](index /*k*/) {
     Vector<In> row_of_b[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) row_of_b[v] = hn::LoadU(of_operand, b + v * kN);
+    for (int v = 0; v < kVectors; ++v) row_of_b[v] = InRegister(hn::LoadU(of_operand, b + v * kN));
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const auto value = hn::Set(of_operand, OperandAt(a + r * a_row));
@@ -144,7 +148,8 @@ template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kVectors, class T, cla
 HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
   constexpr int kRows = kRowsOfBlock<kVectors>;
   index row = 0;
-  for (; row + kRows <= t.c.rows; row += kRows) {
+  const index end = t.c.rows;
+  for (; row + kRows <= end && !(kSplitsEight<kVectors> && end - row == 8); row += kRows) {
     if (t.prefetch != nullptr) t.prefetch->step();
     ProductBlock<kInto, kMaximum, kAsk, kRows, kVectors>(t, row, lane);
   }
@@ -155,9 +160,8 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
     }
   }
   if constexpr (kRows > 4) {
-    if (row + 4 <= t.c.rows) {
+    for (; row + 4 <= end; row += 4) {
       ProductBlock<kInto, kMaximum, kAsk, 4, kVectors>(t, row, lane);
-      row += 4;
     }
   }
   if (row + 2 <= t.c.rows) {

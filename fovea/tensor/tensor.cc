@@ -96,9 +96,11 @@ Tensor Tensor::reshape(const Shape& shape) const {
 }
 
 Tensor Tensor::slice(index begin, index end) const {
-  check(defined() && shape_.axes() > 0, "tensor: cannot slice {}", describe());
-  check(0 <= begin && begin <= end && end <= shape_[0], "tensor: rows [{}, {}) do not lie in {}",
-        begin, end, describe());
+  const bool has_rows = defined() && shape_.axes() > 0;
+  if (!has_rows) fail(ErrorCode::kShape, "tensor: cannot slice {}", describe());
+  if (begin < 0 || begin > end || end > shape_[0]) {
+    fail(ErrorCode::kShape, "tensor: rows [{}, {}) do not lie in {}", begin, end, describe());
+  }
   Tensor view = *this;
   view.shape_ = shape_.with(0, end - begin);
   if (end > begin) {
@@ -143,8 +145,9 @@ std::string Tensor::describe() const {
 }
 
 void Tensor::require(DType dtype) const {
-  check(defined() && dtype == dtype_, "tensor: expected {} values; got {}", to_string(dtype),
-        describe());
+  // Each access to values comes here, so the message is made only if it is needed.
+  if (defined() && dtype == dtype_) return;
+  fail(ErrorCode::kShape, "tensor: expected {} values; got {}", to_string(dtype), describe());
 }
 
 index Tensor::row_count() const {
