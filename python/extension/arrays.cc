@@ -61,7 +61,10 @@ AnyArray array_from(const std::string& name, nb::handle object) {
   return array;
 }
 
-DType dtype_from(const std::string& name, const AnyArray& array) {
+constexpr nb::dlpack::dtype kBFloat16Type = type_of(nb::dlpack::dtype_code::Bfloat, 16);
+
+DType dtype_from(const std::string& name, const AnyArray& array, bool takes_bfloat16) {
+  if (takes_bfloat16 && array.dtype() == kBFloat16Type) return DType::kBFloat16;
   const auto* const known =
       std::find_if(std::begin(kTypes), std::end(kTypes),
                    [&](const KnownType& one) { return one.type == array.dtype(); });
@@ -94,15 +97,13 @@ nb::dlpack::dtype dlpack_type(DType dtype) {
   throw Error(ErrorCode::kInternal, fmt::format("numpy has no {}", to_string(dtype)));
 }
 
-}  // namespace
-
-GivenTensor given_tensor(const std::string& name, nb::handle object) {
+GivenTensor given(const std::string& name, nb::handle object, bool takes_bfloat16) {
   AnyArray array = array_from(name, object);
   if (array.ndim() > static_cast<std::size_t>(Shape::kMaxAxes)) {
     refuse(name, fmt::format("it has {} axes", array.ndim()),
            fmt::format("no tensor of a call has more than {}", Shape::kMaxAxes));
   }
-  const DType dtype = dtype_from(name, array);
+  const DType dtype = dtype_from(name, array, takes_bfloat16);
   std::vector<index> sizes;
   for (std::size_t n = 0; n < array.ndim(); ++n)
     sizes.push_back(static_cast<index>(array.shape(n)));
@@ -113,17 +114,24 @@ GivenTensor given_tensor(const std::string& name, nb::handle object) {
   return {name, Tensor::borrow(std::move(values), Shape(sizes), dtype), strides_of(array)};
 }
 
+}  // namespace
+
+GivenTensor given_tensor(const std::string& name, nb::handle object) {
+  return given(name, object, false);
+}
+
 GivenTensor given_tensor_of_call(const std::string& name, nb::handle object) {
-  GivenTensor given = given_tensor(name, object);
-  const std::vector<index>& strides = given.strides;
+  GivenTensor of_call = given(name, object, true);
+  const std::vector<index>& strides = of_call.strides;
   if (strides.size() == 4 && strides[3] != 1) {
     refuse(name, fmt::format("its last axis is not contiguous: a stride of {} values", strides[3]),
            "copy it first, as numpy.ascontiguousarray does");
   }
-  return given;
+  return of_call;
 }
 
 nb::object array_of(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kBFloat16) return array_of(tensor.to(DType::kFloat32));
   auto owned = std::make_unique<Tensor>(tensor);
   std::vector<std::size_t> shape(tensor.shape().begin(), tensor.shape().end());
   void* const data = owned->bytes().data();

@@ -42,28 +42,36 @@ AttentionSettings settings_from(const Texts& options) {
   return settings;
 }
 
-bool is_real(const Tensor& tensor) {
-  return tensor.dtype() == DType::kFloat32 || tensor.dtype() == DType::kFloat64;
+bool is_row(std::string_view name) { return name == "q" || name == "k" || name == "v"; }
+
+bool is_real(const GivenTensor& given) {
+  const DType dtype = given.tensor.dtype();
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
+         (dtype == DType::kBFloat16 && is_row(given.name));
 }
 
-// Tensors of numbers share the type of q: another would be converted, which copies it.
+// Tensors of numbers share the type of q: another would be converted, which copies it. Beside rows
+// of bfloat16 they are float32.
 void check_types(const std::vector<GivenTensor>& given) {
   const GivenTensor* const q = find_named(given, "q");
   for (const GivenTensor& one : given) {
     const TensorSpec* const spec = find_named(attention_tensor_specs(), one.name);
     if (spec == nullptr || spec->values != TensorValues::kReal) continue;
     const DType dtype = one.tensor.dtype();
-    if (!is_real(one.tensor)) {
+    if (!is_real(one)) {
       throw Error(ErrorCode::kUsage,
                   fmt::format("attention: {} must hold float32 or float64; it holds {}", one.name,
                               to_string(dtype)),
                   "convert it, as array.astype(numpy.float32) does");
     }
-    if (q == nullptr || dtype == q->tensor.dtype()) continue;
+    if (q == nullptr) continue;
+    const bool beside_rounded = q->tensor.dtype() == DType::kBFloat16 && !is_row(one.name);
+    if (dtype == (beside_rounded ? DType::kFloat32 : q->tensor.dtype())) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("attention: q holds {} and {} {}", to_string(q->tensor.dtype()),
                             one.name, to_string(dtype)),
-                "give all numbers in one type: convert one of them");
+                beside_rounded ? "beside q, k and v of bfloat16, give numbers in float32"
+                               : "give all numbers in one type: convert one of them");
   }
 }
 

@@ -23,6 +23,7 @@
 #include "fovea/attention/lambda/program_mask.h"
 #include "fovea/attention/mask/blocks.h"
 #include "python/extension/room.h"
+#include "python/extension/row_type.h"
 #include "python/extension/team.h"
 #include "python/extension/traced.h"
 
@@ -41,8 +42,8 @@ using detail::ScoreStep;
 /// (address, B, H, L, D, strides of B, H and L); an address of 0 for what there is not.
 using Tensor = std::array<std::int64_t, 8>;
 using Tensors = std::vector<Tensor>;
-/// (double?, scale, threads)
-using Options = std::tuple<bool, double, int>;
+/// (RowType, scale, threads)
+using Options = std::tuple<int, double, int>;
 /// (address, type, sizes, strides, bounds of the values, whether it learns)
 using Table =
     std::tuple<std::uintptr_t, int, std::vector<index>, std::vector<index>, double, double, bool>;
@@ -151,39 +152,41 @@ Attention<T> attention_of(const Options& options, const Call& call,
 
 template <class T>
 void forward(const Options& options, const Call& call) {
+  using W = Wide<T>;
   const nb::gil_scoped_release others_run;
   prepare<T>(call.tensors[kO]);
-  const Attention<T> attention = attention_of<T>(options, call, {});
-  attention_forward<T>(context_of(std::get<2>(options)), attention, call.inputs<T>(),
-                       {.o = view<T>(call.tensors[kO]),
-                        .lse = rows<T>(call.tensors[kLse]),
-                        .lse_low = rows<T>(call.tensors[kLseLow])});
+  const AttentionOutputs<T> out{.o = view<T>(call.tensors[kO]),
+                                .lse = rows<W>(call.tensors[kLse]),
+                                .lse_low = rows<W>(call.tensors[kLseLow])};
+  attention_forward(context_of(std::get<2>(options)), attention_of<W>(options, call, {}),
+                    call.inputs<T>(), out);
 }
 
 template <class T>
 void backward(const Options& options, const Call& call,
               const std::vector<std::uintptr_t>& gradients) {
+  using W = Wide<T>;
   const nb::gil_scoped_release others_run;
-  const Attention<T> attention = attention_of<T>(options, call, gradients);
+  const Attention<W> attention = attention_of<W>(options, call, gradients);
   const Tensors& t = call.tensors;
   for (const Place place : {kDq, kDk, kDv}) prepare<T>(t[place]);
-  if (call.score != nullptr) call.score->prepare_gradients<T>(gradients);
-  attention_backward<T>(context_of(std::get<2>(options)), attention, call.inputs<T>(),
-                        {.o = view<const T>(t[kO]),
-                         .lse = rows<const T>(t[kLse]),
-                         .d_o = view<const T>(t[kDo]),
-                         .lse_low = rows<const T>(t[kLseLow]),
-                         .d_lse = rows<const T>(t[kDLse])},
-                        {view<T>(t[kDq]), view<T>(t[kDk]), view<T>(t[kDv])});
+  if (call.score != nullptr) call.score->prepare_gradients<W>(gradients);
+  const AttentionSaved<T> saved{.o = view<const T>(t[kO]),
+                                .lse = rows<const W>(t[kLse]),
+                                .d_o = view<const T>(t[kDo]),
+                                .lse_low = rows<const W>(t[kLseLow]),
+                                .d_lse = rows<const W>(t[kDLse])};
+  const AttentionGradients<T> out{view<T>(t[kDq]), view<T>(t[kDk]), view<T>(t[kDv])};
+  attention_backward(context_of(std::get<2>(options)), attention, call.inputs<T>(), saved, out);
 }
 
 using PlanDict = nb::typed<nb::dict, nb::str, nb::any>;
 
 template <class T>
 nb::dict plan(const Options& options, const Call& call) {
-  const Attention<T> attention = attention_of<T>(options, call, {});
+  const Attention<Wide<T>> attention = attention_of<Wide<T>>(options, call, {});
   const AttentionPlan plan =
-      attention_plan<T>(context_of(std::get<2>(options)), attention, call.inputs<T>());
+      attention_plan(context_of(std::get<2>(options)), attention, call.inputs<T>());
   const AttentionSizes sizes = call.sizes();
   const Sequence first{.queries = sizes.T, .keys = sizes.S};
   nb::dict result;
@@ -267,7 +270,7 @@ void bind_flex(nb::module_& m) {
       [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
          const std::optional<Blocks>& blocks) {
         const Call call{tensors, score, mask, blocks};
-        std::get<0>(options) ? forward<double>(options, call) : forward<float>(options, call);
+        with_row_type(std::get<0>(options), [&]<class T>(T) { forward<T>(options, call); });
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none());
@@ -276,8 +279,8 @@ void bind_flex(nb::module_& m) {
       [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
          const std::optional<Blocks>& blocks, const std::vector<std::uintptr_t>& gradients) {
         const Call call{tensors, score, mask, blocks};
-        std::get<0>(options) ? backward<double>(options, call, gradients)
-                             : backward<float>(options, call, gradients);
+        with_row_type(std::get<0>(options),
+                      [&]<class T>(T) { backward<T>(options, call, gradients); });
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none(), nb::arg("gradients"));
@@ -286,8 +289,8 @@ void bind_flex(nb::module_& m) {
       [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
          const std::optional<Blocks>& blocks) {
         const Call call{tensors, score, mask, blocks};
-        return PlanDict(std::get<0>(options) ? plan<double>(options, call)
-                                             : plan<float>(options, call));
+        return PlanDict(with_row_type(std::get<0>(options),
+                                      [&]<class T>(T) { return plan<T>(options, call); }));
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none());

@@ -19,6 +19,7 @@
 #include "fovea/task/language_model.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"
+#include "fovea/train/options.h"
 #include "python/extension/arrays.h"
 
 namespace nb = nanobind;
@@ -39,16 +40,33 @@ SamplingOptions sampling_from(const Texts& given) {
   return options;
 }
 
+struct LoadOptions {
+  Precision precision = Precision::kFloat32;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("precision", precision, "of products");
+  }
+};
+
+Precision precision_from(const std::string& text) {
+  LoadOptions options;
+  set_from_text(fields_of(options).front(), text, "precision");
+  return options.precision;
+}
+
 /// A model in memory. Several threads of Python may use it at once.
 class Model {
  public:
-  explicit Model(const std::string& folder)
-      : loaded_(load(folder)), checksum_(config_checksum(folder)) {}
+  Model(const std::string& folder, const std::string& precision)
+      : precision_(precision_from(precision)),
+        loaded_(load(folder)),
+        checksum_(config_checksum(folder)) {}
 
   index generate(const std::string& prompt, const Texts& options, int threads,
                  const std::function<bool(nb::bytes)>& write) const {
     const SamplingOptions sampling = sampling_from(options);
-    const Context context(threads);
+    const Context context = context_with(threads);
     const nb::gil_scoped_release others_run;
     require_generation_memory(context, loaded_, prompt, sampling);
     return generate_text(context, loaded_, prompt, sampling, [&](std::string_view text) {
@@ -59,7 +77,7 @@ class Model {
 
   std::string evaluate(const std::vector<std::string>& files, int threads) const {
     const nb::gil_scoped_release others_run;
-    const TextScore score = evaluate_text(Context(threads), loaded_, files);
+    const TextScore score = evaluate_text(context_with(threads), loaded_, files);
     return evaluation_of(json_of(score), checksum_).line();
   }
 
@@ -81,7 +99,7 @@ class Model {
     Tensor result({static_cast<index>(ids.size()), V});
     {
       const nb::gil_scoped_release others_run;
-      const Context context(threads);
+      const Context context = context_with(threads);
       Tape tape(context, TapeMode::kInference);
       const Variable logits = loaded_.model->logits(tape, {.ids = ids, .offsets = offsets});
       const Rows<float> rows = logits.value<float>();
@@ -108,6 +126,9 @@ class Model {
     return load_language_model(folder);
   }
 
+  Context context_with(int threads) const { return Context(threads).with(precision_); }
+
+  Precision precision_;
   LoadedLanguageModel loaded_;
   std::string checksum_;  // of its config.json
 };
@@ -122,7 +143,8 @@ std::vector<std::string> names_of(std::vector<Field> fields) {
 
 void bind_language_model(nb::module_& m) {
   nb::class_<Model>(m, "Model", "A language model in memory.")
-      .def(nb::init<const std::string&>(), nb::arg("folder"))
+      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
+           nb::arg("precision"))
       .def("generate", &Model::generate, nb::arg("prompt"), nb::arg("options"), nb::arg("threads"),
            nb::arg("write"), "Passes the continuation in whole characters to `write`.")
       .def("evaluate", &Model::evaluate, nb::arg("files"), nb::arg("threads"),

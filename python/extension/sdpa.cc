@@ -15,6 +15,7 @@
 
 #include "fovea/attention/attention.h"
 #include "python/extension/room.h"
+#include "python/extension/row_type.h"
 #include "python/extension/team.h"
 
 namespace nb = nanobind;
@@ -33,8 +34,8 @@ using Layout = std::tuple<std::array<index, 4>, Strides>;
 using Layouts = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Tensors = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
-/// (double?, scale, is_causal, probability of dropout)
-using Options = std::tuple<bool, double, bool, double>;
+/// (RowType, scale, is_causal, probability of dropout)
+using Options = std::tuple<int, double, bool, double>;
 
 /// 0: there is no such tensor, or it has no values.
 using Address = std::uintptr_t;
@@ -71,8 +72,10 @@ struct Room {
       : sizes(sizes_and_strides[0]),
         strides(sizes_and_strides[1]),
         layout(nb::cast<Layout>(sizes_and_strides)) {}
-  nb::object like(nb::handle tensor) const {
-    return tensor.attr("new_empty_strided")(sizes, strides);
+  /// `type`: another than the tensor's, or None.
+  nb::object like(nb::handle tensor, const nb::object& type = nb::none()) const {
+    const nb::object make = tensor.attr("new_empty_strided");
+    return type.is_none() ? make(sizes, strides) : make(sizes, strides, nb::arg("dtype") = type);
   }
   nb::object sizes, strides;
   Layout layout;
@@ -97,14 +100,16 @@ constexpr double kFlopsForTwo = 4e6;
 class SdpaPlan {
  public:
   /// `mask` is absent, of bools, or of numbers. Gradients are those of q, k, v and such numbers.
+  /// `type_of_saved`: of what a backward needs beside o, or None for that of q.
   SdpaPlan(const Options& options, bool mask_of_bools, const std::array<Layout, 3>& qkv,
-           const std::optional<Layout>& mask, const Layouts& results)
+           const std::optional<Layout>& mask, const Layouts& results, nb::object type_of_saved)
       : options_(options),
         mask_of_bools_(mask_of_bools),
         qkv_(qkv),
         mask_(mask.value_or(Layout{})),
         o_(nb::cast<nb::tuple>(results[0])),
-        saved_(nb::cast<nb::tuple>(results[1])) {
+        saved_(nb::cast<nb::tuple>(results[1])),
+        type_of_saved_(std::move(type_of_saved)) {
     for (std::size_t n = 2; n < results.size(); ++n) {
       gradients_.emplace_back(nb::cast<nb::tuple>(results[n]));
     }
@@ -118,14 +123,15 @@ class SdpaPlan {
   std::pair<nb::object, nb::object> forward(const Tensors& operands, std::uint64_t seed,
                                             int threads) const {
     const nb::handle q = operands[0];
-    std::pair<nb::object, nb::object> results(o_.like(q), saved_.like(q));
+    std::pair<nb::object, nb::object> results(o_.like(q), saved_.like(q, type_of_saved_));
     const auto in = addresses_of<4>(operands);
     const Address o = address_of(results.first), saved = address_of(results.second);
-    prepare(o, o_);
     const nb::gil_scoped_release others_run;
     const Context context = context_of(flops_ < kFlopsForTwo ? 1 : threads);
-    std::get<0>(options_) ? forward_in<double>(in, o, saved, seed, context)
-                          : forward_in<float>(in, o, saved, seed, context);
+    with_row_type(std::get<0>(options_), [&]<class T>(T) {
+      prepare<T>(o, o_);
+      forward_in<T>(in, o, saved, seed, context);
+    });
     return results;
   }
 
@@ -148,20 +154,21 @@ class SdpaPlan {
     const auto in = addresses_of<4>(saved);
     const std::array o_saved_do{address_of(saved[4]), address_of(saved[5]), address_of(d_o)};
     const auto out = addresses_of<4>(results);
-    for (std::size_t n = 0; n < gradients_.size(); ++n) prepare(out[n], gradients_[n]);
     const nb::gil_scoped_release others_run;
     const Context context = context_of(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
-    std::get<0>(options_) ? backward_in<double>(in, o_saved_do, strides, out, seed, context)
-                          : backward_in<float>(in, o_saved_do, strides, out, seed, context);
+    with_row_type(std::get<0>(options_), [&]<class T>(T) {
+      for (std::size_t n = 0; n < 3; ++n) prepare<T>(out[n], gradients_[n]);
+      if (out[3] != 0) prepare<Wide<T>>(out[3], gradients_[3]);
+      backward_in<T>(in, o_saved_do, strides, out, seed, context);
+    });
     return results;
   }
 
  private:
-  void prepare(Address address, const Room& room) const {
+  template <class V>
+  static void prepare(Address address, const Room& room) {
     const auto& size = std::get<0>(room.layout);
-    if (address == 0) return;
-    prepare_room(address, size[0] * size[1] * size[2] * size[3],
-                 std::get<0>(options_) ? sizeof(double) : sizeof(float));
+    if (address != 0) prepare_room(address, size[0] * size[1] * size[2] * size[3], sizeof(V));
   }
 
   template <class T>
@@ -172,7 +179,7 @@ class SdpaPlan {
 
   template <class T>
   Attention<T> attention(Address mask, Address dmask, std::uint64_t seed) const {
-    const auto& [is_double, scale, causal, dropout] = options_;
+    const auto& [row_type, scale, causal, dropout] = options_;
     Attention<T> attention;
     attention.score = score::Dot{.scale = scale};
     if (causal) attention.mask = mask::Causal(Align::kTopLeft);
@@ -187,34 +194,36 @@ class SdpaPlan {
   }
 
   // lse, or with `low` its rounding error.
-  template <class T>
-  RowView<T> rows(Address saved, bool low) const {
+  template <class V>
+  RowView<V> rows(Address saved, bool low) const {
     const auto& [B, H, T_, Dv] = std::get<0>(o_.layout);
-    return RowView<T>::contiguous(reinterpret_cast<T*>(saved) + (low ? B * H * T_ : 0), B, H, T_);
+    return RowView<V>::contiguous(reinterpret_cast<V*>(saved) + (low ? B * H * T_ : 0), B, H, T_);
   }
 
   template <class T>
   void forward_in(const std::array<Address, 4>& in, Address o, Address saved, std::uint64_t seed,
                   const Context& context) const {
-    attention_forward<T>(context, attention<T>(in[3], 0, seed), inputs<T>(in),
-                         {.o = view<T>(o, o_.layout),
-                          .lse = rows<T>(saved, false),
-                          .lse_low = rows<T>(saved, true)});
+    using W = Wide<T>;
+    const AttentionOutputs<T> out{
+        .o = view<T>(o, o_.layout), .lse = rows<W>(saved, false), .lse_low = rows<W>(saved, true)};
+    attention_forward(context, attention<W>(in[3], 0, seed), inputs<T>(in), out);
   }
 
   template <class T>
   void backward_in(const std::array<Address, 4>& in, const std::array<Address, 3>& o_saved_do,
                    const Strides& strides, const std::array<Address, 4>& gradients,
                    std::uint64_t seed, const Context& context) const {
+    using W = Wide<T>;
     const auto& [o, saved, d_o] = o_saved_do;
-    attention_backward<T>(
-        context, attention<T>(in[3], gradients[3], seed), inputs<T>(in),
-        {.o = view<const T>(o, o_.layout),
-         .lse = rows<const T>(saved, false),
-         .d_o = view<const T>(d_o, {std::get<0>(o_.layout), strides}),
-         .lse_low = rows<const T>(saved, true)},
-        {view<T>(gradients[0], gradients_[0].layout), view<T>(gradients[1], gradients_[1].layout),
-         view<T>(gradients[2], gradients_[2].layout)});
+    const AttentionSaved<T> of_forward{.o = view<const T>(o, o_.layout),
+                                       .lse = rows<const W>(saved, false),
+                                       .d_o = view<const T>(d_o, {std::get<0>(o_.layout), strides}),
+                                       .lse_low = rows<const W>(saved, true)};
+    const AttentionGradients<T> out{view<T>(gradients[0], gradients_[0].layout),
+                                    view<T>(gradients[1], gradients_[1].layout),
+                                    view<T>(gradients[2], gradients_[2].layout)};
+    attention_backward(context, attention<W>(in[3], gradients[3], seed), inputs<T>(in), of_forward,
+                       out);
   }
 
   Options options_;
@@ -222,6 +231,7 @@ class SdpaPlan {
   std::array<Layout, 3> qkv_;
   Layout mask_;
   Room o_, saved_;
+  nb::object type_of_saved_;
   std::vector<Room> gradients_;  // of q, k, v, and of a mask of numbers
   double flops_ = 0;             // of the forward
 };
@@ -232,9 +242,9 @@ void bind_sdpa(nb::module_& m) {
   nb::class_<SdpaPlan>(m, "SdpaPlan",
                        "scaled_dot_product_attention for operands of some sizes and strides.")
       .def(nb::init<const Options&, bool, const std::array<Layout, 3>&,
-                    const std::optional<Layout>&, const Layouts&>(),
+                    const std::optional<Layout>&, const Layouts&, nb::object>(),
            nb::arg("options"), nb::arg("mask_of_bools"), nb::arg("qkv"), nb::arg("mask").none(),
-           nb::arg("results"))
+           nb::arg("results"), nb::arg("type_of_saved").none())
       .def("forward", &SdpaPlan::forward, nb::arg("operands"), nb::arg("seed"), nb::arg("threads"))
       .def("backward", &SdpaPlan::backward, nb::arg("saved"), nb::arg("do"), nb::arg("needed"),
            nb::arg("seed"), nb::arg("threads"));

@@ -83,9 +83,10 @@ class LanguageModel:
         raise TypeError("a LanguageModel cannot be pickled: pass the folder, and load it there")
 
     @classmethod
-    def load(cls, folder: Path) -> LanguageModel:
-        """The model of a folder that a training wrote, or of one of its checkpoints. Raises ModelError."""
-        return cls(_fovea.Model(path_of("load", folder)))
+    def load(cls, folder: Path, *, precision: str = "float32") -> LanguageModel:
+        """The model of a folder that a training wrote, or of one of its checkpoints. `precision="bf16"`: its
+        products round their operands to bfloat16, as with the command's option. Raises ModelError."""
+        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision)))
 
     @classmethod
     def train(

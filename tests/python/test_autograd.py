@@ -90,15 +90,14 @@ class CapturesTest(unittest.TestCase):
 
 
 class TypesTest(unittest.TestCase):
-    def test_halves_are_computed_in_float32(self):
-        for dtype in (torch.bfloat16, torch.float16):
-            for name, f in FUNCTIONS.items():
-                q, k, v = operands(dtype)
-                with self.subTest(name, dtype=dtype):
-                    o = f(q.requires_grad_(), k, v)
-                    self.assertTrue(torch.equal(o, f(q.float(), k.float(), v.float()).to(dtype)))
-                    o.sum().backward()
-                    self.assertEqual((o.dtype, q.grad.dtype), (dtype, dtype))
+    def test_float16_is_computed_in_float32(self):
+        for name, f in FUNCTIONS.items():
+            q, k, v = operands(torch.float16)
+            with self.subTest(name):
+                o = f(q.requires_grad_(), k, v)
+                self.assertTrue(torch.equal(o, f(q.float(), k.float(), v.float()).half()))
+                o.sum().backward()
+                self.assertEqual((o.dtype, q.grad.dtype), (torch.float16, torch.float16))
 
     def test_autocast(self):
         for name, f in FUNCTIONS.items():

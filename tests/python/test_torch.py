@@ -100,14 +100,20 @@ class SdpaTest(unittest.TestCase):
                 errors[function] = max(errors[function], error)
         self.assertLessEqual(errors[ours], 2 * errors[theirs] + 4 * 2**-23)
 
-    def test_low_precision_is_computed_in_float32(self):
-        for dtype in (torch.bfloat16, torch.float16):
-            q, k, v = (torch.randn(2, 3, 8, 16).to(dtype).requires_grad_() for _ in range(3))
-            o = ours(q, k, v)
-            self.assertEqual(o.dtype, dtype)
-            torch.testing.assert_close(o, ours(q.float(), k.float(), v.float()).to(dtype), rtol=0, atol=0)
-            o.sum().backward()
-            self.assertEqual(q.grad.dtype, dtype)
+    def test_float16_is_computed_in_float32(self):
+        q, k, v = (torch.randn(2, 3, 8, 16).half().requires_grad_() for _ in range(3))
+        o = ours(q, k, v)
+        torch.testing.assert_close(o, ours(q.float(), k.float(), v.float()).half(), rtol=0, atol=0)
+        o.sum().backward()
+        self.assertEqual(q.grad.dtype, torch.float16)
+
+    def test_each_call_checks_the_types(self):
+        q, k, v = (torch.randn(2, 3, 8, 16) for _ in range(3))
+        for _ in range(2):  # a call like the one before it is checked no more
+            ours(q, k, v)
+        for given in ((q, k.double(), v), (q, k, v.bfloat16())):
+            with self.assertRaisesRegex(fovea.UsageError, "query holds torch.float32 and (key|value) torch"):
+                ours(*given)
 
     def test_autocast(self):
         q, k, v = (torch.randn(2, 3, 8, 16, requires_grad=True) for _ in range(3))

@@ -13,8 +13,8 @@ from .. import _fovea, _parts
 from .._threads import threads_of
 from ._captures import Captures
 from ._once import differentiable_once
-from ._op import readable
 from ._sdpa import autocast_type
+from ._shapes import WIDE, readable
 from ._symbols import TracedFunction
 
 _HALVES = (torch.bfloat16, torch.float16)
@@ -87,7 +87,7 @@ class _Attend(torch.autograd.Function):
         saved = ctx.saved_tensors  # raises for a tensor that was changed
         ctx.asked.captures.check()
         learns = [name for name, need in zip(ctx.asked.names, ctx.needs_input_grad[1:]) if need]
-        do = saved[0].new_zeros(ctx.shape) if do is None else do
+        do = saved[0].new_zeros(ctx.shape, dtype=WIDE[saved[0].dtype]) if do is None else do
         dlse = None if dlse is None else dlse.detach().contiguous()
         return (None, *ctx.asked.gradients(readable(do.detach()), dlse, learns))
 
@@ -98,13 +98,17 @@ def attend(
 ) -> Attended:
     """fovea.attend on tensors: q [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv] of one type, and parts of which
     those of numbers learn, as does what score_mod captures: plain tensors, as in flex_attention. The gradient
-    flows through `o` and `lse`. bfloat16 and float16 are computed in float32, and `o` has their type."""
+    flows through `o` and `lse`. `o` has the type of q: with q, k and v of bfloat16 the precision is "bf16", in
+    which scores, sums and parts are float32; float16 is computed in float32."""
     arrays, texts = _parts.split("attend", parts)
     arrays = {"q": q, "k": k, "v": v, **arrays}
-    asked = _Asked(list(arrays), texts, threads_of(threads, torch.get_num_threads()), (score_mod, mask_mod))
     tensors = [x if isinstance(x, torch.Tensor) else torch.as_tensor(x) for x in arrays.values()]
+    rounds = all(x.dtype == torch.bfloat16 for x in tensors[:3]) and texts.get("precision", "auto") in ("auto", "bf16")
+    if rounds:
+        texts["precision"] = "bf16"
     returned = autocast_type(tensors[0].dtype)
-    tensors = [x.float() if x.dtype in _HALVES else x for x in tensors]
+    tensors = [x.float() if x.dtype in _HALVES and not (rounds and n < 3) else x for n, x in enumerate(tensors)]
+    asked = _Asked(list(arrays), texts, threads_of(threads, torch.get_num_threads()), (score_mod, mask_mod))
     o, lse = _Attend.apply(asked, *tensors, *asked.learned)  # type: ignore[no-untyped-call]
     results = {**asked.results, "o": o.to(returned)}
     if lse is not None:

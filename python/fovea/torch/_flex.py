@@ -16,9 +16,18 @@ from .._threads import threads_of
 from ._block_mask import MaskOfCall
 from ._captures import Captures
 from ._once import differentiable_once
-from ._op import readable
 from ._sdpa import autocast_type
-from ._shapes import COMPUTED, asks_for_lse, check_groups, check_tensor, check_types, check_widths
+from ._shapes import (
+    COMPUTED,
+    ROW_TYPES,
+    WIDE,
+    asks_for_lse,
+    check_groups,
+    check_tensor,
+    check_types,
+    check_widths,
+    readable,
+)
 from ._symbols import Bound, TracedFunction
 
 and_masks = theirs.and_masks
@@ -74,15 +83,15 @@ class _Call:
         of_score = [] if score is None else score.tables
         self.captures = Captures([*of_score, *([] if mask.bound is None else mask.bound.tables)])
 
-    def options(self, query: torch.Tensor) -> tuple[bool, float, int]:
-        return (query.dtype == torch.float64, self.scale, self.threads)
+    def options(self, query: torch.Tensor) -> tuple[int, float, int]:
+        return (ROW_TYPES[query.dtype], self.scale, self.threads)
 
     def bound(self, query: torch.Tensor, learned: tuple[torch.Tensor, ...]) -> Bound | None:
         """The score function on the memory of the learned tensors, which are given in its order."""
         if self.score is None:
             return None
         own = self.score.learned()
-        return self.score.bound(query.dtype, {id(one): given for one, given in zip(own, learned)})
+        return self.score.bound(WIDE[query.dtype], {id(one): given for one, given in zip(own, learned)})
 
 
 def _native(bound: Bound | None) -> Any:
@@ -94,7 +103,7 @@ class _Flex(torch.autograd.Function):
     def forward(ctx: Any, call: _Call, query: Any, key: Any, value: Any, *learned: torch.Tensor) -> Any:
         B, H, T, _ = query.shape
         o = query.new_empty((B, T, H, value.shape[-1])).transpose(1, 2)
-        lse = query.new_empty((2, B, H, T, 1))
+        lse = query.new_empty((2, B, H, T, 1), dtype=WIDE[query.dtype])
         bound = call.bound(query, learned)
         tensors = [_row(x) for x in (query, key, value, o, lse[0], lse[1])]
         _fovea.flex_forward(call.options(query), tensors, _native(bound), call.mask.native, call.mask.blocks)
@@ -162,7 +171,7 @@ def _prepared(
     computed = COMPUTED[query.dtype]
     B, H, T, width = query.shape
     score = None if score_mod is None else TracedFunction("score_mod", score_mod)
-    mask = MaskOfCall(block_mask, computed, (B, H, T, key.shape[-2]))
+    mask = MaskOfCall(block_mask, WIDE[computed], (B, H, T, key.shape[-2]))
     factor = (1 / math.sqrt(width) if width else 1.0) if scale is None else float(scale)
     operands = [x if x.shape[0] == B else x.expand(B, *x.shape[1:]) for x in (query, key, value)]
     return _Call(factor, score, mask), [readable(x if x.dtype == computed else x.to(computed)) for x in operands]
@@ -187,9 +196,10 @@ def flex_attention(
     query [B, H, T, E], key [B, G, S, E], value [B, G, S, Ev]; with enable_gqa, H is a multiple of G.
     score_mod(score, b, h, q_idx, kv_idx) returns the new score; block_mask is made by create_block_mask, here
     or in PyTorch, whose lists of blocks are honoured. kernel_options are for GPUs, and mean nothing here.
-    bfloat16 and float16 are computed in float32. Returns o [B, H, T, Ev], with return_lse (o, lse [B, H, T]),
-    with return_aux=AuxRequest(lse=True) (o, AuxOutput). A query that keeps no key has o = 0, lse = -infinity.
-    Source: Dong et al. 2024. Raises UsageError, a ValueError: for what cannot be traced with its file and line.
+    With bfloat16, scores and sums are float32, as in scaled_dot_product_attention; float16 is computed in
+    float32. Returns o [B, H, T, Ev], with return_lse (o, lse [B, H, T]), with return_aux=AuxRequest(lse=True)
+    (o, AuxOutput). A query that keeps no key has o = 0, lse = -infinity. Source: Dong et al. 2024. Raises
+    UsageError, a ValueError: for what cannot be traced with its file and line.
     """
     _check_tensors(query, key, value)
     if not _is_ours(query, key, value):

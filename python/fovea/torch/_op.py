@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaled dot-product attention on tensors [B, H, T, D] of one type, float32 or float64: the call of the
-extension, and its gradient."""
+"""Scaled dot-product attention on tensors [B, H, T, D] of one type, float32, float64 or bfloat16: the call of
+the extension, and its gradient."""
 
 from __future__ import annotations
 
@@ -11,17 +11,13 @@ import torch
 from .. import _fovea
 from .._threads import threads_of
 from ._once import differentiable_once
+from ._shapes import ROW_TYPES, WIDE, readable
 
 # The scale, whether causal, and the probability of dropout.
 Options = tuple[float, bool, float]
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 # q [B, H, T, D], k [B, G, S, D], v [B, G, S, Dv], and a mask [B or 1, H or 1, T or 1, S] or None.
 Operands = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]
-
-
-def readable(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor with a contiguous last axis: itself, unless that axis lies otherwise."""
-    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
 
 
 def _rows(B: int, H: int, L: int, W: int) -> Layout:
@@ -45,6 +41,11 @@ def _layout(tensor: torch.Tensor) -> Layout:
     return tuple(tensor.shape), tensor.stride()
 
 
+def _saved_room(query: torch.Tensor) -> torch.Tensor:
+    """For what a backward needs beside o: lse and its rounding error."""
+    return query.new_empty((2, *query.shape[:3]), dtype=WIDE[query.dtype])
+
+
 class Plan:
     """What all calls with operands of some types, sizes and strides share."""
 
@@ -55,12 +56,14 @@ class Plan:
         query, _, value = qkv
         self.dropout = options[2] > 0
         learned = mask is not None and mask.dtype != torch.bool
-        saved = query.new_empty((2, *query.shape[:3]))
+        saved = _saved_room(query)
         results = [_layout_of_o(query, value), _layout(saved), *map(_layout_of_gradient, qkv)]
         if mask is not None and learned:
             results.append(_layout(mask.new_empty(mask.shape)))
-        call: Any = _fovea.SdpaPlan((query.dtype == torch.float64, *options), mask is not None and not learned,
-                               tuple(map(_layout, qkv)), None if mask is None else _layout(mask), tuple(results))
+        type_of_saved = None if saved.dtype == query.dtype else saved.dtype
+        call: Any = _fovea.SdpaPlan((ROW_TYPES[query.dtype], *options), mask is not None and not learned,
+                                    tuple(map(_layout, qkv)), None if mask is None else _layout(mask),
+                                    tuple(results), type_of_saved)
         self.forward: Any = call.forward
         self.backward: Any = call.backward
 
@@ -72,7 +75,8 @@ _plans: dict[Any, Plan] = {}
 def key_of(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> Any:
     """What of the operands decides their plan."""
     of_mask = None if mask is None else (mask.dtype, mask.shape, mask.stride())
-    return (query.dtype, query.shape, key.shape, value.shape, query.stride(), key.stride(), value.stride(), of_mask)
+    return (query.dtype, key.dtype, value.dtype, query.shape, key.shape, value.shape, query.stride(), key.stride(),
+            value.stride(), of_mask)
 
 
 def plan_of(operands: Operands, options: Options) -> Plan:
@@ -160,8 +164,7 @@ def _number(seed: torch.Tensor | None) -> int:
 
 @_sdpa_op.register_fake
 def _(query: Any, key: Any, value: Any, *options: Any) -> tuple[torch.Tensor, ...]:
-    B, H, T, _ = query.shape
-    return query.new_empty_strided(*_layout_of_o(query, value)), query.new_empty((2, B, H, T))
+    return query.new_empty_strided(*_layout_of_o(query, value)), _saved_room(query)
 
 
 @_sdpa_backward_op.register_fake

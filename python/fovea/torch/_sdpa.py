@@ -13,7 +13,8 @@ import torch
 
 from .._errors import UsageError, usage_error
 from . import _shapes
-from ._op import MOST_PLANS, Operands, Plan, key_of, plan_of, readable, run, sdpa
+from ._op import MOST_PLANS, Operands, Plan, key_of, plan_of, run, sdpa
+from ._shapes import readable
 
 _torch_sdpa = torch.nn.functional.scaled_dot_product_attention
 
@@ -72,9 +73,10 @@ def scaled_dot_product_attention(
     query [..., H, T, E], key [..., H, S, E], value [..., H, S, Ev], whose leading axes broadcast; with
     enable_gqa, key and value may have fewer heads, of which H is a multiple. attn_mask broadcasts to
     [..., H, T, S]: bools, of which True keeps, or numbers, which are added and may learn. A query that keeps
-    no key has the result 0. is_causal keeps j <= i. bfloat16 and float16 are computed in float32, and the
-    result has their type. Tensors of other devices go to torch's function. Source: Vaswani et al. 2017, eq.
-    1. Raises UsageError, a ValueError, that names the argument, the axis and both sizes.
+    no key has the result 0. is_causal keeps j <= i. The result has the type of query: with bfloat16, sums and
+    softmax are float32, and where the processor multiplies bfloat16 the weights are rounded to it for their
+    product; float16 is computed in float32. Tensors of other devices go to torch's function. Source: Vaswani
+    et al. 2017, eq. 1. Raises UsageError, a ValueError, that names the argument, the axis and both sizes.
     """
     operands = (query, key, value, attn_mask)
     given = (dropout_p, scale, is_causal, enable_gqa)
@@ -165,9 +167,9 @@ def _computed(operands: Operands, enable_gqa: bool) -> tuple[tuple[int, ...], Op
     else:
         query, key, value = _shapes.one_number_of_heads(query, key, value)
     leading, *qkv = _shapes.heads_in_groups(query, key, value)
-    dtype = _shapes.COMPUTED[query.dtype]
+    dtype, wide = _shapes.COMPUTED[query.dtype], _shapes.WIDE[query.dtype]
     if mask is not None:
-        mask = mask if mask.dtype in (torch.bool, dtype) else mask.to(dtype)
+        mask = mask if mask.dtype in (torch.bool, wide) else mask.to(wide)
         mask = _shapes.four_axes_of_mask(mask, leading, query.shape[-2], key.shape[-2])
     q, k, v = (readable(x if x.dtype == dtype else x.to(dtype)) for x in qkv)
     return leading, (q, k, v, mask)

@@ -10,14 +10,22 @@ from typing import Any
 import torch
 
 from .._errors import usage_error
-from ._op import readable
 
+# The type in which rows are given to the extension, and the type of all that is no row: masks, biases, lse.
 COMPUTED = {
     torch.float32: torch.float32,
     torch.float64: torch.float64,
-    torch.bfloat16: torch.float32,
+    torch.bfloat16: torch.bfloat16,
     torch.float16: torch.float32,
 }
+WIDE = {**COMPUTED, torch.bfloat16: torch.float32}
+# As the extension numbers them (row_type.h).
+ROW_TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2}
+
+
+def readable(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with a contiguous last axis: itself, unless that axis lies otherwise."""
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] <= 1 else tensor.contiguous()
 
 
 def check_tensor(name: str, given: object) -> None:

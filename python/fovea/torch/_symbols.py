@@ -14,13 +14,13 @@ from .._operators import Symbol
 from .._tables import ArraySymbol, PartOfTable, call_function, entry, in_place, indexed, without_ellipsis
 from .._traced_functions import to_bool, to_float, to_int
 from .._tracing import BOOL, FLOAT, INT, Graph, running_graph, source_error, traced
-from ._shapes import COMPUTED
+from ._shapes import WIDE
 
 # The types of tables that lanes read: of the call, or LaneTable::Type.
 _TYPES = {torch.float32: 0, torch.float64: 1, torch.int32: 2, torch.int64: 3, torch.uint8: 4, torch.bool: 4}
 _KEPT = (torch.bool, torch.int32, torch.int64, torch.float32, torch.float64)
 _WIDER = {torch.int8: torch.int32, torch.int16: torch.int32}
-_CAPTURED = {*COMPUTED, *_TYPES, *_WIDER}
+_CAPTURED = {*WIDE, *_TYPES, *_WIDER}
 _GETITEM = torch.Tensor.__getitem__
 
 
@@ -272,7 +272,7 @@ class TracedFunction:
 def _readable(table: torch.Tensor, computed: torch.dtype | None) -> torch.Tensor:
     """In a type that the engine knows; numbers in the one that is given, if one is."""
     if table.dtype.is_floating_point:
-        return table.to(computed or COMPUTED[table.dtype])
+        return table.to(computed or WIDE[table.dtype])
     return table.to(_WIDER.get(table.dtype, table.dtype))
 
 

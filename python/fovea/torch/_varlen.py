@@ -11,7 +11,7 @@ import torch
 from .._errors import usage_error
 from . import _shapes
 from ._attend import attend
-from ._op import readable
+from ._shapes import readable
 
 
 def varlen_attn(

@@ -9,9 +9,8 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from ..torch import attend, scaled_dot_product_attention
-from ..torch._op import readable
 from ..torch._sdpa import autocast_type
-from ..torch._shapes import COMPUTED
+from ..torch._shapes import COMPUTED, WIDE, readable
 from ._mask import Mask
 
 
@@ -95,7 +94,7 @@ def _with_parts(
     returned = autocast_type(query.dtype)
     for name in ("bias", "sink"):
         if parts.get(name) is not None:
-            parts[name] = readable(parts[name].to(dtype))
+            parts[name] = readable(parts[name].to(WIDE[dtype]))
     q, k, v = (readable(x.to(dtype).transpose(1, 2)) for x in (query, key, value))
     observe = None if keys_of_weights is None else "weights"
     attended = attend(q, k, v, observe=observe, **parts)
