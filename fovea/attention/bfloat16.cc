@@ -36,7 +36,9 @@ double converted_bytes(const AttentionInputs<BFloat16>& in) {
 void forward_in_float32(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in,
                         const AttentionOutputs<BFloat16>& out) {
-  Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(out.o);
+  Scratch scratch;
+  Converted q(ctx, in.q, scratch), k(ctx, in.k, scratch), v(ctx, in.v, scratch);
+  Converted o(out.o, scratch);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   attention_forward(ctx, attention, wide, {o.view(), out.lse, out.lse_low, out.weights});
   o.round_into(ctx, out.o);
@@ -45,8 +47,10 @@ void forward_in_float32(const Context& ctx, const Attention<float>& attention,
 void backward_in_float32(const Context& ctx, const Attention<float>& attention,
                          const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
                          const AttentionGradients<BFloat16>& gradients) {
-  Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(ctx, saved.o), d_o(ctx, saved.d_o);
-  ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
+  Scratch scratch;
+  Converted q(ctx, in.q, scratch), k(ctx, in.k, scratch), v(ctx, in.v, scratch);
+  Converted o(ctx, saved.o, scratch), d_o(ctx, saved.d_o, scratch);
+  ConvertedGradient dq(gradients.dq, scratch), dk(gradients.dk, scratch), dv(gradients.dv, scratch);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   backward_of_rows<float>(ctx, attention, wide,
                           {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},

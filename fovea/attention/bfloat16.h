@@ -28,17 +28,17 @@ void backward_in_float32(const Context& ctx, const Attention<float>& attention,
 /// The memory that they take for rows, in the backward.
 double converted_bytes(const AttentionInputs<BFloat16>& in);
 
-/// A tensor of bfloat16 as float32, without gaps.
+/// A tensor of bfloat16 as float32, without gaps, in scratch memory: a small call would spend a
+/// third of its time on new pages.
 class Converted {
  public:
   /// Room for results of this shape.
-  explicit Converted(const View<const BFloat16>& shape)
-      : values_(
-            allocate_aligned(sizeof(float) * static_cast<std::size_t>(shape.batch * shape.length *
-                                                                      shape.heads * shape.width))),
-        view_(View<float>::contiguous(reinterpret_cast<float*>(values_.get()), shape.batch,
-                                      shape.length, shape.heads, shape.width)) {}
-  Converted(const Context& ctx, const View<const BFloat16>& from) : Converted(from) {
+  Converted(const View<const BFloat16>& shape, Scratch& scratch)
+      : view_(View<float>::contiguous(
+            scratch.allocate<float>(shape.batch * shape.length * shape.heads * shape.width),
+            shape.batch, shape.length, shape.heads, shape.width)) {}
+  Converted(const Context& ctx, const View<const BFloat16>& from, Scratch& scratch)
+      : Converted(from, scratch) {
     for_each_row(ctx, [&](index b, index l, index h, float* row) {
       const BFloat16* const bits = from.row(b, l, h);
       for (index c = 0; c < view_.width; ++c) row[c] = to_float(bits[c]);
@@ -46,10 +46,6 @@ class Converted {
   }
 
   View<float> view() { return view_; }
-
-  // The view is of the values.
-  Converted(const Converted&) = delete;
-  Converted& operator=(const Converted&) = delete;
 
   void round_into(const Context& ctx, const View<BFloat16>& to) const {
     for_each_row(ctx, [&](index b, index l, index h, const float* row) {
@@ -71,15 +67,14 @@ class Converted {
     });
   }
 
-  AlignedBytes values_;  // not cleared: that would be a pass of one thread over all of it
   View<float> view_;
 };
 
 /// Room for the gradient of a tensor, where it is wanted.
 class ConvertedGradient {
  public:
-  explicit ConvertedGradient(const View<BFloat16>& wanted)
-      : wanted_(wanted), room_(wanted.empty() ? View<BFloat16>{} : wanted) {}
+  ConvertedGradient(const View<BFloat16>& wanted, Scratch& scratch)
+      : wanted_(wanted), room_(wanted.empty() ? View<BFloat16>{} : wanted, scratch) {}
 
   View<float> view() { return wanted_.empty() ? View<float>{} : room_.view(); }
   void store(const Context& ctx) const {

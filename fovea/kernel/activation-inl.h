@@ -31,7 +31,7 @@ HWY_INLINE hn::Vec<D> NormalDistribution(D d, hn::Vec<D> x) {
     const auto q = Polynomial(d, hn::Min(a, Constant(d, 4.4)), 0.12837933f, 0.63661611f,
                               0.102799207f, -0.0192171428f, -5.87823997e-05f, 0.00157676102f,
                               -0.000587951159f, 0.000106026775f, -8.04383671e-06f);
-    const auto tail = hn::Mul(Constant(d, 0.5), ExpOfMinus(d, hn::MulAdd(q, a, a)));
+    const auto tail = hn::Mul(Constant(d, 0.5), WeightOfMinus(d, hn::MulAdd(q, a, a)));
     return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(Constant(d, 1), tail));
   }
 }
@@ -73,7 +73,7 @@ HWY_INLINE hn::Vec<D> ActivateGradient(D d, hn::Vec<D> x) {
   if constexpr (kF == Activation::kRelu) {
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), one, hn::Zero(d));
   } else if constexpr (kF == Activation::kGelu) {
-    const auto bell = ExpOfMinus(d, hn::Mul(hn::Mul(x, x), Constant(d, 0.5)));
+    const auto bell = WeightOfMinus(d, hn::Mul(hn::Mul(x, x), Constant(d, 0.5)));
     const auto density = hn::Mul(bell, Constant(d, 0.39894228040143267794));
     return hn::MulAdd(x, density, NormalDistribution(d, x));
   } else if constexpr (kF == Activation::kGeluTanh) {

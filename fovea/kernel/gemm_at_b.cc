@@ -18,16 +18,15 @@
 // first copied closer together. Copying always was measured 2 % slower at widths of 384, and 10 to
 // 20 % at widths of 128. A panel of 16 columns (AVX2) is a cache line of each row, and its rows
 // conflict at nearly every width: there both operands are always copied, A to strips of six
-// columns. On Zen 3 that takes .6 to .75 of the time, from widths of 128 on.
+// columns, B four panels at a time. On Zen 3 that takes .6 to .75 of the time, from widths of 128
+// on. The next rows are not asked for there: each is one line on a page of its own, and asking took
+// a quarter of the time.
 //
 // Operands of bfloat16 are always copied: rounded, two rows to a row of pairs.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
-
-/// Whether a panel of B is a cache line wide or less.
-inline constexpr bool kIsNarrow = kBlockVectors == 2;
 
 /// Whether rows are first copied closer together. A block of columns of rows that are whole pages
 /// apart falls into a few sets of the first cache: at widths of 1024 and 2048 copying takes .89 to
@@ -49,18 +48,24 @@ index StripStride(index depth) {
 }
 
 /// Rows of A as the product reads them: a strip of kBlockRows columns after the other, each [depth,
-/// kBlockRows].
+/// kBlockRows]. Some rows at a time, or each write would be to another page.
 template <class T>
 void PackStrips(Rows<const T> rows, T* to) {
+  constexpr index kRowsAtOnce = 16;
   const index stride = StripStride<T>(rows.rows), whole = rows.columns / kBlockRows;
   const index rest = rows.columns % kBlockRows;
-  for (index k = 0; k < rows.rows; ++k, to += kBlockRows) {
-    const T* from = rows[k];
-    T* strip = to;
+  for (index begin = 0; begin < rows.rows; begin += kRowsAtOnce) {
+    const index count = std::min(kRowsAtOnce, rows.rows - begin);
+    const T* from = rows[begin];
+    T* strip = to + begin * kBlockRows;
     for (index i = 0; i < whole; ++i, from += kBlockRows, strip += stride) {
-      std::memcpy(strip, from, kBlockRows * sizeof(T));
+      for (index k = 0; k < count; ++k) {
+        std::memcpy(strip + k * kBlockRows, from + k * rows.stride, kBlockRows * sizeof(T));
+      }
     }
-    std::copy_n(from, rest, strip);
+    for (index k = 0; k < count; ++k) {
+      std::copy_n(from + k * rows.stride, rest, strip + k * kBlockRows);
+    }
   }
 }
 
@@ -68,6 +73,22 @@ void PackStrips(Rows<const T> rows, T* to) {
 template <class T>
 index StripsSize(index columns) {
   return (columns + kBlockRows - 1) / kBlockRows * StripStride<T>(kDepth<T>);
+}
+
+/// The panels of some columns of B, each [kDepth, kPanelLanes].
+template <class T>
+void CopyPanels(Rows<const T> from, T* to) {
+  constexpr index kWidth = kPanelLanes<T>;
+  for (index k = 0; k < from.rows; ++k, to += kWidth) {
+    for (index first = 0; first < from.columns; first += kWidth) {
+      const T* const source = from[k] + first;
+      T* const target = to + first * kDepth<T>;
+      const index width = std::min(kWidth, from.columns - first);
+      ForEachLane<T>(width,
+                     [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
+      std::fill(target + width, target + kWidth, T{0});
+    }
+  }
 }
 
 /// The product with one panel of B. A is read from `strips` if there are any.
@@ -138,24 +159,28 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
   T* const strips = in_strips ? scratch.template allocate<T>(StripsSize<T>(rows)) : nullptr;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
-  T* const b = copies_b ? scratch.template allocate<T>(kWidth * kDepth<T>) : nullptr;
+  T* const b =
+      copies_b ? scratch.template allocate<T>(kPanelsAtOnce * kWidth * kDepth<T>) : nullptr;
   ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
     const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
     if (in_strips) PackStrips(rows_of_a, strips);
     if (copies_a) CopyColumns<Operands::kWhole>(rows_of_a, a, a_depth);
     for (index first = 0; first < columns; first += kWidth) {
       const index width = std::min(kWidth, columns - first), lanes = RoundUpToLanes<T>(width);
-      if (copies_b) {
-        CopyColumns<Operands::kWhole>(rows_of_b.columns_slice(first, first + width), b, kWidth);
+      const index place = first / kWidth % kPanelsAtOnce;
+      if (copies_b && place == 0) {
+        const index last = std::min(columns, first + kPanelsAtOnce * kWidth);
+        CopyPanels<T>(rows_of_b.columns_slice(first, last), b);
       }
       const index depth = end - begin;
       const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);
-      LinesAhead ahead = LinesAfter(t, first, first + width, begin, end);
-      const TileOperands<T> o{.a = Transposed(left),
-                              .b = {copies_b ? b : rows_of_b.data + first, depth, lanes,
-                                    copies_b ? kWidth : t.b.stride},
-                              .c = c.columns(first, lanes),
-                              .ahead = &ahead};
+      LinesAhead ahead = in_strips ? LinesAhead() : LinesAfter(t, first, first + width, begin, end);
+      const TileOperands<T> o{
+          .a = Transposed(left),
+          .b = {copies_b ? b + place * kWidth * kDepth<T> : rows_of_b.data + first, depth, lanes,
+                copies_b ? kWidth : t.b.stride},
+          .c = c.columns(first, lanes),
+          .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
         MultiplyAtBPanel<Into::kAdd>(o, strips);
       } else {

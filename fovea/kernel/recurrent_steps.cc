@@ -32,7 +32,7 @@ namespace {
 template <class D>
 HWY_INLINE hn::Vec<D> Gate(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1);
-  const auto e = Exp2OfWeight(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
+  const auto e = WeightOfMinus(d, x);
   return hn::Div(one, hn::Add(one, e));
 }
 

@@ -39,8 +39,8 @@ void Scan(const detail::SruPart<T>& p) {
         r = hn::Add(r, lanes.Load(run.bias.data + H + c));
       }
       const auto one = lanes.Set(T{1});
-      f = hn::Div(one, hn::Add(one, ExpOfMinus(d, f)));
-      r = hn::Div(one, hn::Add(one, ExpOfMinus(d, r)));
+      f = hn::Div(one, hn::Add(one, WeightOfMinus(d, f)));
+      r = hn::Div(one, hn::Add(one, WeightOfMinus(d, r)));
       const auto u = lanes.Load(gates + c), x = lanes.Load(highway + c);
       const auto next = hn::MulAdd(f, hn::Sub(cell, u), u);
       lanes.Store(next, cells + c);

@@ -182,6 +182,13 @@ HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
   return Exp2(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
 }
 
+/// e^-x for x of at least -40, for what is at most a factor of something larger. Without AVX-512 it
+/// takes less time than ExpOfMinus.
+template <class D>
+HWY_INLINE hn::Vec<D> WeightOfMinus(D d, hn::Vec<D> x) {
+  return Exp2OfWeight(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
+}
+
 /// s = 1 / (1 + exp(-x)) and its derivative s (1 - s), which is accurate even if s is nearly 1.
 template <class D>
 struct SigmoidWithSlope {
@@ -190,7 +197,7 @@ struct SigmoidWithSlope {
 template <class D>
 HWY_INLINE SigmoidWithSlope<D> Sigmoid(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1);
-  const auto e = Exp2OfWeight(d, hn::Mul(hn::Abs(x), hn::Set(d, -kLog2E<hn::TFromD<D>>)));
+  const auto e = WeightOfMinus(d, hn::Abs(x));
   const auto r = hn::Div(one, hn::Add(one, e));
   const auto er = hn::Mul(e, r);
   return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), er, r), hn::Mul(er, r)};

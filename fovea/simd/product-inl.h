@@ -65,9 +65,14 @@ inline constexpr index kPanelLanes = kBlockVectors* kLanes<T>;
 template <int kVectors>
 inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
 
-/// The same reason at the end: 8 rows are two blocks of 4, as 2 x 2 sums are too few.
+/// Whether 8 rows at the end are two blocks of 4: after 6 rows, the 2 x 2 sums of the last two
+/// would be too few to hide the latency.
 template <int kVectors>
 inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 2;
+
+/// A line is asked for every so many steps. About 16 blocks read a panel of B before the next one
+/// is needed, and a step of it is four lines, or one.
+inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
 // The end of a block: one of its sums as it is stored.
 template <Into kInto, class T>
@@ -123,7 +128,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   const auto ask = [&] {
     if constexpr (kAsk == Ask::kAhead) t.ahead->ask(next);
   };
-  ForEachStep(t.b.rows, ask, step);
+  ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
   const auto factor = hn::Set(d, t.factor);
 #pragma GCC unroll 8
@@ -154,7 +159,7 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
     ProductBlock<kInto, kMaximum, kAsk, kRows, kVectors>(t, row, lane);
   }
   if constexpr (kRows > 8) {
-    if (row + 8 <= t.c.rows) {
+    if (row + 8 <= end) {
       ProductBlock<kInto, kMaximum, kAsk, 8, kVectors>(t, row, lane);
       row += 8;
     }
@@ -164,11 +169,11 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
       ProductBlock<kInto, kMaximum, kAsk, 4, kVectors>(t, row, lane);
     }
   }
-  if (row + 2 <= t.c.rows) {
+  if (row + 2 <= end) {
     ProductBlock<kInto, kMaximum, kAsk, 2, kVectors>(t, row, lane);
     row += 2;
   }
-  if (row < t.c.rows) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane);
+  if (row < end) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane);
 }
 
 template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class T, class In>

@@ -69,9 +69,10 @@ DType dtype_from(const std::string& name, const AnyArray& array, bool takes_bflo
       std::find_if(std::begin(kTypes), std::end(kTypes),
                    [&](const KnownType& one) { return one.type == array.dtype(); });
   if (known != std::end(kTypes)) return known->dtype;
-  refuse(
-      name, fmt::format("it holds {}", text_of(array.dtype())),
-      "numbers are float32 or float64; lengths, offsets and the like int32 or int64; masks bool");
+  refuse(name, fmt::format("it holds {}", text_of(array.dtype())),
+         "numbers are float32 or float64, q, k and v also bfloat16; lengths, offsets and the like "
+         "int32 "
+         "or int64; masks bool");
 }
 
 // Strides of the axes, in values, or none if the values lie one after another.

@@ -42,30 +42,36 @@ AttentionSettings settings_from(const Texts& options) {
   return settings;
 }
 
-bool is_row(std::string_view name) { return name == "q" || name == "k" || name == "v"; }
+bool is_operand(std::string_view name) { return name == "q" || name == "k" || name == "v"; }
+
+// The gradient of a result, which has the type of the result.
+bool is_of_result(std::string_view name) { return name == "do" || name == "dlse"; }
 
 bool is_real(const GivenTensor& given) {
   const DType dtype = given.tensor.dtype();
+  const bool may_be_rounded = is_operand(given.name) || given.name == "do";
   return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         (dtype == DType::kBFloat16 && is_row(given.name));
+         (dtype == DType::kBFloat16 && may_be_rounded);
 }
 
-// Tensors of numbers share the type of q: another would be converted, which copies it. Beside rows
-// of bfloat16 they are float32.
+// Tensors of numbers share the type of q: another would be converted, which copies it. Beside q, k
+// and v of bfloat16 they are float32.
 void check_types(const std::vector<GivenTensor>& given) {
   const GivenTensor* const q = find_named(given, "q");
   for (const GivenTensor& one : given) {
     const TensorSpec* const spec = find_named(attention_tensor_specs(), one.name);
     if (spec == nullptr || spec->values != TensorValues::kReal) continue;
     const DType dtype = one.tensor.dtype();
+    const bool operand = is_operand(one.name);
     if (!is_real(one)) {
       throw Error(ErrorCode::kUsage,
-                  fmt::format("attention: {} must hold float32 or float64; it holds {}", one.name,
+                  fmt::format("attention: {} must hold {}; it holds {}", one.name,
+                              operand ? "float32, float64 or bfloat16" : "float32 or float64",
                               to_string(dtype)),
                   "convert it, as array.astype(numpy.float32) does");
     }
-    if (q == nullptr) continue;
-    const bool beside_rounded = q->tensor.dtype() == DType::kBFloat16 && !is_row(one.name);
+    if (q == nullptr || is_of_result(one.name)) continue;
+    const bool beside_rounded = q->tensor.dtype() == DType::kBFloat16 && !operand;
     if (dtype == (beside_rounded ? DType::kFloat32 : q->tensor.dtype())) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("attention: q holds {} and {} {}", to_string(q->tensor.dtype()),

@@ -69,7 +69,8 @@ def attend(
     """Computes attention, and keeps what a backward needs.
 
     q [B, T, H, D], k [B, S, G, D], v [B, S, G, Dv]: float32 or float64, numpy or DLPack, D and Dv
-    contiguous, other strides free; nothing is copied. H is a multiple of G. `parts` are the tensors and
+    contiguous, other strides free; nothing is copied. By DLPack they may be bfloat16, and parts float32: with
+    precision="bf16" they are computed as they are, else converted. H is a multiple of G. `parts` are the tensors and
     options of the command `fovea attention`, hyphens as underscores: docs/python.md lists them.
     score_mod(score, b, h, q_idx, kv_idx) returns the new score, given that of the other parts;
     mask_mod(b, h, q_idx, kv_idx) whether it is kept, if the other masks keep it. Both are called once, with

@@ -97,6 +97,12 @@ class VarlenTest(unittest.TestCase):
         o.sum().backward()
         self.assertEqual(q.grad.dtype, torch.float16)
 
+    def test_autocast(self):
+        cu_q, cu_k = offsets(self.queries, torch.int64), offsets(self.keys, torch.int64)
+        with torch.autocast("cpu", torch.bfloat16):
+            o = fovea.torch.varlen_attn(*self.tensors(dtype=torch.float32), cu_q, cu_k, 5, 6)
+        self.assertEqual(o.dtype, torch.bfloat16)
+
     def test_the_signature_is_torchs(self):
         import inspect
         try:

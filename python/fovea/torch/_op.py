@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .. import _fovea
+from .._errors import usage_error
 from .._threads import threads_of
 from ._once import differentiable_once
 from ._shapes import ROW_TYPES, WIDE, readable
@@ -46,6 +47,15 @@ def _saved_room(query: torch.Tensor) -> torch.Tensor:
     return query.new_empty((2, *query.shape[:3]), dtype=WIDE[query.dtype])
 
 
+def _check_types(query: torch.Tensor, qkv: list[torch.Tensor], mask: torch.Tensor | None) -> None:
+    """For whoever calls the operator of torch.library itself."""
+    if query.dtype not in ROW_TYPES or any(x.dtype != query.dtype for x in qkv):
+        raise usage_error(f"fovea::sdpa: query, key and value hold {', '.join(str(x.dtype) for x in qkv)}",
+                          "give all in one type: float32, float64 or bfloat16")
+    if mask is not None and mask.dtype not in (torch.bool, WIDE[query.dtype]):
+        raise usage_error(f"fovea::sdpa: the mask holds {mask.dtype}", f"give bools or {WIDE[query.dtype]}")
+
+
 class Plan:
     """What all calls with operands of some types, sizes and strides share."""
 
@@ -54,6 +64,7 @@ class Plan:
     def __init__(self, operands: Operands, options: Options) -> None:
         *qkv, mask = operands
         query, _, value = qkv
+        _check_types(query, qkv, mask)
         self.dropout = options[2] > 0
         learned = mask is not None and mask.dtype != torch.bool
         saved = _saved_room(query)

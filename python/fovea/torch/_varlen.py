@@ -11,6 +11,7 @@ import torch
 from .._errors import usage_error
 from . import _shapes
 from ._attend import attend
+from ._sdpa import autocast_type
 from ._shapes import readable
 
 
@@ -72,7 +73,7 @@ def varlen_attn(
     q, k, v = (readable(x.to(computed)).unsqueeze(0) for x in (query, key, value))
     attended = attend(q, k, v, query_offsets=cu_seq_q, key_offsets=cu_seq_k, scale=scale,
                       causal=(left, right) == (-1, 0), window=None if left < 0 and right <= 0 else (left, right))
-    o = attended.o.squeeze(0).to(query.dtype)
+    o = attended.o.squeeze(0).to(autocast_type(query.dtype))
     return (o, attended.lse.squeeze(0)) if with_lse else o
 
 
