@@ -23,7 +23,9 @@ void attention_reference_forward(const Attention<float>& attention,
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
   const Context ctx(1);
-  detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v), o(out.o);
+  Scratch scratch;
+  detail::Converted q(ctx, in.q, scratch), k(ctx, in.k, scratch), v(ctx, in.v, scratch);
+  detail::Converted o(out.o, scratch);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_forward<float>(attention, wide, {o.view(), out.lse, out.lse_low, out.weights},
                                    detail::Factors::kBFloat16);
@@ -48,9 +50,11 @@ void attention_reference_backward(const Attention<float>& attention,
   detail::check_gradients(attention, in, saved, gradients);
   detail::check_overlap(attention, in, saved, gradients);
   const Context ctx(1);
-  detail::Converted q(ctx, in.q), k(ctx, in.k), v(ctx, in.v);
-  detail::Converted o(ctx, saved.o), d_o(ctx, saved.d_o);
-  detail::ConvertedGradient dq(gradients.dq), dk(gradients.dk), dv(gradients.dv);
+  Scratch scratch;
+  detail::Converted q(ctx, in.q, scratch), k(ctx, in.k, scratch), v(ctx, in.v, scratch);
+  detail::Converted o(ctx, saved.o, scratch), d_o(ctx, saved.d_o, scratch);
+  detail::ConvertedGradient dq(gradients.dq, scratch), dk(gradients.dk, scratch),
+      dv(gradients.dv, scratch);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
   detail::reference_backward<float>(attention, wide,
                                     {o.view(), saved.lse, d_o.view(), saved.lse_low, saved.d_lse},
