@@ -24,7 +24,7 @@ inline constexpr bool kManyRegisters = HWY_TARGET <= HWY_AVX3;
 /// unrolled: on Zen 3 a product had .75 of the FMA peak that way.
 template <class V>
 HWY_INLINE V InRegister(V v) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
   if constexpr (!kManyRegisters) {
     auto raw = v.raw;
     asm("" : "+x"(raw));
