@@ -353,7 +353,7 @@ void BackwardTile<T>::WeighScores() {
     }
   }
 #endif
-  NormBackward<W>(call.norm(), tile, masked, lse_of);
+  NormBackward<W>(call.norm(), tile, parts, masked, lse_of);
   if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
 }
 

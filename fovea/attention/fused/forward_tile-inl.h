@@ -101,6 +101,7 @@ struct ForwardTile {
   // Turns the scores into weights, and shows both to `observers`.
   template <class Observers>
   void Weigh(index key, index keys, Observers& observers);
+  void WeighParts();
   void DropWeights(index key, index keys);
   void AddValues(index key, index keys);
   template <class Row>
@@ -193,7 +194,7 @@ bool ForwardTile<T>::Scores(index key, index keys) {
   const ScoreTile<W> tile{s, stride, TileLanes::kQueries};
   transform_scores<W>(call.attention,
                       {site(key, keys), kind, RowsOfParts(key, keys), tile, nullptr, 0});
-  state.TakeBlockMax(s, keys);
+  parts.for_each_lanes([&](Span lanes, Span rows) { state.TakeBlockMax(s, lanes, rows); });
   return true;
 }
 
@@ -210,13 +211,21 @@ void ForwardTile<T>::Weigh(index key, index keys, Observers& observers) {
       state.ExpAndSumToPairs(s, keys, p, keep);
       if (!keep) return;
     } else {
-      state.ExpAndSum(call.norm(), s, keys);
+      WeighParts();
     }
   } else {
-    state.ExpAndSum(call.norm(), s, keys);
+    WeighParts();
   }
   observers.see(s, key, keys, state.alpha);
   if (call.dropout.active()) DropWeights(key, keys);
+}
+
+// The scores of what the mask can keep become weights; the others are 0.
+template <class T>
+void ForwardTile<T>::WeighParts() {
+  parts.for_each_lanes(
+      [&](Span lanes, Span rows) { state.ExpAndSum(call.norm(), s, lanes, rows); });
+  parts.for_each_rest([&](Span rows, Span lanes) { fill_lanes<W>(s, stride, rows, lanes, W{0}); });
 }
 
 template <class T>

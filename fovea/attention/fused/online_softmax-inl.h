@@ -33,10 +33,10 @@ struct RowState {
   T* alpha = nullptr;    ///< rescale factor exp(old m - new m); without softmax 1
 
   void Start(const Norm& norm);
-  void TakeBlockMax(const T* s, index keys);
+  void TakeBlockMax(const T* s, Span lanes, Span keys);
   void UpdateMax(const Norm& norm);
-  /// s becomes p; for softmax exp(s - m), and its sum joins l.
-  void ExpAndSum(const Norm& norm, T* s, index keys);
+  /// s becomes p; for softmax exp(s - m), and its sum joins l. Lanes begin and end with vectors.
+  void ExpAndSum(const Norm& norm, T* s, Span lanes, Span keys);
 #if FOVEA_PAIRS
   /// The same of softmax, with the weights as pairs along the keys; s becomes them only if `keep`.
   void ExpAndSumToPairs(T* s, index keys, BFloat16Pair* p, bool keep);
@@ -48,13 +48,13 @@ struct RowState {
 
  private:
   template <int kVectors>
-  void ExpAndSumPanel(T* s, index lane, index keys);
+  void ExpAndSumPanel(T* s, index lane, Span keys);
 #if FOVEA_PAIRS
   template <int kVectors>
   void ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pair* p, bool keep);
 #endif
   template <class F>
-  void WeighEachAlone(T* s, index keys, F&& weight);
+  void WeighEachAlone(T* s, Span lanes, Span keys, F&& weight);
 };
 
 // The first maximum is the lowest finite number: no score is lower, and the difference of two
@@ -67,11 +67,12 @@ void RowState<T>::Start(const Norm& norm) {
 }
 
 template <class T>
-void RowState<T>::TakeBlockMax(const T* s, index keys) {
+void RowState<T>::TakeBlockMax(const T* s, Span lanes, Span keys) {
   constexpr Tag<T> d;
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+  for (index lane = lanes.begin; lane < lanes.end; lane += kLanes<T>) {
     auto most = hn::Load(d, largest + lane);
-    for (index j = 0; j < keys; ++j) most = hn::Max(most, hn::Load(d, s + j * stride + lane));
+    for (index j = keys.begin; j < keys.end; ++j)
+      most = hn::Max(most, hn::Load(d, s + j * stride + lane));
     hn::Store(most, d, largest + lane);
   }
 }
@@ -94,17 +95,17 @@ void RowState<T>::UpdateMax(const Norm& norm) {
 }
 
 template <class T>
-void RowState<T>::ExpAndSum(const Norm& norm, T* s, index keys) {
+void RowState<T>::ExpAndSum(const Norm& norm, T* s, Span lanes, Span keys) {
   const auto visit = [&]<class One>(One one) {
     if constexpr (One::kNeedsLse) {
       constexpr int kVectors = kManyRegisters ? 4 : 2;
-      index lane = 0;
-      for (; lane + kVectors * kLanes<T> <= stride; lane += kVectors * kLanes<T>) {
+      index lane = lanes.begin;
+      for (; lane + kVectors * kLanes<T> <= lanes.end; lane += kVectors * kLanes<T>) {
         ExpAndSumPanel<kVectors>(s, lane, keys);
       }
-      for (; lane < stride; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
+      for (; lane < lanes.end; lane += kLanes<T>) ExpAndSumPanel<1>(s, lane, keys);
     } else {
-      WeighEachAlone(s, keys, [one](auto x) { return WeightOf<T>(one, x).weight; });
+      WeighEachAlone(s, lanes, keys, [one](auto x) { return WeightOf<T>(one, x).weight; });
     }
   };
   std::visit(visit, norm);
@@ -112,7 +113,7 @@ void RowState<T>::ExpAndSum(const Norm& norm, T* s, index keys) {
 
 template <class T>
 template <int kVectors>
-void RowState<T>::ExpAndSumPanel(T* s, index lane, index keys) {
+void RowState<T>::ExpAndSumPanel(T* s, index lane, Span keys) {
   constexpr Tag<T> d;
   constexpr index kN = kLanes<T>;
   const auto by = hn::Set(d, kLog2E<T>);
@@ -122,7 +123,7 @@ void RowState<T>::ExpAndSumPanel(T* s, index lane, index keys) {
     most[v] = hn::Load(d, m + lane + v * kN);
     sum[v] = hn::Load(d, l + lane + v * kN);
   }
-  for (index j = 0; j < keys; ++j) {
+  for (index j = keys.begin; j < keys.end; ++j) {
     T* const scores = s + j * stride + lane;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
@@ -184,12 +185,12 @@ void RowState<T>::ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pa
 // for a score that is not finite.
 template <class T>
 template <class F>
-void RowState<T>::WeighEachAlone(T* s, index keys, F&& weight) {
+void RowState<T>::WeighEachAlone(T* s, Span lanes, Span keys, F&& weight) {
   constexpr Tag<T> d;
   const auto masked = hn::Set(d, -std::numeric_limits<T>::infinity());
-  for (index lane = 0; lane < stride; lane += kLanes<T>) {
+  for (index lane = lanes.begin; lane < lanes.end; lane += kLanes<T>) {
     auto sum = hn::Load(d, l + lane);
-    for (index j = 0; j < keys; ++j) {
+    for (index j = keys.begin; j < keys.end; ++j) {
       T* const score = s + j * stride + lane;
       const auto x = hn::Load(d, score);
       const auto refused = hn::Eq(x, masked);

@@ -2,6 +2,7 @@
 // Turns the scores of a backward tile into weights, and the gradients of weights into those of
 // scores.
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/attention/fused/tile_cover.h"
 
 #if defined(FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ATTENTION_FUSED_SOFTMAX_BACKWARD_INL_H_
@@ -35,17 +36,18 @@ struct WeightTile {
 /// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
 /// its value and its row may be NaN.
 template <class Norm, bool kMasked, bool kDropout, class T, class LseOf>
-HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, LseOf&& lse_of) {
+HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, Span rows, Span lanes,
+                                 LseOf&& lse_of) {
   constexpr Tag<T> d;
   constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto by = hn::Set(d, kLog2E<T>);
   [[maybe_unused]] const auto masked = hn::Set(d, -kInfinity);
   [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
-  for (index i = 0; i < tile.queries; ++i) {
+  for (index i = rows.begin; i < rows.end; ++i) {
     const RowLse<T> row = lse_of(i);
     const auto lse = hn::Set(d, row.value), low = hn::Set(d, row.low * kLog2E<T>);
     const auto delta = hn::Set(d, tile.delta[i]);
-    for (index lane = 0; lane < tile.stride; lane += kLanes<T>) {
+    for (index lane = lanes.begin; lane < lanes.end; lane += kLanes<T>) {
       T* const score = tile.s + i * tile.stride + lane;
       T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
@@ -93,15 +95,24 @@ void ClearWholeWeights(const WeightTile<T>& tile) {
 }
 
 template <class Norm, class T, class LseOf>
-void NormBackwardAs(Norm norm, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
-  if (tile.kept != nullptr) return NormBackwardRows<Norm, true, true>(norm, tile, lse_of);
-  if (masked) return NormBackwardRows<Norm, true, false>(norm, tile, lse_of);
-  NormBackwardRows<Norm, false, false>(norm, tile, lse_of);
+void NormBackwardAs(Norm norm, const WeightTile<T>& tile, Span rows, Span lanes, bool masked,
+                    LseOf&& lse_of) {
+  const bool drops = tile.kept != nullptr;
+  if (drops) return NormBackwardRows<Norm, true, true>(norm, tile, rows, lanes, lse_of);
+  if (masked) return NormBackwardRows<Norm, true, false>(norm, tile, rows, lanes, lse_of);
+  NormBackwardRows<Norm, false, false>(norm, tile, rows, lanes, lse_of);
 }
 
+/// In the parts of the tile; all else becomes 0.
 template <class T, class LseOf>
-void NormBackward(const Norm& norm, const WeightTile<T>& tile, bool masked, LseOf&& lse_of) {
-  std::visit([&](auto one) { NormBackwardAs(one, tile, masked, lse_of); }, norm);
+void NormBackward(const Norm& norm, const WeightTile<T>& tile, const TileCover& parts, bool masked,
+                  LseOf&& lse_of) {
+  parts.for_each_rows([&](Span rows, Span lanes) {
+    std::visit([&](auto one) { NormBackwardAs(one, tile, rows, lanes, masked, lse_of); }, norm);
+  });
+  parts.for_each_rest([&](Span rows, Span lanes) {
+    for (T* values : {tile.s, tile.dp}) fill_lanes<T>(values, tile.stride, rows, lanes, T{0});
+  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -18,6 +18,14 @@ Span whole_operands(Span span, index count) {
   return {span.begin / kValues * kValues, std::min(operands_of<T>(span.end) * kValues, count)};
 }
 
+/// Sets some lanes of some rows of a tile whose rows have `stride` values.
+template <class T>
+void fill_lanes(T* tile, index stride, Span rows, Span lanes, T value) {
+  for (index r = rows.begin; r < rows.end; ++r) {
+    std::fill(tile + r * stride + lanes.begin, tile + r * stride + lanes.end, value);
+  }
+}
+
 /// A tile in steps of 16 rows and 16 lanes, whole vectors of every instruction set. Under a causal
 /// mask a diagonal square of 64 x 64 becomes 10 of its 16 steps. Scores outside the parts are
 /// outside the mask's ranges, so apply() sets them to -infinity.
@@ -40,6 +48,15 @@ class TileCover {
   template <class F>
   void for_each_lanes(F&& f) const {
     for_each_run(rows_, lane_count_, f);
+  }
+
+  /// Calls f(rows, lanes) for what for_each_rows() leaves out.
+  template <class F>
+  void for_each_rest(F&& f) const {
+    for_each_run(lanes_, row_count_, [&](Span rows, Span lanes) {
+      if (lanes.begin > 0) f(rows, Span{0, lanes.begin});
+      if (lanes.end < lane_count_) f(rows, Span{lanes.end, lane_count_});
+    });
   }
 
   /// The rows that all lanes have, if all begin with the same row; else none.
