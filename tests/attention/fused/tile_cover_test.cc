@@ -11,14 +11,14 @@
 namespace fovea::detail {
 namespace {
 
-// How often each score of a tile is covered, by rows and by lanes.
+// How often each score of a tile is covered, by rows and by lanes, or is of the rest.
 struct Cover {
-  std::vector<char> by_rows, by_lanes;
+  std::vector<char> by_rows, by_lanes, rest;
 };
 
 Cover cover(const TileCover& parts, index rows, index stride) {
   const auto size = static_cast<std::size_t>(rows * stride);
-  Cover c{std::vector<char>(size), std::vector<char>(size)};
+  Cover c{std::vector<char>(size), std::vector<char>(size), std::vector<char>(size)};
   const auto mark = [&](std::vector<char>& marks, Span of_rows, Span lanes) {
     for (index r = of_rows.begin; r < of_rows.end; ++r)
       for (index l = lanes.begin; l < lanes.end; ++l)
@@ -26,6 +26,7 @@ Cover cover(const TileCover& parts, index rows, index stride) {
   };
   parts.for_each_rows([&](Span of_rows, Span lanes) { mark(c.by_rows, of_rows, lanes); });
   parts.for_each_lanes([&](Span lanes, Span of_rows) { mark(c.by_lanes, of_rows, lanes); });
+  parts.for_each_rest([&](Span of_rows, Span lanes) { mark(c.rest, of_rows, lanes); });
   return c;
 }
 
@@ -42,6 +43,7 @@ TEST(TileCover, CausalDiagonalIsTenStepsOfSixteen) {
     const Cover c = cover(parts, 64, 64);
     EXPECT_EQ(total(c.by_rows), 10 * 256);
     EXPECT_EQ(total(c.by_lanes), 10 * 256);
+    EXPECT_EQ(total(c.rest), 6 * 256);
   }
 }
 
@@ -53,6 +55,16 @@ TEST(TileCover, WholeTileIsOnePart) {
     EXPECT_EQ(lanes, (Span{0, 64}));
   });
   EXPECT_EQ(calls, 1);
+  EXPECT_EQ(total(cover(TileCover(kRowBlock, 64), kRowBlock, 64).rest), 0);
+}
+
+TEST(TileCover, FillsOnlyTheLanesOfTheRows) {
+  std::vector<float> tile(3 * 8, 1.0f);
+  fill_lanes(tile.data(), 8, {1, 3}, {2, 5}, 0.0f);
+  for (std::size_t n = 0; n < tile.size(); ++n) {
+    const bool inside = n / 8 >= 1 && n % 8 >= 2 && n % 8 < 5;
+    EXPECT_EQ(tile[n], inside ? 0.0f : 1.0f) << n;
+  }
 }
 
 TEST(TileCover, SharedRowsAreThoseOfAllLanes) {
@@ -84,7 +96,7 @@ TEST(TileCover, HoldEveryKeptScoreOnce) {
         for (index r = 0; r < site.queries; ++r) {
           for (index k = 0; k < site.keys; ++k) {
             const auto at = static_cast<std::size_t>(k * stride + r);
-            ASSERT_LE(c.by_rows[at], 1);
+            ASSERT_EQ(c.by_rows[at] + c.rest[at], 1);
             ASSERT_LE(c.by_lanes[at], 1);
             if (!mask.keeps(site.at(r, k))) continue;
             ASSERT_EQ(c.by_rows[at], 1) << mask.name() << ' ' << query + r << ' ' << key + k;
