@@ -81,6 +81,17 @@ void check_types(const std::vector<GivenTensor>& given) {
   }
 }
 
+// A gradient has the type of the result that it is of, as arrays_of() hands that out.
+void check_gradient_type(const GivenTensor& gradient, std::string_view of, const Tensor& result) {
+  const DType dtype = gradient.tensor.dtype();
+  const DType handed = result.dtype() == DType::kBFloat16 ? DType::kFloat32 : result.dtype();
+  if (!is_real(gradient) || dtype == handed || dtype == result.dtype()) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("attention: {} holds {} and {} {}", of, to_string(handed), gradient.name,
+                          to_string(dtype)),
+              "give the gradient of a result in its type");
+}
+
 // There is no file here: what is wrong with one, is wrong with an argument.
 template <class F>
 auto about_arguments(F&& f) {
@@ -140,8 +151,13 @@ class Call {
     for (GivenTensor& one : given) {
       one.learns = std::find(learns.begin(), learns.end(), one.name) != learns.end();
     }
-    given.push_back(given_tensor_of_call("do", d_o));
-    if (!d_lse.is_none()) given.push_back(given_tensor_of_call("dlse", d_lse));
+    const auto add = [&](const char* name, const nb::object& gradient, std::string_view of) {
+      given.push_back(given_tensor_of_call(name, gradient));
+      const NamedTensor* const result = find_named(forward_.results, of);
+      if (result != nullptr) check_gradient_type(given.back(), of, result->tensor);
+    };
+    add("do", d_o, "o");
+    if (!d_lse.is_none()) add("dlse", d_lse, "lse");
     const AttentionTensors tensors = tensors_from(std::move(given));
     std::vector<NamedTensor> gradients;
     {

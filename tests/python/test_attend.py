@@ -205,7 +205,7 @@ class ErrorsTest(unittest.TestCase):
         p = self.p
         self.assert_usage("q holds float64 and k float32", k=p.k.astype(np.float32))
         self.assert_usage("slopes float32", slopes=np.ones(4, np.float32))
-        self.assert_usage("q must hold float32 or float64; it holds int64", q=p.q.astype(int))
+        self.assert_usage("q must hold float32, float64 or bfloat16; it holds int64", q=p.q.astype(int))
         self.assert_usage("q: it holds float16", q=p.q.astype(np.float16))
         self.assert_usage("q: expected an array; got list", q=[[1.0]])
         self.assert_usage("key_lengths must hold int32 or int64; it holds float64", key_lengths=np.ones(2))
@@ -253,8 +253,10 @@ class ErrorsTest(unittest.TestCase):
         attended = fovea.attend(*self.p.qkv)
         with self.assertRaisesRegex(fovea.UsageError, "do must be .*axis T is 6, and 7 in q"):
             attended.backward(self.p.do[:, :6])
-        with self.assertRaisesRegex(fovea.UsageError, "q holds float64 and do float32"):
+        with self.assertRaisesRegex(fovea.UsageError, "o holds float64 and do float32"):
             attended.backward(self.p.do.astype(np.float32))
+        with self.assertRaisesRegex(fovea.UsageError, "lse holds float64 and dlse float32"):
+            attended.backward(self.p.do, np.ones((2, 4, 7), np.float32))
         with self.assertRaisesRegex(fovea.UsageError, "dlse must be .*axis T is 6, and 7 in q"):
             attended.backward(self.p.do, np.ones((2, 4, 6)))
         with self.assertRaisesRegex(fovea.UsageError, "sigmoid has no log-sum-exp"):

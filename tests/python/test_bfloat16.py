@@ -140,11 +140,12 @@ class BFloat16Test(unittest.TestCase):
         for rows, precision, o in ((torch.bfloat16, "f64", torch.bfloat16), (torch.float64, "bf16", torch.float64),
                                    (torch.float32, "f64", torch.float32), (torch.float64, "f32", torch.float64)):
             with self.subTest(rows=rows, precision=precision):
-                learns = q.to(rows).requires_grad_()
+                learns = q.to(rows).clone().requires_grad_()
                 found = ours.attend(learns, k.to(rows), v.to(rows), precision=precision).o
                 self.assertEqual(found.dtype, o)
                 found.backward(do.to(o))
                 self.assertEqual(learns.grad.dtype, rows)
+                ours.attend(learns, k.to(rows), v.to(rows), precision=precision).lse.sum().backward()
         found = fovea.attend(*(x.contiguous().numpy() for x in (q, k, v)), precision="bf16")
         of_float32 = found.backward(np.ones_like(found.o))
         np.testing.assert_array_equal(of_float32["dq"], found.backward(np.ones(found.o.shape))["dq"])

@@ -14,7 +14,7 @@ from .._threads import threads_of
 from ._captures import Captures
 from ._once import differentiable_once
 from ._sdpa import autocast_type
-from ._shapes import WIDE, readable
+from ._shapes import readable
 from ._symbols import TracedFunction
 
 _HALVES = (torch.bfloat16, torch.float16)
@@ -78,7 +78,7 @@ class _Attend(torch.autograd.Function):
         ctx.save_for_backward(*tensors, *outputs)  # so that autograd sees a change of one before the backward
         ctx.set_materialize_grads(False)
         ctx.asked = asked
-        ctx.shape = results["o"].shape
+        ctx.o = results["o"].shape, results["o"].dtype
         return tuple(outputs)
 
     @staticmethod
@@ -87,7 +87,8 @@ class _Attend(torch.autograd.Function):
         saved = ctx.saved_tensors  # raises for a tensor that was changed
         ctx.asked.captures.check()
         learns = [name for name, need in zip(ctx.asked.names, ctx.needs_input_grad[1:]) if need]
-        do = saved[0].new_zeros(ctx.shape, dtype=WIDE[saved[0].dtype]) if do is None else do
+        shape, dtype = ctx.o
+        do = torch.zeros(shape, dtype=dtype) if do is None else do
         dlse = None if dlse is None else dlse.detach().contiguous()
         return (None, *ctx.asked.gradients(readable(do.detach()), dlse, learns))
 
