@@ -81,11 +81,12 @@ void check_types(const std::vector<GivenTensor>& given) {
   }
 }
 
-// A gradient has the type of the result that it is of, as arrays_of() hands that out.
-void check_gradient_type(const GivenTensor& gradient, std::string_view of, const Tensor& result) {
+// A gradient has the type of q, or of the result that it is of, as arrays_of() hands that out.
+void check_gradient_type(const GivenTensor& gradient, DType of_q, std::string_view of,
+                         const Tensor& result) {
   const DType dtype = gradient.tensor.dtype();
   const DType handed = result.dtype() == DType::kBFloat16 ? DType::kFloat32 : result.dtype();
-  if (!is_real(gradient) || dtype == handed || dtype == result.dtype()) return;
+  if (!is_real(gradient) || dtype == of_q || dtype == handed || dtype == result.dtype()) return;
   throw Error(ErrorCode::kUsage,
               fmt::format("attention: {} holds {} and {} {}", of, to_string(handed), gradient.name,
                           to_string(dtype)),
@@ -154,7 +155,8 @@ class Call {
     const auto add = [&](const char* name, const nb::object& gradient, std::string_view of) {
       given.push_back(given_tensor_of_call(name, gradient));
       const NamedTensor* const result = find_named(forward_.results, of);
-      if (result != nullptr) check_gradient_type(given.back(), of, result->tensor);
+      if (result == nullptr) return;
+      check_gradient_type(given.back(), find_named(given, "q")->tensor.dtype(), of, result->tensor);
     };
     add("do", d_o, "o");
     if (!d_lse.is_none()) add("dlse", d_lse, "lse");
