@@ -28,15 +28,23 @@ void backward_in_float32(const Context& ctx, const Attention<float>& attention,
 /// The memory that they take for rows, in the backward.
 double converted_bytes(const AttentionInputs<BFloat16>& in);
 
-/// A tensor of bfloat16 as float32, without gaps, in scratch memory: a small call would spend a
-/// third of its time on new pages.
+/// A tensor of bfloat16 as float32, without gaps. A small one lies in scratch memory, which the
+/// thread keeps: a third of the time of a small call would go to new pages.
 class Converted {
  public:
   /// Room for results of this shape.
-  Converted(const View<const BFloat16>& shape, Scratch& scratch)
-      : view_(View<float>::contiguous(
-            scratch.allocate<float>(shape.batch * shape.length * shape.heads * shape.width),
-            shape.batch, shape.length, shape.heads, shape.width)) {}
+  Converted(const View<const BFloat16>& shape, Scratch& scratch) {
+    constexpr index kMostInScratch = 1 << 20;
+    const index values = shape.batch * shape.length * shape.heads * shape.width;
+    float* data;
+    if (values <= kMostInScratch) {
+      data = scratch.allocate<float>(values);
+    } else {
+      own_ = allocate_aligned(sizeof(float) * static_cast<std::size_t>(values));
+      data = reinterpret_cast<float*>(own_.get());
+    }
+    view_ = View<float>::contiguous(data, shape.batch, shape.length, shape.heads, shape.width);
+  }
   Converted(const Context& ctx, const View<const BFloat16>& from, Scratch& scratch)
       : Converted(from, scratch) {
     for_each_row(ctx, [&](index b, index l, index h, float* row) {
@@ -67,6 +75,7 @@ class Converted {
     });
   }
 
+  AlignedBytes own_;
   View<float> view_;
 };
 

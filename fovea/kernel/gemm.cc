@@ -33,10 +33,11 @@ struct TileLimits {
 constexpr TileLimits kTiles = {.rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 24};
 constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 6};
 // Where both operands of A^T B are packed for each tile (narrow panels and bfloat16, see
-// gemm_at_b.cc), fewer and larger tiles share that work: of 192, 288 and 384 rows, the last were
-// the fastest with AVX2 (Zen 3). Pairs of bfloat16 take half the memory of the values that they are
-// made of: with twice the rows, products of 384 columns and more took .94 of the time (median of
-// ten shapes on Zen 4; .87 to 1.00).
+// gemm_at_b.cc), fewer and larger tiles share that work. Of 192, 288 and 384 rows, the last were
+// the fastest with AVX2 (Zen 3), and tiles of 96 x 128 were faster than the 96 x 64 that three
+// tiles of a thread give in small products. Pairs of bfloat16 take half the memory of the values
+// that they are made of: with 384 instead of 192 rows, products of 384 columns and more took .94 of
+// the time (median of ten shapes on Zen 4; .87 to 1.00).
 constexpr TileLimits kPackedTilesAtB = {
     .rows = 384, .columns = 1024, .least_rows = 48, .of_thread = 2};
 constexpr TileLimits kPairedTilesAtB = {

@@ -17,10 +17,10 @@
 // place; if rows are so far apart that they conflict in the sets of the caches, kDepth of them are
 // first copied closer together. Copying always was measured 2 % slower at widths of 384, and 10 to
 // 20 % at widths of 128. A panel of 16 columns (AVX2) is a cache line of each row, and its rows
-// conflict at nearly every width: there both operands are always copied, A to strips of six
-// columns, B four panels at a time. On Zen 3 that takes .6 to .75 of the time, from widths of 128
-// on. The next rows are not asked for there: each is one line on a page of its own, and asking took
-// a quarter of the time.
+// conflict at nearly every width: there both operands are copied unless C is very small, A to
+// strips of six columns, B four panels at a time. On Zen 3 that takes .6 to .75 of the time, from
+// widths of 128 on. It does not ask for the next rows there: each is one line on a page of its own,
+// and asking for them was a quarter of all the time.
 //
 // Operands of bfloat16 are always copied: rounded, two rows to a row of pairs.
 HWY_BEFORE_NAMESPACE();
@@ -48,7 +48,8 @@ index StripStride(index depth) {
 }
 
 /// Rows of A as the product reads them: a strip of kBlockRows columns after the other, each [depth,
-/// kBlockRows]. Some rows at a time, or each write would be to another page.
+/// kBlockRows]. Sixteen rows at a time: row by row, each write would go to another page than the
+/// one before.
 template <class T>
 void PackStrips(Rows<const T> rows, T* to) {
   constexpr index kRowsAtOnce = 16;

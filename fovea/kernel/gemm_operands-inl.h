@@ -35,9 +35,11 @@ inline constexpr index kTermsOfStep = kOperands == Operands::kPaired ? 2 : 1;
 template <class T>
 inline constexpr index kDepth = 1536 / static_cast<index>(sizeof(T));
 
-/// Whether a panel of B or C is a cache line of each row, or less; and how many of them are copied
-/// or finished at a time, so that the lines of a row follow one another.
+/// Whether a panel of B or C is at most one cache line of each row.
 inline constexpr bool kIsNarrow = kBlockVectors == 2;
+
+/// Panels of B that are copied, and of C that are finished, together: then the lines of a row
+/// follow one another.
 inline constexpr index kPanelsAtOnce = kIsNarrow ? 4 : 1;
 
 /// f(constant) with `operands` as a constant of the type.

@@ -17,8 +17,9 @@
 // line each, in order, and the prefetcher sees one stream. A panel is cut into blocks of kDepth
 // steps: a block stays in L1 or L2 while it is multiplied with all rows of A of the tile. The tile
 // of A (about 100 rows x kDepth) stays in L2 for all panels. C is written once for each block of k;
-// bias and activation are applied right after the last block, while C is in L1 (with AVX2 to four
-// panels together: products of 768 x 512 x 128 with GELU and its slope take .85 of the time).
+// bias and activation are applied right after the last block, while C is in L1 or L2 (with AVX2 to
+// four panels together: by that alone, products of 768 x 512 x 128 with GELU and its slope take .85
+// of the time).
 // Meanwhile the product asks for what it reads next (docs/DESIGN.md says why).
 //
 // Operands of bfloat16 differ in two places: a block of A is rounded to a copy before the panels
@@ -205,9 +206,9 @@ void MultiplyTile(const MatmulTile<T>& t) {
         const auto p = PanelInPlace(t, panel);
         MultiplyPart<T, In>(t, a, panel_of_b(panel, begin, end), p, {begin, end},
                             LinesAfter<kOperands>(t, panel, whole_panels, {begin, end}));
+        if (end < steps || !HasToFinish(t.options)) continue;
         const index begun = (panel - t.first_panel) % kPanelsAtOnce;
-        const bool is_last = begun + 1 == kPanelsAtOnce || panel + 1 == whole_panels;
-        if (end < steps || !is_last || !HasToFinish(t.options)) continue;
+        if (begun + 1 < kPanelsAtOnce && panel + 1 < whole_panels) continue;
         PanelOfC<T> together = PanelInPlace(t, panel - begun);
         together.end = p.end;
         Finish(t, together);

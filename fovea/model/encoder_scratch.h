@@ -25,8 +25,9 @@ struct EncoderScratch {
   double of_thread = 0, of_call = 0;
 };
 /// Bytes of each thread beside these, for copies of tiles in products and in attention, and for the
-/// stack.
-inline constexpr double kThreadScratch = 1 << 20;
+/// stack. Most takes A^T B with AVX2 where its width is no whole number of vectors: 384 x 384
+/// values of A, 64 x 384 of B, and 384 x 1024 sums.
+inline constexpr double kThreadScratch = 2.5 * (1 << 20);
 
 EncoderScratch encoder_scratch(const EncoderConfig& config, const std::vector<SizedStage>& stages,
                                const TapeLoad& load);

@@ -115,8 +115,7 @@ HWY_INLINE hn::Vec<D> Exp2(D d, hn::Vec<D> x) {
 }
 
 /// 2^x for x up to 60, for the weights of a softmax, which are at most 1. For larger x the result
-/// is at least 2^60, but not infinity. Without AVX-512 it takes little more than half the time of
-/// Exp2.
+/// is at least 2^60, but not infinity. Without AVX-512 it takes half the time of Exp2.
 template <int kDegree = 6, class D>
 HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
   if constexpr (kIsDouble<D> || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)) {
@@ -125,8 +124,8 @@ HWY_INLINE hn::Vec<D> Exp2OfWeight(D d, hn::Vec<D> x) {
     const hn::RebindToSigned<D> di;
     const auto t = ClampKeepingNaN(d, x, -152.0f, 60.0f);
     // Added to 1.5 x 2^23 + 192, t becomes the nearest integer + 192, which then stands in the
-    // lowest bits: the exponent of 2^(integer + 65), in [2^-87, 2^125]. Of NaN the integer has left
-    // nothing to rely on, but the fraction is NaN.
+    // lowest bits: the exponent of 2^(integer + 65), in [2^-87, 2^125]. For NaN these bits mean
+    // nothing, but f is NaN, and so is the product.
     const auto magic = hn::Set(d, 0x1.8p23f + 192);
     const auto shifted = hn::Add(t, magic);
     const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
@@ -182,8 +181,9 @@ HWY_INLINE hn::Vec<D> ExpOfMinus(D d, hn::Vec<D> x) {
   return Exp2(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));
 }
 
-/// e^-x for x of at least -40, for what is at most a factor of something larger. Without AVX-512 it
-/// takes less time than ExpOfMinus.
+/// e^-x for terms of a sum with 1, and for factors of at most 1. Without AVX-512, where it takes
+/// less time than ExpOfMinus, e^-x of x below -41 is at least 2^60 but finite, so that 1 / (1 +
+/// e^-x) is never below 2^-61.
 template <class D>
 HWY_INLINE hn::Vec<D> WeightOfMinus(D d, hn::Vec<D> x) {
   return Exp2OfWeight(d, hn::Mul(x, hn::Set(d, -kLog2E<hn::TFromD<D>>)));

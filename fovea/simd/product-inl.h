@@ -66,12 +66,14 @@ template <int kVectors>
 inline constexpr int kRowsOfBlock = kVectors == 1 && HWY_TARGET <= HWY_AVX3 ? 16 : kBlockRows;
 
 /// Whether 8 rows at the end are two blocks of 4: after 6 rows, the 2 x 2 sums of the last two
-/// would be too few to hide the latency.
+/// would be too few to hide the latency. (Measured with AVX2; with AVX-512 it is the last panel of
+/// a tile.)
 template <int kVectors>
 inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 2;
 
-/// A line is asked for every so many steps. About 16 blocks read a panel of B before the next one
-/// is needed, and a step of it is four lines, or one.
+/// A line is asked for every so many steps. About 16 blocks of rows read a panel of B before the
+/// next is needed, so each asks for a sixteenth of it. A step of a panel is four lines with
+/// AVX-512, at most one with other sets.
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
 // The end of a block: one of its sums as it is stored.

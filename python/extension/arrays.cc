@@ -71,8 +71,7 @@ DType dtype_from(const std::string& name, const AnyArray& array, bool takes_bflo
   if (known != std::end(kTypes)) return known->dtype;
   refuse(name, fmt::format("it holds {}", text_of(array.dtype())),
          "numbers are float32 or float64, q, k and v also bfloat16; lengths, offsets and the like "
-         "int32 "
-         "or int64; masks bool");
+         "int32 or int64; masks bool");
 }
 
 // Strides of the axes, in values, or none if the values lie one after another.

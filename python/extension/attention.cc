@@ -47,11 +47,12 @@ bool is_operand(std::string_view name) { return name == "q" || name == "k" || na
 // The gradient of a result, which has the type of the result.
 bool is_of_result(std::string_view name) { return name == "do" || name == "dlse"; }
 
+bool may_be_bfloat16(std::string_view name) { return is_operand(name) || name == "do"; }
+
 bool is_real(const GivenTensor& given) {
   const DType dtype = given.tensor.dtype();
-  const bool may_be_rounded = is_operand(given.name) || given.name == "do";
   return dtype == DType::kFloat32 || dtype == DType::kFloat64 ||
-         (dtype == DType::kBFloat16 && may_be_rounded);
+         (dtype == DType::kBFloat16 && may_be_bfloat16(given.name));
 }
 
 // Tensors of numbers share the type of q: another would be converted, which copies it. Beside q, k
@@ -66,7 +67,8 @@ void check_types(const std::vector<GivenTensor>& given) {
     if (!is_real(one)) {
       throw Error(ErrorCode::kUsage,
                   fmt::format("attention: {} must hold {}; it holds {}", one.name,
-                              operand ? "float32, float64 or bfloat16" : "float32 or float64",
+                              may_be_bfloat16(one.name) ? "float32, float64 or bfloat16"
+                                                        : "float32 or float64",
                               to_string(dtype)),
                   "convert it, as array.astype(numpy.float32) does");
     }
@@ -81,7 +83,8 @@ void check_types(const std::vector<GivenTensor>& given) {
   }
 }
 
-// A gradient has the type of q, or of the result that it is of, as arrays_of() hands that out.
+// A gradient has the type of q, or of the result that it is of: as arrays_of() hands that out, or
+// bfloat16 as it is.
 void check_gradient_type(const GivenTensor& gradient, DType of_q, std::string_view of,
                          const Tensor& result) {
   const DType dtype = gradient.tensor.dtype();

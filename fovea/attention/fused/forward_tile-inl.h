@@ -220,7 +220,8 @@ void ForwardTile<T>::Weigh(index key, index keys, Observers& observers) {
   if (call.dropout.active()) DropWeights(key, keys);
 }
 
-// The scores of what the mask can keep become weights; the others are 0.
+// The scores in the parts become weights, all others 0. Runs of lanes may hold scores that no part
+// has: the mask has made those -infinity, so they add nothing.
 template <class T>
 void ForwardTile<T>::WeighParts() {
   parts.for_each_lanes(

@@ -35,7 +35,7 @@ struct RowState {
   void Start(const Norm& norm);
   void TakeBlockMax(const T* s, Span lanes, Span keys);
   void UpdateMax(const Norm& norm);
-  /// s becomes p; for softmax exp(s - m), and its sum joins l. Lanes begin and end with vectors.
+  /// s becomes p; for softmax exp(s - m), and its sum joins l. `lanes` are whole vectors.
   void ExpAndSum(const Norm& norm, T* s, Span lanes, Span keys);
 #if FOVEA_PAIRS
   /// The same of softmax, with the weights as pairs along the keys; s becomes them only if `keep`.

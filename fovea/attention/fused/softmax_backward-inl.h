@@ -97,8 +97,9 @@ void ClearWholeWeights(const WeightTile<T>& tile) {
 template <class Norm, class T, class LseOf>
 void NormBackwardAs(Norm norm, const WeightTile<T>& tile, Span rows, Span lanes, bool masked,
                     LseOf&& lse_of) {
-  const bool drops = tile.kept != nullptr;
-  if (drops) return NormBackwardRows<Norm, true, true>(norm, tile, rows, lanes, lse_of);
+  if (tile.kept != nullptr) {
+    return NormBackwardRows<Norm, true, true>(norm, tile, rows, lanes, lse_of);
+  }
   if (masked) return NormBackwardRows<Norm, true, false>(norm, tile, rows, lanes, lse_of);
   NormBackwardRows<Norm, false, false>(norm, tile, rows, lanes, lse_of);
 }
@@ -107,9 +108,11 @@ void NormBackwardAs(Norm norm, const WeightTile<T>& tile, Span rows, Span lanes,
 template <class T, class LseOf>
 void NormBackward(const Norm& norm, const WeightTile<T>& tile, const TileCover& parts, bool masked,
                   LseOf&& lse_of) {
-  parts.for_each_rows([&](Span rows, Span lanes) {
-    std::visit([&](auto one) { NormBackwardAs(one, tile, rows, lanes, masked, lse_of); }, norm);
-  });
+  const auto visit = [&](auto one) {
+    parts.for_each_rows(
+        [&](Span rows, Span lanes) { NormBackwardAs(one, tile, rows, lanes, masked, lse_of); });
+  };
+  std::visit(visit, norm);
   parts.for_each_rest([&](Span rows, Span lanes) {
     for (T* values : {tile.s, tile.dp}) fill_lanes<T>(values, tile.stride, rows, lanes, T{0});
   });

@@ -44,7 +44,8 @@ class TileCover {
     });
   }
 
-  /// Calls f(lanes, rows) for each run of lanes with the same rows, ascending: rows may be empty.
+  /// Calls f(lanes, rows) for each run of lanes with the same rows, ascending: rows may be empty,
+  /// and where a mask has holes they are included.
   template <class F>
   void for_each_lanes(F&& f) const {
     for_each_run(rows_, lane_count_, f);
