@@ -39,7 +39,7 @@ HWY_INLINE V InRegister(V v) {
 /// registers four steps are unrolled, with 16 two: then 22 instead of 25 instructions make 12
 /// multiply-adds, and four steps would need more registers for addresses. On Zen 3 a product is as
 /// fast either way alone on a core, and 1.07 to 1.14 times as fast where another program uses the
-/// core's second thread: the two take turns in issuing instructions.
+/// core's second thread: the two programs take turns in issuing instructions.
 template <index kEvery = 4, class NowAndThen, class Step>
 HWY_INLINE void ForEachStep(index steps, NowAndThen&& now_and_then, Step&& step) {
   static_assert(kManyRegisters ? kEvery == 4 : kEvery % 4 == 0);

@@ -44,7 +44,7 @@ AttentionSettings settings_from(const Texts& options) {
 
 bool is_operand(std::string_view name) { return name == "q" || name == "k" || name == "v"; }
 
-// The gradient of a result, which has the type of the result.
+// The gradient of a result; check_gradient_type() says which types it may have.
 bool is_of_result(std::string_view name) { return name == "do" || name == "dlse"; }
 
 bool may_be_bfloat16(std::string_view name) { return is_operand(name) || name == "do"; }

@@ -11,13 +11,14 @@ import torch
 
 from .._errors import usage_error
 
-# The type in which rows are given to the extension, and the type of all that is no row: masks, biases, lse.
+# The type in which q, k and v are given to the extension.
 COMPUTED = {
     torch.float32: torch.float32,
     torch.float64: torch.float64,
     torch.bfloat16: torch.bfloat16,
     torch.float16: torch.float32,
 }
+# The type of everything else: masks of numbers, biases, lse.
 WIDE = {**COMPUTED, torch.bfloat16: torch.float32}
 # As the extension numbers them (row_type.h).
 ROW_TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2}
