@@ -115,7 +115,8 @@ void MultiplyPart(const MatmulTile<T>& t, const StridedMatrix<In>& a, const Pane
   TileOperands<T, In> o{.a = a,
                         .b = {b.data, steps.end - steps.begin, lanes, b.row_stride},
                         .c = {p.sums, t.c.rows, lanes, p.stride},
-                        .ahead = &ahead};
+                        .ahead = &ahead,
+                        .c_is_far = true};
   if (steps.begin > 0 || t.options.store == Store::kAdd) {
     ProductAhead<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {

@@ -21,6 +21,12 @@ inline void prefetch_line(const std::byte* line) {
   __builtin_prefetch(line, kToRead, kSecondCache);
 }
 
+/// Asks for the cache line at `line`, to write it, into the first cache.
+inline void prefetch_to_write(const void* line) {
+  constexpr int kToWrite = 1;
+  __builtin_prefetch(line, kToWrite);
+}
+
 }  // namespace detail
 
 /// A queue of rows. The hardware prefetcher finds neither rows that are far apart nor the next
@@ -115,7 +121,10 @@ class LinesAhead {
     const std::byte *next, *end;
   };
   Row row() const { return row_; }
-  void continue_at(Row row) { row_ = row; }
+  void continue_at(Row row) {
+    row_ = row;
+    if (row.next >= row.end) begin_next_row();
+  }
 
   /// Asks for the next line; `row` becomes the next row after its last line. Must not be called if
   /// there are no rows.
@@ -123,13 +132,13 @@ class LinesAhead {
     detail::prefetch_line(row.next);
     row.next += detail::kCacheLine;
     if (row.next < row.end) return;
-    if (number_ + 1 < now_.rows) {
-      begin_row(number_ + 1);
-    } else {
-      if (after_.first != nullptr) std::swap(now_, after_);
-      begin_row(0);
-    }
+    begin_next_row();
     row = row_;
+  }
+  /// The same within a row: after its last line nothing is left to ask for until continue_at.
+  static void ask_in_row(Row& row) {
+    detail::prefetch_line(row.next);
+    row.next = std::min(row.next + detail::kCacheLine, row.end);
   }
 
  private:
@@ -138,6 +147,11 @@ class LinesAhead {
     index rows, bytes, stride;
   };
 
+  void begin_next_row() {
+    if (number_ + 1 < now_.rows) return begin_row(number_ + 1);
+    if (after_.first != nullptr) std::swap(now_, after_);
+    begin_row(0);
+  }
   void begin_row(index number) {
     number_ = number;
     const std::byte* const begin = now_.first + number * now_.stride;

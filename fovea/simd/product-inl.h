@@ -76,6 +76,10 @@ inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 
 /// AVX-512, at most one with other sets.
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
+/// Whether a block asks for the rows of C that the next one writes, if they are far: with AVX2 they
+/// are one cache line each, on pages of their own.
+inline constexpr bool kAsksForC = kBlockVectors == 2;
+
 // The end of a block: one of its sums as it is stored.
 template <Into kInto, class T>
 HWY_INLINE Vector<T> Finished(Vector<T> sum, [[maybe_unused]] Vector<T> factor,
@@ -112,6 +116,10 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
       }
     }
   }
+  if (kAsksForC && t.c_is_far && row + 2 * kRows <= t.c.rows) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) detail::prefetch_to_write(c + (kRows + r) * c_row);
+  }
   const auto step = [&](index /*k*/) {
     Vector<In> row_of_b[kVectors];
 #pragma GCC unroll 8
@@ -128,9 +136,10 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   LinesAhead::Row next = {};
   if constexpr (kAsk == Ask::kAhead) next = t.ahead->row();
   const auto ask = [&] {
-    if constexpr (kAsk == Ask::kAhead) t.ahead->ask(next);
+    if constexpr (kAsk == Ask::kAhead && kManyRegisters) t.ahead->ask(next);
+    if constexpr (kAsk == Ask::kAhead && !kManyRegisters) LinesAhead::ask_in_row(next);
   };
-  ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
+  ForEachStep<kAsk == Ask::kAhead ? kStepsOfAsk : 0>(t.b.rows, ask, step);
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
   const auto factor = hn::Set(d, t.factor);
 #pragma GCC unroll 8

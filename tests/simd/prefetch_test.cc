@@ -82,6 +82,22 @@ TEST(LinesAhead, AsksRowAfterRowAndThenAgain) {
   EXPECT_EQ(lines_ahead(LinesAhead(near), first, 5), (std::vector<index>{0, 64, 128, 192, 0}));
 }
 
+TEST(LinesAhead, WithinARowGoesOnWithTheNextOneLater) {
+  std::vector<float> values(400);
+  const auto* const first = reinterpret_cast<const std::byte*>(values.data());
+  LinesAhead ahead(Rows<const float>(values.data(), 2, 17, 100));
+  std::vector<index> lines;
+  for (const int count : {1, 1, 3, 2}) {
+    LinesAhead::Row row = ahead.row();
+    lines.push_back(row.next - first);
+    for (int i = 0; i < count; ++i) LinesAhead::ask_in_row(row);
+    EXPECT_LE(row.next, row.end);
+    ahead.continue_at(row);
+  }
+  lines.push_back(ahead.row().next - first);
+  EXPECT_EQ(lines, (std::vector<index>{0, 64, 400, 0, 400}));
+}
+
 TEST(LinesAhead, AsksForTwoPiecesInTurns) {
   std::vector<float> values(400);
   const float* const first = values.data();
