@@ -21,11 +21,8 @@ inline void prefetch_line(const std::byte* line) {
   __builtin_prefetch(line, kToRead, kSecondCache);
 }
 
-/// Asks for the cache line at `line`, to write it, into the first cache.
-inline void prefetch_to_write(const void* line) {
-  constexpr int kToWrite = 1;
-  __builtin_prefetch(line, kToWrite);
-}
+/// The same, into the first cache.
+inline void prefetch_line_soon(const void* line) { __builtin_prefetch(line); }
 
 }  // namespace detail
 
@@ -121,6 +118,7 @@ class LinesAhead {
     const std::byte *next, *end;
   };
   Row row() const { return row_; }
+  /// Keeps what is left of a row, or begins the next one if nothing is.
   void continue_at(Row row) {
     row_ = row;
     if (row.next >= row.end) begin_next_row();
@@ -135,7 +133,8 @@ class LinesAhead {
     begin_next_row();
     row = row_;
   }
-  /// The same within a row: after its last line nothing is left to ask for until continue_at.
+  /// The same within a row, at a lower price. After the last line it asks for the end of the row
+  /// again and again, until continue_at: of rows of one line, a block asks for one.
   static void ask_in_row(Row& row) {
     detail::prefetch_line(row.next);
     row.next = std::min(row.next + detail::kCacheLine, row.end);

@@ -77,7 +77,7 @@ inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
 /// Whether a block asks for the rows of C that the next one writes, if they are far: with AVX2 they
-/// are one cache line each, on pages of their own.
+/// are about one cache line each, on pages of their own.
 inline constexpr bool kAsksForC = kBlockVectors == 2;
 
 // The end of a block: one of its sums as it is stored.
@@ -118,7 +118,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   }
   if (kAsksForC && t.c_is_far && row + 2 * kRows <= t.c.rows) {
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) detail::prefetch_to_write(c + (kRows + r) * c_row);
+    for (int r = 0; r < kRows; ++r) detail::prefetch_line_soon(c + (kRows + r) * c_row);
   }
   const auto step = [&](index /*k*/) {
     Vector<In> row_of_b[kVectors];

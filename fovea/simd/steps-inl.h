@@ -35,12 +35,12 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
-/// Calls step(k) for k = 0 .. steps - 1, and now_and_then() before every kEvery of them (with 32
-/// registers before every four). With 32 registers four steps are unrolled, with 16 two: four would
-/// need more registers for addresses. On Zen 3 a product is as fast with two as with one alone on a
-/// core, and 1.07 to 1.14 times as fast where another program uses the core's second thread: the
-/// two take turns in issuing instructions. For the same reason a loop over kEvery steps is in the
-/// loop over all, and no step looks whether it is time for now_and_then(); kEvery of 0: never.
+/// Calls step(k) for k = 0 .. steps - 1. now_and_then() comes with 32 registers before every four
+/// steps, with 16 before every kEvery (not before a shorter rest; 0: never). With 32 registers four
+/// steps are unrolled, with 16 two: four would need more registers for addresses. Alone on a core of
+/// Zen 3, a product is as fast with two steps as with one; where another program uses the core's
+/// second thread, it is 1.07 to 1.14 times as fast, for the two take turns in issuing instructions.
+/// For the same reason no step tests whether it is time for now_and_then(): kEvery steps are a loop.
 template <index kEvery = 4, class NowAndThen, class Step>
 HWY_INLINE void ForEachStep(index steps, NowAndThen&& now_and_then, Step&& step) {
   static_assert(kEvery % 4 == 0);

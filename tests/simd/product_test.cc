@@ -26,6 +26,7 @@ struct Problem {
   index rows, depth, lanes, a_row, a_depth, b_depth, c_row;
   Start start;
   std::vector<T> a, b, c, per_lane, maximum;
+  bool asks = false;  ///< for the next lines of B and C
 };
 }  // namespace fovea
 #endif
@@ -35,27 +36,31 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <LaneMaximum kMaximum, class T>
+template <LaneMaximum kMaximum, Ask kAsk = Ask::kNothing, class T>
 void Run(Problem<T>& p) {
+  LinesAhead ahead(Rows<const T>(p.b.data(), p.depth, p.lanes, p.b_depth));
   const TileOperands<T> t{.a = {p.a.data(), p.a_row, p.a_depth},
                           .b = {p.b.data(), p.depth, p.lanes, p.b_depth},
                           .c = {p.c.data(), p.rows, p.lanes, p.c_row},
                           .per_lane = p.per_lane.data(),
-                          .maximum = p.maximum.data()};
+                          .maximum = p.maximum.data(),
+                          .ahead = &ahead,
+                          .c_is_far = kAsk == Ask::kAhead};
   switch (p.start) {
     case Start::kZero:
-      return TileProduct<Into::kOverwrite, kMaximum>(t);
+      return TileProduct<Into::kOverwrite, kMaximum, kAsk>(t);
     case Start::kC:
-      return TileProduct<Into::kAdd, kMaximum>(t);
+      return TileProduct<Into::kAdd, kMaximum, kAsk>(t);
     case Start::kScaledC:
-      return TileProduct<Into::kScaleAndAdd, kMaximum>(t);
+      return TileProduct<Into::kScaleAndAdd, kMaximum, kAsk>(t);
     case Start::kPerLane:
-      return TileProduct<Into::kStartAt, kMaximum>(t);
+      return TileProduct<Into::kStartAt, kMaximum, kAsk>(t);
   }
 }
 
 template <class T>
 void RunProblem(Problem<T>& p) {
+  if (p.asks) return Run<LaneMaximum::kNone, Ask::kAhead>(p);
   if (p.maximum.empty()) return Run<LaneMaximum::kNone>(p);
   Run<LaneMaximum::kTake>(p);
 }
@@ -201,6 +206,21 @@ TEST(TileProduct, ASumCutInTwoHasTheSameBits) {
     parts.b.erase(parts.b.begin(), parts.b.begin() + 21 * parts.b_depth);
     run(parts);
     EXPECT_EQ(parts.c, whole.c);
+  });
+}
+
+TEST(TileProduct, AskingForLinesChangesNoBits) {
+  for_each_isa([] {
+    for (const index depth : {1, 2, 3, 15, 16, 17, 31, 32, 33, 50}) {
+      for (const Start start : {Start::kZero, Start::kC, Start::kScaledC, Start::kPerLane}) {
+        auto plain = draw<float>(29, depth, 9 * lanes_of<float>(), start, false);
+        auto asking = plain;
+        asking.asks = true;
+        run(plain);
+        run(asking);
+        EXPECT_EQ(asking.c, plain.c) << "depth " << depth;
+      }
+    }
   });
 }
 
