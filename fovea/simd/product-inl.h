@@ -80,6 +80,19 @@ inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 /// are about one cache line each, on pages of their own.
 inline constexpr bool kAsksForC = kBlockVectors == 2;
 
+// The start of a block: the initial value of one of its sums.
+template <Into kInto, class T, class In>
+HWY_INLINE Vector<T> Started([[maybe_unused]] const TileOperands<T, In>& t,
+                             [[maybe_unused]] const T* c, [[maybe_unused]] index lane) {
+  const Tag<T> d;
+  if constexpr (kInto == Into::kStartAt) return hn::LoadU(d, t.per_lane + lane);
+  if constexpr (kInto == Into::kAdd) return hn::LoadU(d, c);
+  if constexpr (kInto == Into::kScaleAndAdd) {
+    return hn::Mul(hn::LoadU(d, c), hn::LoadU(d, t.per_lane + lane));
+  }
+  return hn::Zero(d);
+}
+
 // The end of a block: one of its sums as it is stored.
 template <Into kInto, class T>
 HWY_INLINE Vector<T> Finished(Vector<T> sum, [[maybe_unused]] Vector<T> factor,
@@ -107,13 +120,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      if constexpr (kStartsAtZero<kInto>) sum[r][v] = hn::Zero(d);
-      if constexpr (kInto == Into::kStartAt) sum[r][v] = hn::LoadU(d, t.per_lane + lane + v * kN);
-      if constexpr (kInto == Into::kAdd) sum[r][v] = hn::LoadU(d, c + r * c_row + v * kN);
-      if constexpr (kInto == Into::kScaleAndAdd) {
-        sum[r][v] =
-            hn::Mul(hn::LoadU(d, c + r * c_row + v * kN), hn::LoadU(d, t.per_lane + lane + v * kN));
-      }
+      sum[r][v] = Started<kInto>(t, c + r * c_row + v * kN, lane + v * kN);
     }
   }
   if (kAsksForC && t.c_is_far && row + 2 * kRows <= t.c.rows) {

@@ -37,10 +37,10 @@ HWY_INLINE V InRegister(V v) {
 
 /// Calls step(k) for k = 0 .. steps - 1. now_and_then() comes with 32 registers before every four
 /// steps, with 16 before every kEvery (not before a shorter rest; 0: never). With 32 registers four
-/// steps are unrolled, with 16 two: four would need more registers for addresses. Alone on a core of
-/// Zen 3, a product is as fast with two steps as with one; where another program uses the core's
-/// second thread, it is 1.07 to 1.14 times as fast, for the two take turns in issuing instructions.
-/// For the same reason no step tests whether it is time for now_and_then(): kEvery steps are a loop.
+/// steps are unrolled, with 16 two: four would need more registers for addresses. Alone on a core
+/// of Zen 3, a product is as fast with two steps as with one; where another program uses the core's
+/// second thread, it is 1.07 to 1.14 times as fast, for both take turns in issuing instructions. So
+/// no step tests whether it is time for now_and_then(): kEvery steps are a loop of their own.
 template <index kEvery = 4, class NowAndThen, class Step>
 HWY_INLINE void ForEachStep(index steps, NowAndThen&& now_and_then, Step&& step) {
   static_assert(kEvery % 4 == 0);
