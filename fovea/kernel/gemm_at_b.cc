@@ -108,8 +108,8 @@ void CopyPanels(Rows<const T> from, T* to) {
   }
 }
 
-/// The product with one panel of B. A is read from `strips` if there are any; each asks for the rows
-/// of C to which the next one adds.
+/// The product with one panel of B. A is read from `strips` if there are any; each asks for the
+/// rows of C to which the next one adds.
 template <Into kInto, class T>
 void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
   if (strips == nullptr) return ProductAhead<kInto>(o);
