@@ -62,8 +62,7 @@ void SumBag(const Bag<T>& bag, T* y) {
     for (index n = 0; n < bag.ids.size; ++n) {
       // Rows lie anywhere in memory, where no hardware looks for them.
       const index ahead = std::min(n + kAhead, bag.ids.size - 1);
-      fovea::detail::prefetch_line(
-          reinterpret_cast<const std::byte*>(bag.table[bag.ids[ahead]] + c));
+      fovea::detail::prefetch_line(bag.table[bag.ids[ahead]] + c);
       if (bag.ids[n] != bag.padding) sum = hn::Add(sum, lanes.Load(bag.table[bag.ids[n]] + c));
     }
     lanes.Store(hn::Mul(sum, lanes.Set(bag.factor)), y + c);

@@ -16,7 +16,7 @@ namespace detail {
 inline constexpr index kCacheLine = 64;
 
 /// Asks for the cache line at `line`, to read it, into the second cache.
-inline void prefetch_line(const std::byte* line) {
+inline void prefetch_line(const void* line) {
   constexpr int kToRead = 0, kSecondCache = 2;
   __builtin_prefetch(line, kToRead, kSecondCache);
 }
