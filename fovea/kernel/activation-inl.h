@@ -54,10 +54,9 @@ HWY_INLINE hn::Vec<D> Activate(D d, hn::Vec<D> x) {
   } else if constexpr (kF == Activation::kGelu) {
     return hn::Mul(x, NormalDistribution(d, x));
   } else if constexpr (kF == Activation::kGeluTanh) {
-    const auto e = ExpOfMinus(d, GeluTanhArgument(d, x));
-    return hn::Div(x, hn::Add(Constant(d, 1), e));
+    return hn::Mul(x, Sigmoid(d, GeluTanhArgument(d, x)).s);
   } else if constexpr (kF == Activation::kSilu) {
-    return hn::Div(x, hn::Add(Constant(d, 1), ExpOfMinus(d, x)));
+    return hn::Mul(x, Sigmoid(d, x).s);
   } else if constexpr (kF == Activation::kTanh) {
     return Tanh(d, x);
   } else {

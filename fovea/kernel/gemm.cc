@@ -142,9 +142,7 @@ Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory) {
   const index panel_stride = steps_of(K, operands) * lanes;
   const ProfileScope scope(ctx, pass_over<T>("pack", K, N, 2));
   ctx.for_ranges(panels, 2.0 * static_cast<double>(K * lanes), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      kernels.pack({m, form, operands, i * lanes, memory + i * panel_stride});
-    }
+    kernels.pack({m, form, operands, begin, end, memory, panel_stride});
   });
   return {memory, K, N, lanes, panel_stride, lanes, current_isa(), {}, operands};
 }

@@ -47,27 +47,42 @@ index StripStride(index depth) {
   return (lines | 1) * kLine;
 }
 
-/// Asks for the line at `column` of the row `ahead` rows after this one, or of the last. Rows that
-/// are copied lie on pages of their own, and the processor does not see which comes next: on Zen 3
-/// copying rows of 768 to 1536 columns takes .4 to .6 of the time this way.
-template <class T>
-HWY_INLINE void AskForRow(Rows<const T> rows, index row, index ahead, index column) {
-  detail::prefetch_line(rows[std::min(row + ahead, rows.rows - 1)] + column);
-}
+/// The columns of A in strips of kBlockRows. 8 columns at the end are two strips of 4: the sums of
+/// 2 are too few to hide the latency of a multiply-add (kSplitsEight), and took .08 of the time of
+/// a product with 128 columns.
+class Strips {
+ public:
+  explicit Strips(index columns)
+      : columns_(columns), count_((columns + kBlockRows - 1) / kBlockRows) {}
 
-/// Rows of A as the product reads them: a strip of kBlockRows columns after the other, each [depth,
-/// kBlockRows]. Eight rows at a time: row by row, each write would go to another page than the one
-/// before.
+  index count() const { return count_; }
+  /// How many have kBlockRows columns; they come first.
+  index whole() const { return splits_eight() ? count_ - 2 : columns_ / kBlockRows; }
+  index begin(index i) const {
+    return splits_eight() && i == count_ - 1 ? columns_ - 4 : i * kBlockRows;
+  }
+  index end(index i) const { return i == count_ - 1 ? columns_ : begin(i + 1); }
+
+ private:
+  bool splits_eight() const {
+    return kSplitsEight<kBlockVectors> && columns_ % kBlockRows == 2 && count_ > 1;
+  }
+
+  index columns_, count_;
+};
+
+/// Rows of A as the product reads them: strip after strip, each [depth, kBlockRows]. Eight rows at
+/// a time: row by row, each write would go to another page than the one before.
 template <class T>
 void PackStrips(Rows<const T> rows, T* to) {
   constexpr index kRowsAtOnce = 8, kLine = kAlignment / sizeof(T);
-  const index stride = StripStride<T>(rows.rows), whole = rows.columns / kBlockRows;
-  const index rest = rows.columns % kBlockRows;
+  const Strips strips(rows.columns);
+  const index stride = StripStride<T>(rows.rows);
   for (index begin = 0; begin < rows.rows; begin += kRowsAtOnce) {
     const index count = std::min(kRowsAtOnce, rows.rows - begin);
     const T* from = rows[begin];
     T* strip = to + begin * kBlockRows;
-    for (index i = 0; i < whole; ++i, from += kBlockRows, strip += stride) {
+    for (index i = 0; i < strips.whole(); ++i, from += kBlockRows, strip += stride) {
       const index column = i * kBlockRows;
       if (column % kLine < kBlockRows) {  // the first strip that begins in this line
         for (index k = 0; k < count; ++k) AskForRow(rows, begin + k, 2 * kRowsAtOnce, column);
@@ -76,8 +91,11 @@ void PackStrips(Rows<const T> rows, T* to) {
         std::memcpy(strip + k * kBlockRows, from + k * rows.stride, kBlockRows * sizeof(T));
       }
     }
-    for (index k = 0; k < count; ++k) {
-      std::copy_n(from + k * rows.stride, rest, strip + k * kBlockRows);
+    for (index i = strips.whole(); i < strips.count(); ++i, strip += stride) {
+      const index width = strips.end(i) - strips.begin(i);
+      for (index k = 0; k < count; ++k) {
+        std::copy_n(rows[begin + k] + strips.begin(i), width, strip + k * kBlockRows);
+      }
     }
   }
 }
@@ -85,25 +103,7 @@ void PackStrips(Rows<const T> rows, T* to) {
 /// The values of strips of at most kDepth rows.
 template <class T>
 index StripsSize(index columns) {
-  return (columns + kBlockRows - 1) / kBlockRows * StripStride<T>(kDepth<T>);
-}
-
-/// The panels of some columns of B, each [kDepth, kPanelLanes].
-template <class T>
-void CopyPanels(Rows<const T> from, T* to) {
-  constexpr index kWidth = kPanelLanes<T>;
-  for (index k = 0; k < from.rows; ++k, to += kWidth) {
-    for (index first = 0; first < from.columns; first += kWidth) {
-      constexpr index kRowsAhead = 8;
-      AskForRow(from, k, kRowsAhead, first);
-      const T* const source = from[k] + first;
-      T* const target = to + first * kDepth<T>;
-      const index width = std::min(kWidth, from.columns - first);
-      ForEachLane<T>(width,
-                     [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
-      std::fill(target + width, target + kWidth, T{0});
-    }
-  }
+  return Strips(columns).count() * StripStride<T>(kDepth<T>);
 }
 
 /// The product with one panel of B. A is read from `strips` if there are any; each asks for the
@@ -111,14 +111,15 @@ void CopyPanels(Rows<const T> from, T* to) {
 template <Into kInto, class T>
 void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
   if (strips == nullptr) return ProductAhead<kInto>(o);
-  const index rows = o.c.rows, stride = StripStride<T>(o.b.rows);
-  for (index row = 0; row < rows; row += kBlockRows, strips += stride) {
+  const Strips columns(o.c.rows);
+  const index stride = StripStride<T>(o.b.rows);
+  for (index i = 0; i < columns.count(); ++i, strips += stride) {
     TileOperands<T> strip = o;
     strip.a = {strips, 1, kBlockRows};
-    const index end = std::min<index>(rows, row + kBlockRows);
-    strip.c = o.c.slice(row, end);
-    for (index r = end; r < std::min<index>(rows, end + kBlockRows); ++r) {
-      detail::prefetch_line_soon(o.c[r]);
+    const index end = columns.end(i);
+    strip.c = o.c.slice(columns.begin(i), end);
+    for (index r = end; r < std::min<index>(o.c.rows, end + kBlockRows); ++r) {
+      detail::prefetch_line_to_write(o.c[r]);
     }
     ProductAhead<kInto>(strip);
   }
@@ -190,7 +191,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
       const index place = first / kWidth % kPanelsAtOnce;
       if (copies_b && place == 0) {
         const index last = std::min(columns, first + kPanelsAtOnce * kWidth);
-        CopyPanels<T>(rows_of_b.columns_slice(first, last), b);
+        CopyPanels(rows_of_b.columns_slice(first, last), b, kWidth * kDepth<T>);
       }
       const index depth = end - begin;
       const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);
@@ -200,7 +201,8 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
           .b = {copies_b ? b + place * kWidth * kDepth<T> : rows_of_b.data + first, depth, lanes,
                 copies_b ? kWidth : t.b.stride},
           .c = c.columns(first, lanes),
-          .ahead = &ahead};
+          .ahead = &ahead,
+          .c_is_far = true};
       if (begin > 0 || t.store == Store::kAdd) {
         MultiplyAtBPanel<Into::kAdd>(o, strips);
       } else {
@@ -251,7 +253,8 @@ void MultiplyAtBTileRounded(const AtBTile<T>& t) {
       const TileOperands<T, In> o{.a = left,
                                   .b = {b, end - begin, lanes, kWidth},
                                   .c = c.columns(first, lanes),
-                                  .ahead = &ahead};
+                                  .ahead = &ahead,
+                                  .c_is_far = true};
       if (begin > 0 || t.store == Store::kAdd) {
         ProductAhead<Into::kAdd>(o);
       } else {

@@ -100,6 +100,32 @@ HWY_INLINE void CopyColumns(Rows<const T> from, T* to, index to_stride) {
   }
 }
 
+/// Asks for the line at `column` of the row `ahead` rows after this one, or of the last. Rows that
+/// are copied lie on pages of their own, and the processor does not see which comes next: on Zen 3
+/// copying rows of 768 to 1536 columns takes .4 to .6 of the time this way.
+template <class T>
+HWY_INLINE void AskForRow(Rows<const T> rows, index row, index ahead, index column) {
+  detail::prefetch_line(rows[std::min(row + ahead, rows.rows - 1)] + column);
+}
+
+/// The panels of some columns, `panel_stride` apart.
+template <class T>
+void CopyPanels(Rows<const T> from, T* to, index panel_stride) {
+  constexpr index kWidth = kPanelLanes<T>;
+  for (index k = 0; k < from.rows; ++k, to += kWidth) {
+    T* target = to;
+    for (index first = 0; first < from.columns; first += kWidth, target += panel_stride) {
+      constexpr index kRowsAhead = 8;
+      AskForRow(from, k, kRowsAhead, first);
+      const T* const source = from[k] + first;
+      const index width = std::min(kWidth, from.columns - first);
+      ForEachLane<T>(width,
+                     [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
+      std::fill(target + width, target + kWidth, T{0});
+    }
+  }
+}
+
 #if FOVEA_PAIRS
 
 /// The pairs of rows 2 j and 2 j + 1, one after another, in the same way; to_stride is in whole
@@ -196,23 +222,40 @@ HWY_INLINE void PackColumns(Rows<const T> from, OperandOf<T, kOperands>* to, ind
   }
 }
 
-/// The panel of `p`, as [steps, lanes].
+/// One panel, as [steps, lanes]: `kPanelLanes` columns (or, transposed, rows) of m from `first` on.
 template <Operands kOperands, class T>
-void PackPanel(const PanelToPack<T>& p) {
+void PackPanel(Rows<const T> m, Form form, index first, OperandOf<T, kOperands>* panel) {
   constexpr index kWidth = kPanelLanes<T>;
-  auto* const panel = reinterpret_cast<OperandOf<T, kOperands>*>(p.panel);
-  if (p.form == Form::kPlain) {
-    const index end = std::min(p.m.columns, p.first + kWidth);
-    return PackColumns<kOperands, T>(p.m.columns_slice(p.first, end), panel, kWidth);
+  if (form == Form::kPlain) {
+    const index end = std::min(m.columns, first + kWidth);
+    return PackColumns<kOperands, T>(m.columns_slice(first, end), panel, kWidth);
   }
-  const auto rows = p.m.slice(p.first, p.first + std::min(kWidth, p.m.rows - p.first));
+  const auto rows = m.slice(first, first + std::min(kWidth, m.rows - first));
   if constexpr (kOperands == Operands::kPaired) {
     PairRowsToLanes(rows, panel, kWidth);
   } else {
     RowsToLanes<T>(rows, rows.rows, T{1}, panel, kWidth);
     if constexpr (kOperands == Operands::kRounded) {
-      CopyColumns<kOperands>(Rows<const T>(panel, p.m.columns, kWidth), panel, kWidth);
+      CopyColumns<kOperands>(Rows<const T>(panel, m.columns, kWidth), panel, kWidth);
     }
+  }
+}
+
+/// The panels [begin, end) of `p`.
+template <Operands kOperands, class T>
+void PackPanels(const PanelsToPack<T>& p) {
+  constexpr index kWidth = kPanelLanes<T>;
+  const auto panel = [&](index i) { return p.panels + i * p.panel_stride; };
+  if (kIsNarrow && kOperands == Operands::kWhole && p.form == Form::kPlain) {
+    for (index i = p.begin; i < p.end; i += kPanelsAtOnce) {
+      const index end = std::min(p.m.columns, std::min(p.end, i + kPanelsAtOnce) * kWidth);
+      CopyPanels(p.m.columns_slice(i * kWidth, end), panel(i), p.panel_stride);
+    }
+    return;
+  }
+  for (index i = p.begin; i < p.end; ++i) {
+    PackPanel<kOperands>(p.m, p.form, i * kWidth,
+                         reinterpret_cast<OperandOf<T, kOperands>*>(panel(i)));
   }
 }
 

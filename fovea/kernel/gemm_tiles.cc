@@ -51,7 +51,7 @@ HWY_INLINE PanelOfB<In> ReadPanel(const Panels<T>& b, index panel, index begin, 
           ? Rows<const T>(b.data, b.rows, b.columns, b.row_stride).slice(terms.begin, terms.end)
           : Rows<const T>(b.data, b.columns, b.rows, b.row_stride)
                 .columns_slice(terms.begin, terms.end);
-  PackPanel<kOperands, T>({m, *b.pack, kOperands, panel * b.lanes, reinterpret_cast<T*>(buffer)});
+  PackPanel<kOperands>(m, *b.pack, panel * b.lanes, buffer);
   return {buffer, kPanelLanes<T>};
 }
 
@@ -66,7 +66,8 @@ struct PanelOfC {
   index stride;
 };
 
-// With the slope known to be wanted, the compiler computes once what f and f' share.
+// With the slope known to be wanted, the compiler computes once what f and f' share: an exponential
+// and a division.
 template <Activation kF, bool kSlope, class T>
 HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p) {
   const MatmulOptions<T>& o = t.options;
@@ -225,8 +226,8 @@ void MultiplyTileOf(const MatmulTile<T>& t) {
   WithOperands<T>(t.b->operands, [&](auto operands) { MultiplyTile<operands(), T>(t); });
 }
 template <class T>
-void PackPanelOf(const PanelToPack<T>& p) {
-  WithOperands<T>(p.operands, [&](auto operands) { PackPanel<operands(), T>(p); });
+void PackPanelsOf(const PanelsToPack<T>& p) {
+  WithOperands<T>(p.operands, [&](auto operands) { PackPanels<operands(), T>(p); });
 }
 
 // --------------------------------------------------------------------------------- one pass
@@ -243,7 +244,7 @@ void AddRows(Rows<const T> rows, T* sums) {
 
 template <class T>
 GemmKernels<T> KernelsFor() {
-  return {{kBlockRows, kPanelLanes<T>, kLanes<T>}, MultiplyTileOf<T>, PackPanelOf<T>, AddRows<T>};
+  return {{kBlockRows, kPanelLanes<T>, kLanes<T>}, MultiplyTileOf<T>, PackPanelsOf<T>, AddRows<T>};
 }
 auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 

@@ -40,14 +40,15 @@ struct AtBTile {
   Operands operands;
 };
 
-/// One panel of B: `lanes` columns (or, transposed, rows) of m from `first` on.
+/// The panels [begin, end) of B, which m is (or, transposed, of which it is the transpose).
 template <class T>
-struct PanelToPack {
+struct PanelsToPack {
   Rows<const T> m;
   Form form;
   Operands operands;
-  index first;
-  T* panel;
+  index begin, end;
+  T* panels;  ///< the first of all, number 0
+  index panel_stride;
 };
 
 /// How many steps a sum of K terms takes.
@@ -60,7 +61,7 @@ template <class T>
 struct GemmKernels {
   BlockShape shape;
   void (*matmul)(const MatmulTile<T>&);
-  void (*pack)(const PanelToPack<T>&);
+  void (*pack)(const PanelsToPack<T>&);
   void (*add_rows)(Rows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
 };
 template <class T>
