@@ -48,8 +48,8 @@ index StripStride(index depth) {
 }
 
 /// The columns of A in strips of kBlockRows. 8 columns at the end are two strips of 4: the sums of
-/// 2 are too few to hide the latency of a multiply-add (kSplitsEight), and took .08 of the time of
-/// a product with 128 columns.
+/// 2 columns are too few to hide the latency of a multiply-add (kSplitsEight), and took .08 of the
+/// time of a product with 128 columns.
 class Strips {
  public:
   explicit Strips(index columns)
@@ -111,13 +111,13 @@ index StripsSize(index columns) {
 template <Into kInto, class T>
 void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
   if (strips == nullptr) return ProductAhead<kInto>(o);
-  const Strips columns(o.c.rows);
+  const Strips cut(o.c.rows);
   const index stride = StripStride<T>(o.b.rows);
-  for (index i = 0; i < columns.count(); ++i, strips += stride) {
+  for (index i = 0; i < cut.count(); ++i, strips += stride) {
     TileOperands<T> strip = o;
     strip.a = {strips, 1, kBlockRows};
-    const index end = columns.end(i);
-    strip.c = o.c.slice(columns.begin(i), end);
+    const index end = cut.end(i);
+    strip.c = o.c.slice(cut.begin(i), end);
     for (index r = end; r < std::min<index>(o.c.rows, end + kBlockRows); ++r) {
       detail::prefetch_line_to_write(o.c[r]);
     }
@@ -201,8 +201,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
           .b = {copies_b ? b + place * kWidth * kDepth<T> : rows_of_b.data + first, depth, lanes,
                 copies_b ? kWidth : t.b.stride},
           .c = c.columns(first, lanes),
-          .ahead = &ahead,
-          .c_is_far = true};
+          .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
         MultiplyAtBPanel<Into::kAdd>(o, strips);
       } else {
@@ -253,8 +252,7 @@ void MultiplyAtBTileRounded(const AtBTile<T>& t) {
       const TileOperands<T, In> o{.a = left,
                                   .b = {b, end - begin, lanes, kWidth},
                                   .c = c.columns(first, lanes),
-                                  .ahead = &ahead,
-                                  .c_is_far = true};
+                                  .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
         ProductAhead<Into::kAdd>(o);
       } else {

@@ -21,10 +21,10 @@ inline void prefetch_line(const void* line) {
   __builtin_prefetch(line, kToRead, kSecondCache);
 }
 
-/// Asks for the cache line at `line`, to write it. One that was asked for to read belongs to no
-/// core yet, and writing it waits for the memory once more: on Zen 3, products of 384 terms whose
-/// results go to the memory take .90 to .95 of the time this way. (The builtin gives prefetchw only
-/// to compilers that may assume it; processors without it do nothing.)
+/// Asks for the cache line at `line`, to write it. A line that was asked for to read is not the
+/// core's own, so that writing it waits for the memory once more: on Zen 3, products of 384 terms
+/// whose results go to the memory take .90 to .95 of the time with this. (The builtin becomes
+/// prefetchw only where the compiler may assume it. Processors without it ignore it.)
 inline void prefetch_line_to_write([[maybe_unused]] const void* line) {
 #ifdef __x86_64__
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));

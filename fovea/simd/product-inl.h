@@ -76,18 +76,9 @@ inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 
 /// AVX-512, at most one with other sets.
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
-/// Asks for some rows of kVectors vectors, to write them.
-template <int kRows, int kVectors, class T>
-HWY_INLINE void AskToWrite(const T* c, index row_stride) {
-  constexpr index kLine = detail::kCacheLine / sizeof(T);
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (index i = 0; i < kVectors * kLanes<T>; i += kLine) {
-      detail::prefetch_line_to_write(c + r * row_stride + i);
-    }
-  }
-}
+/// Whether a block asks for the rows of C that the next one writes, if they are far: with AVX2 they
+/// are about one cache line each, on pages of their own. (Not measured with AVX-512.)
+inline constexpr bool kAsksForC = kBlockVectors == 2;
 
 // The start of a block: the initial value of one of its sums.
 template <Into kInto, class T, class In>
@@ -132,8 +123,9 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
       sum[r][v] = Started<kInto>(t, c + r * c_row + v * kN, lane + v * kN);
     }
   }
-  if (t.c_is_far && row + 2 * kRows <= t.c.rows) {
-    AskToWrite<kRows, kVectors>(c + kRows * c_row, c_row);
+  if (kAsksForC && t.c_is_far && row + 2 * kRows <= t.c.rows) {
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) detail::prefetch_line_to_write(c + (kRows + r) * c_row);
   }
   const auto step = [&](index /*k*/) {
     Vector<In> row_of_b[kVectors];

@@ -98,7 +98,7 @@ struct TileOperands {
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
   Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
   LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
-  bool c_is_far = false;         ///< a block asks for the rows of C of the next one
+  bool c_is_far = false;         ///< a block asks for the rows of C of the next (kAsksForC)
 
   /// The same for some rows of C, some columns of C, or a part of the sum.
   TileOperands rows_slice(index begin, index end) const {
