@@ -141,8 +141,16 @@ Panels<T> pack_into(const Context& ctx, Rows<const T> m, Form form, T* memory) {
   const Operands operands = operands_of<T>(ctx);
   const index panel_stride = steps_of(K, operands) * lanes;
   const ProfileScope scope(ctx, pass_over<T>("pack", K, N, 2));
-  ctx.for_ranges(panels, 2.0 * static_cast<double>(K * lanes), [&](index begin, index end) {
-    kernels.pack({m, form, operands, begin, end, memory, panel_stride});
+  const index together = kernels.shape.panels, groups = (panels + together - 1) / together;
+  const double cost = 2.0 * static_cast<double>(K * lanes * together);
+  ctx.for_ranges(groups, cost, [&](index begin, index end) {
+    kernels.pack({.m = m,
+                  .form = form,
+                  .operands = operands,
+                  .begin = begin * together,
+                  .end = std::min(panels, end * together),
+                  .panels = memory,
+                  .panel_stride = panel_stride});
   });
   return {memory, K, N, lanes, panel_stride, lanes, current_isa(), {}, operands};
 }

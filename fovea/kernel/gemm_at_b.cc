@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "fovea/kernel/gemm_tiles.h"
 
@@ -47,54 +48,38 @@ index StripStride(index depth) {
   return (lines | 1) * kLine;
 }
 
-/// The columns of A in strips of kBlockRows. 8 columns at the end are two strips of 4: the sums of
-/// 2 columns are too few to hide the latency of a multiply-add (kSplitsEight), and took .08 of the
+/// The columns of the next strip, of `rest` that are left. 8 are two strips of 4 (kSplitsEight):
+/// the sums of 2 columns are too few to hide the latency of a multiply-add, and took .08 of the
 /// time of a product with 128 columns.
-class Strips {
- public:
-  explicit Strips(index columns)
-      : columns_(columns), count_((columns + kBlockRows - 1) / kBlockRows) {}
-
-  index count() const { return count_; }
-  /// How many have kBlockRows columns; they come first.
-  index whole() const { return splits_eight() ? count_ - 2 : columns_ / kBlockRows; }
-  index begin(index i) const {
-    return splits_eight() && i == count_ - 1 ? columns_ - 4 : i * kBlockRows;
-  }
-  index end(index i) const { return i == count_ - 1 ? columns_ : begin(i + 1); }
-
- private:
-  bool splits_eight() const {
-    return kSplitsEight<kBlockVectors> && columns_ % kBlockRows == 2 && count_ > 1;
-  }
-
-  index columns_, count_;
-};
+constexpr index StripWidth(index rest) {
+  if (kSplitsEight<kBlockVectors> && rest == 8) return 4;
+  return std::min<index>(kBlockRows, rest);
+}
 
 /// Rows of A as the product reads them: strip after strip, each [depth, kBlockRows]. Eight rows at
 /// a time: row by row, each write would go to another page than the one before.
 template <class T>
 void PackStrips(Rows<const T> rows, T* to) {
   constexpr index kRowsAtOnce = 8, kLine = kAlignment / sizeof(T);
-  const Strips strips(rows.columns);
   const index stride = StripStride<T>(rows.rows);
   for (index begin = 0; begin < rows.rows; begin += kRowsAtOnce) {
     const index count = std::min(kRowsAtOnce, rows.rows - begin);
-    const T* from = rows[begin];
-    T* strip = to + begin * kBlockRows;
-    for (index i = 0; i < strips.whole(); ++i, from += kBlockRows, strip += stride) {
-      const index column = i * kBlockRows;
-      if (column % kLine < kBlockRows) {  // the first strip that begins in this line
+    for (index column = 0, i = 0, width; column < rows.columns; column += width, ++i) {
+      width = StripWidth(rows.columns - column);
+      if (column % kLine < kBlockRows) {  // mostly the first strip that begins in this line
         for (index k = 0; k < count; ++k) AskForRow(rows, begin + k, 2 * kRowsAtOnce, column);
       }
-      for (index k = 0; k < count; ++k) {
-        std::memcpy(strip + k * kBlockRows, from + k * rows.stride, kBlockRows * sizeof(T));
-      }
-    }
-    for (index i = strips.whole(); i < strips.count(); ++i, strip += stride) {
-      const index width = strips.end(i) - strips.begin(i);
-      for (index k = 0; k < count; ++k) {
-        std::copy_n(rows[begin + k] + strips.begin(i), width, strip + k * kBlockRows);
+      const T* const from = rows[begin] + column;
+      T* const strip = to + i * stride + begin * kBlockRows;
+      const auto copy = [&](auto columns) {
+        for (index k = 0; k < count; ++k) {
+          std::memcpy(strip + k * kBlockRows, from + k * rows.stride, columns * sizeof(T));
+        }
+      };
+      if (width == kBlockRows) {
+        copy(std::integral_constant<std::size_t, kBlockRows>());
+      } else {
+        copy(static_cast<std::size_t>(width));
       }
     }
   }
@@ -103,7 +88,7 @@ void PackStrips(Rows<const T> rows, T* to) {
 /// The values of strips of at most kDepth rows.
 template <class T>
 index StripsSize(index columns) {
-  return Strips(columns).count() * StripStride<T>(kDepth<T>);
+  return (columns + kBlockRows - 1) / kBlockRows * StripStride<T>(kDepth<T>);
 }
 
 /// The product with one panel of B. A is read from `strips` if there are any; each asks for the
@@ -111,17 +96,17 @@ index StripsSize(index columns) {
 template <Into kInto, class T>
 void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
   if (strips == nullptr) return ProductAhead<kInto>(o);
-  const Strips cut(o.c.rows);
-  const index stride = StripStride<T>(o.b.rows);
-  for (index i = 0; i < cut.count(); ++i, strips += stride) {
+  const index rows = o.c.rows, stride = StripStride<T>(o.b.rows);
+  for (index row = 0; row < rows; strips += stride) {
     TileOperands<T> strip = o;
     strip.a = {strips, 1, kBlockRows};
-    const index end = cut.end(i);
-    strip.c = o.c.slice(cut.begin(i), end);
-    for (index r = end; r < std::min<index>(o.c.rows, end + kBlockRows); ++r) {
+    const index end = row + StripWidth(rows - row);
+    strip.c = o.c.slice(row, end);
+    for (index r = end; r < end + StripWidth(rows - end); ++r) {
       detail::prefetch_line_to_write(o.c[r]);
     }
     ProductAhead<kInto>(strip);
+    row = end;
   }
 }
 
@@ -191,7 +176,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
       const index place = first / kWidth % kPanelsAtOnce;
       if (copies_b && place == 0) {
         const index last = std::min(columns, first + kPanelsAtOnce * kWidth);
-        CopyPanels(rows_of_b.columns_slice(first, last), b, kWidth * kDepth<T>);
+        CopyPanels<Operands::kWhole>(rows_of_b.columns_slice(first, last), b, kWidth * kDepth<T>);
       }
       const index depth = end - begin;
       const Rows<const T> left(copies_a ? a : rows_of_a.data, depth, rows, a_depth);

@@ -109,18 +109,19 @@ HWY_INLINE void AskForRow(Rows<const T> rows, index row, index ahead, index colu
 }
 
 /// The panels of some columns, `panel_stride` apart.
-template <class T>
+template <Operands kOperands, class T>
 void CopyPanels(Rows<const T> from, T* to, index panel_stride) {
   constexpr index kWidth = kPanelLanes<T>;
-  for (index k = 0; k < from.rows; ++k, to += kWidth) {
-    T* target = to;
-    for (index first = 0; first < from.columns; first += kWidth, target += panel_stride) {
+  for (index k = 0; k < from.rows; ++k) {
+    for (index first = 0; first < from.columns; first += kWidth) {
       constexpr index kRowsAhead = 8;
       AskForRow(from, k, kRowsAhead, first);
       const T* const source = from[k] + first;
+      T* const target = to + first / kWidth * panel_stride + k * kWidth;
       const index width = std::min(kWidth, from.columns - first);
-      ForEachLane<T>(width,
-                     [=](auto lanes, index i) { lanes.Store(lanes.Load(source + i), target + i); });
+      ForEachLane<T>(width, [=](auto lanes, index i) {
+        lanes.Store(Rounded<kOperands, T>(lanes.Load(source + i)), target + i);
+      });
       std::fill(target + width, target + kWidth, T{0});
     }
   }
@@ -246,12 +247,14 @@ template <Operands kOperands, class T>
 void PackPanels(const PanelsToPack<T>& p) {
   constexpr index kWidth = kPanelLanes<T>;
   const auto panel = [&](index i) { return p.panels + i * p.panel_stride; };
-  if (kIsNarrow && kOperands == Operands::kWhole && p.form == Form::kPlain) {
-    for (index i = p.begin; i < p.end; i += kPanelsAtOnce) {
-      const index end = std::min(p.m.columns, std::min(p.end, i + kPanelsAtOnce) * kWidth);
-      CopyPanels(p.m.columns_slice(i * kWidth, end), panel(i), p.panel_stride);
+  if constexpr (kIsNarrow) {
+    if (p.form == Form::kPlain) {
+      for (index i = p.begin; i < p.end; i += kPanelsAtOnce) {
+        const index end = std::min(p.m.columns, std::min(p.end, i + kPanelsAtOnce) * kWidth);
+        CopyPanels<kOperands>(p.m.columns_slice(i * kWidth, end), panel(i), p.panel_stride);
+      }
+      return;
     }
-    return;
   }
   for (index i = p.begin; i < p.end; ++i) {
     PackPanel<kOperands>(p.m, p.form, i * kWidth,

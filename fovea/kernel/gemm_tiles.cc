@@ -66,8 +66,8 @@ struct PanelOfC {
   index stride;
 };
 
-// With the slope known to be wanted, the compiler computes once what f and f' share: an exponential
-// and a division.
+// With the slope known to be wanted, the compiler computes once what f and f' share,
+// such as an exponential.
 template <Activation kF, bool kSlope, class T>
 HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p) {
   const MatmulOptions<T>& o = t.options;
@@ -244,7 +244,10 @@ void AddRows(Rows<const T> rows, T* sums) {
 
 template <class T>
 GemmKernels<T> KernelsFor() {
-  return {{kBlockRows, kPanelLanes<T>, kLanes<T>}, MultiplyTileOf<T>, PackPanelsOf<T>, AddRows<T>};
+  return {{kBlockRows, kPanelLanes<T>, kLanes<T>, kPanelsAtOnce},
+          MultiplyTileOf<T>,
+          PackPanelsOf<T>,
+          AddRows<T>};
 }
 auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 

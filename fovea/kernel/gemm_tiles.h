@@ -13,6 +13,7 @@ struct BlockShape {
   index rows;    ///< of the register block
   index lanes;   ///< of a panel
   index vector;  ///< lanes of a vector
+  index panels;  ///< packed together, which is faster than one after another
 };
 
 /// Rows further apart than this (two pages) are read faster as a copy of them closer together.
@@ -40,14 +41,14 @@ struct AtBTile {
   Operands operands;
 };
 
-/// The panels [begin, end) of B, which m is (or, transposed, of which it is the transpose).
+/// The panels [begin, end) of B = m, or of B = m^T.
 template <class T>
 struct PanelsToPack {
   Rows<const T> m;
   Form form;
   Operands operands;
   index begin, end;
-  T* panels;  ///< the first of all, number 0
+  T* panels;  ///< panel 0
   index panel_stride;
 };
 

@@ -100,6 +100,22 @@ TEST(Activation, FarOutItIsTheLineOrZero) {
   });
 }
 
+// At -infinity the formulas of GELU and SiLU give -infinity times 0, in PyTorch too.
+TEST(Activation, InfinityIsThatOfTheFormula) {
+  for_each_isa([] {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const auto value = [](Activation f, float x) {
+      return forward(kContext, f, Matrix<float>(1, 1, x)).at(0, 0);
+    };
+    for (const Activation f : {Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+      EXPECT_EQ(value(f, infinity), infinity);
+      EXPECT_TRUE(std::isnan(value(f, -infinity)));
+      EXPECT_EQ(value(f, 1e20f), 1e20f);
+      EXPECT_EQ(value(f, -1e20f), 0.0f);
+    }
+  });
+}
+
 TEST(Activation, NaNStaysNaN) {
   for_each_isa([] {
     const Matrix<float> x(2, 19, std::numeric_limits<float>::quiet_NaN());
