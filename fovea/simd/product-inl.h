@@ -127,7 +127,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) detail::prefetch_line_to_write(c + (kRows + r) * c_row);
   }
-  const auto step = [&](index /*k*/) {
+  const auto step = [&](index /*k*/) __attribute__((always_inline)) {
     Vector<In> row_of_b[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row_of_b[v] = InRegister(hn::LoadU(of_operand, b + v * kN));
@@ -142,7 +142,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   };
   LinesAhead::Row next = {};
   if constexpr (kAsk == Ask::kAhead) next = t.ahead->row();
-  const auto ask = [&] {
+  const auto ask = [&]() __attribute__((always_inline)) {
     if constexpr (kAsk == Ask::kAhead && kManyRegisters) t.ahead->ask(next);
     if constexpr (kAsk == Ask::kAhead && !kManyRegisters) LinesAhead::ask_in_row(next);
   };
