@@ -22,9 +22,10 @@ inline void prefetch_line(const void* line) {
 }
 
 /// Asks for the cache line at `line`, to write it. On Zen 3, products of 384 terms whose results go
-/// to the memory take .90 to .95 of the time that they take if the line is asked for to be read
-/// (why is not measured; the line may not be the core's own then). The builtin becomes prefetchw
-/// only where the compiler may assume it; nearly all processors without it ignore it.
+/// to the memory take .90 to .95 of the time that they take if it is asked for to be read. (The
+/// reason was not measured: perhaps a line that was read does not belong to the core yet.) The
+/// builtin becomes prefetchw only where the compiler may assume that instruction; nearly all
+/// processors without it ignore it.
 inline void prefetch_line_to_write(const void* line) {
 #ifdef __x86_64__
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
