@@ -8,6 +8,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/grad/ops/rounded_rows.h"
 #include "fovea/kernel/round.h"
 #include "fovea/parts/part_table.h"
 
@@ -135,44 +136,20 @@ void backward(Tape& tape, const Call& call, Variable o, RowView<const T> lse,
 
 // ---------------------------------------------------------------- rows rounded to bfloat16
 
-// Rows of bfloat16 of the call, for as long as it runs.
-class RoundedRows {
- public:
-  RoundedRows(const Context& context, Scratch& scratch) : context_(context), scratch_(scratch) {}
-
-  Rows<BFloat16> room(index rows, index columns) const {
-    return {scratch_.allocate<BFloat16>(rows * columns), rows, columns};
-  }
-  View<const BFloat16> heads(Rows<const float> x, index heads) const {
-    const Rows<BFloat16> rounded = room(x.rows, x.columns);
-    round_rows(context_, x, rounded);
-    return heads_of<const BFloat16>(rounded, heads);
-  }
-  AttentionInputs<BFloat16> inputs(const Call& call) const {
-    const AttentionOperands& in = call.in;
-    return {heads(in.q.value<float>(), call.H()), heads(in.k.value<float>(), call.G),
-            heads(in.v.value<float>(), call.G)};
-  }
-  /// Room for a gradient that is wanted.
-  Rows<BFloat16> room_for(const GradientOut<float>& out) const {
-    return out ? room(out.rows.rows, out.rows.columns) : Rows<BFloat16>{};
-  }
-  void store(Rows<BFloat16> from, const GradientOut<float>& to) const {
-    if (!to) return;
-    if (to.store == Store::kAdd) {
-      accumulate(context_, from, to.rows);
-    } else {
-      widen_rows(context_, from, to.rows);
-    }
-  }
-
- private:
-  const Context& context_;
-  Scratch& scratch_;
-};
-
 View<BFloat16> heads_of_room(Rows<BFloat16> room, index heads) {
   return room.data == nullptr ? View<BFloat16>{} : heads_of(room, heads);
+}
+
+AttentionInputs<BFloat16> rounded_inputs(const RoundedRows& rows, const Call& call) {
+  const AttentionOperands& in = call.in;
+  const auto [q, k, v] =
+      rows.round({in.q.value<float>(), in.k.value<float>(), in.v.value<float>()});
+  return {heads_of<const BFloat16>(q, call.H()), heads_of<const BFloat16>(k, call.G),
+          heads_of<const BFloat16>(v, call.G)};
+}
+
+View<const BFloat16> rounded_heads(const RoundedRows& rows, Rows<const float> x, index heads) {
+  return heads_of<const BFloat16>(rows.round(x), heads);
 }
 
 void rounded_forward(const Context& context, const Call& call, const Attention<float>& attention,
@@ -180,34 +157,34 @@ void rounded_forward(const Context& context, const Call& call, const Attention<f
   Scratch scratch;
   const RoundedRows rows(context, scratch);
   const Rows<BFloat16> result = rows.room(o.rows(), o.columns());
-  attention_forward(context, attention, rows.inputs(call),
+  attention_forward(context, attention, rounded_inputs(rows, call),
                     AttentionOutputs<BFloat16>{heads_of(result, call.H()), lse, lse_low});
   widen_rows(context, result, o.value<float>());
 }
 
 void rounded_backward(Tape& tape, const Call& call, Variable o, RowView<const float> lse,
                       RowView<const float> lse_low) {
-  const GradientOut<float> dq = tape.gradient_for<float>(call.in.q),
-                           dk = tape.gradient_for<float>(call.in.k),
-                           dv = tape.gradient_for<float>(call.in.v);
+  const ThreeGradients gradients = {tape.gradient_for<float>(call.in.q),
+                                    tape.gradient_for<float>(call.in.k),
+                                    tape.gradient_for<float>(call.in.v)};
   Scratch scratch;
   const RoundedRows rows(tape.context(), scratch);
-  const Rows<BFloat16> q = rows.room_for(dq), k = rows.room_for(dk), v = rows.room_for(dv);
+  const auto [q, k, v] = rows.rooms_for(rows_of(gradients));
   PartGradients<float> wanted{}, parts{};
   for (std::size_t n = 0; n < parts.size(); ++n) {
     if (!call.in.parts[n].defined()) continue;
     wanted[n] = tape.gradient_for<float>(call.in.parts[n]);
     parts[n] = detour(scratch, wanted[n]);
   }
-  const AttentionSaved<BFloat16> saved{rows.heads(o.value<float>(), call.H()), lse,
-                                       rows.heads(tape.gradient_of<float>(o), call.H()), lse_low};
+  const AttentionSaved<BFloat16> saved{rounded_heads(rows, o.value<float>(), call.H()), lse,
+                                       rounded_heads(rows, tape.gradient_of<float>(o), call.H()),
+                                       lse_low};
   attention_backward(
-      tape.context(), attention_of<float>(call, tape.mode(), parts), rows.inputs(call), saved,
+      tape.context(), attention_of<float>(call, tape.mode(), parts), rounded_inputs(rows, call),
+      saved,
       AttentionGradients<BFloat16>{heads_of_room(q, call.H()), heads_of_room(k, call.G),
                                    heads_of_room(v, call.G)});
-  rows.store(q, dq);
-  rows.store(k, dk);
-  rows.store(v, dv);
+  rows.store({q, k, v}, gradients);
   for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
 }
 
