@@ -37,16 +37,14 @@ constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48
 // the fastest with AVX2 (Zen 3), and tiles of 96 x 128 were faster than the 96 x 64 that three
 // tiles of a thread give in small products. Pairs of bfloat16 take half the memory of the values
 // that they are made of: with 384 instead of 192 rows, products of 384 columns and more took .94 of
-// the time (median of ten shapes on Zen 4; .87 to 1.00).
+// the time (median of ten shapes on Zen 4; .87 to 1.00). Two
+// tiles of a thread are faster than three with pairs, too (gemm_at_b.cc).
 constexpr TileLimits kPackedTilesAtB = {
     .rows = 384, .columns = 1024, .least_rows = 48, .of_thread = 2};
-constexpr TileLimits kPairedTilesAtB = {
-    .rows = 384, .columns = 1024, .least_rows = 48, .of_thread = 3};
 constexpr index kNarrowPanel = 16;
 
 const TileLimits& limits_at_b(Operands operands, const BlockShape& shape) {
-  if (operands == Operands::kPaired) return kPairedTilesAtB;
-  const bool packs = shape.lanes <= kNarrowPanel || operands == Operands::kRounded;
+  const bool packs = shape.lanes <= kNarrowPanel || operands != Operands::kWhole;
   return packs ? kPackedTilesAtB : kTilesAtB;
 }
 

@@ -11,6 +11,7 @@
 #include "fovea/attention/fused/dq_sums.h"
 #include "fovea/attention/fused/gradient_sums.h"
 #include "fovea/attention/fused/prefetch.h"
+#include "fovea/attention/fused/query_numbers.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/saved_lse.h"
 #include "fovea/attention/fused/score_tile.h"
@@ -44,7 +45,7 @@ class Backward {
   index whole_units(index count) const;
   using W = Wide<T>;
 
-  index delta_values(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
+  index queries_of(const Unit& unit) const { return unit.heads() * unit.sequence->queries; }
   index packed_values(const Unit& unit, index rows) const {
     return unit.heads() * PackedWidths<T>(widths_).values(operands_of<T>(rows) * kOperandValues<T>);
   }
@@ -55,8 +56,9 @@ class Backward {
   index unit_values(const Unit& unit, index chunks_at_once) const;
   index tile_values(const Unit& unit) const;
   bool packs_together(const Unit& unit) const;
-  void compute_delta(const Unit& unit, index head, index begin, index end, W* delta) const;
-  BackwardChunk<T> chunk_of(const Unit& unit, index number, const W* delta) const;
+  QueryNumbers<W> room_for_numbers(const Unit& unit, Scratch& scratch) const;
+  void compute_numbers(const Unit& unit, Span queries, const QueryNumbers<W>& numbers) const;
+  BackwardChunk<T> chunk_of(const Unit& unit, index number, const QueryNumbers<W>& numbers) const;
   void place(const Unit& unit, const QueryGradient<W>& dq, BackwardChunk<T>& chunk,
              Scratch& scratch) const;
   PackedQueries<T> room_for(const Unit& unit, index begin, index end, Scratch& scratch) const;
@@ -100,7 +102,7 @@ bool Backward<T>::packs_together(const Unit& unit) const {
   const index queries = unit.sequence->queries;
   if (queries <= kPackedTogether) return true;
   for (index n = 0; n < unit.chunks(); ++n) {
-    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const BackwardChunk<T> chunk = chunk_of(unit, n, {});
     if ((chunk.query_end - chunk.query_begin) * kFewQueries > queries) return true;
   }
   return false;
@@ -143,7 +145,7 @@ template <class T>
 std::vector<index> Backward<T>::chunk_values(const Unit& unit) const {
   std::vector<index> values;
   for (index n = 0; n < unit.chunks(); ++n) {
-    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const BackwardChunk<T> chunk = chunk_of(unit, n, {});
     const index rows = chunk.query_end - chunk.query_begin;
     values.push_back((dq_sums_.may_sum_in_place(unit) ? 0 : dq_sums_.values(unit, rows)) +
                      (unit.packed_together ? 0 : packed_values(unit, rows)));
@@ -162,7 +164,8 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
     most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
   }
   const index queries = unit.packed_together ? unit.sequence->queries : 0;
-  return delta_values(unit) + packed_values(unit, queries) + dq_sums_.room(unit) + most;
+  constexpr index kNumbers = 1 + sizeof(RowLse<W>) / sizeof(W);
+  return kNumbers * queries_of(unit) + packed_values(unit, queries) + dq_sums_.room(unit) + most;
 }
 
 // The number of values that those tiles of a unit allocate which run together.
@@ -171,7 +174,7 @@ index Backward<T>::tile_values(const Unit& unit) const {
   const index kept_scores = parts_with_scores(call_.attention.bias);
   index most = 0;
   for (index n = 0; n < unit.chunks(); ++n) {
-    const BackwardChunk<T> chunk = chunk_of(unit, n, nullptr);
+    const BackwardChunk<T> chunk = chunk_of(unit, n, {});
     const index all = chunk.key_end - chunk.key_begin, keys = std::min(all, kLaneTile);
     const index together =
         std::min((all + kLaneTile - 1) / kLaneTile,
@@ -202,22 +205,22 @@ ThreadScratch Backward<T>::scratch() const {
 }
 
 template <class T>
-void Backward<T>::compute_delta(const Unit& unit, index head, index begin, index end,
-                                W* delta) const {
-  const Sequence& sequence = *unit.sequence;
-  const auto rows = [&](const View<const T>& view) {
-    return Rows<const T>(view.row(sequence.batch, sequence.query_row + begin, head), end - begin,
-                         view.width, view.length_stride);
-  };
-  kernels_.row_dots(rows(call_.saved.o), rows(call_.saved.d_o), delta + begin);
-  const RowView<const W>& d_lse = call_.saved.d_lse;
-  for (index i = begin; !d_lse.empty() && i < end; ++i) {
-    delta[i] -= d_lse.at(sequence.batch, head, sequence.query_row + i);
+QueryNumbers<Wide<T>> Backward<T>::room_for_numbers(const Unit& unit, Scratch& scratch) const {
+  return {scratch.allocate<W>(queries_of(unit)), scratch.allocate<RowLse<W>>(queries_of(unit))};
+}
+
+template <class T>
+void Backward<T>::compute_numbers(const Unit& unit, Span queries,
+                                  const QueryNumbers<W>& numbers) const {
+  for (index h = unit.first_head; h < unit.last_head; ++h) {
+    const index first = (h - unit.first_head) * unit.sequence->queries;
+    compute_query_numbers(call_, *unit.sequence, h, queries, numbers.from(first));
   }
 }
 
 template <class T>
-BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const W* delta) const {
+BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number,
+                                       const QueryNumbers<W>& numbers) const {
   const Sequence& sequence = *unit.sequence;
   const index size = key_chunk(sequence.keys);
   const index key_begin = number * size, key_end = std::min(sequence.keys, key_begin + size);
@@ -234,7 +237,7 @@ BackwardChunk<T> Backward<T>::chunk_of(const Unit& unit, index number, const W* 
   return {sequence,       unit.group,  unit.first_head,
           unit.last_head, key_begin,   key_end,
           queries.begin,  queries.end, {},
-          delta,          {},          sums_.table(table),
+          numbers,        {},          sums_.table(table),
           sums_.size()};
 }
 
@@ -285,24 +288,22 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
   const Sequence& sequence = *unit.sequence;
   Scratch scratch;
   Prefetch prefetch;
-  W* delta = scratch.allocate<W>(delta_values(unit));
+  const QueryNumbers<W> numbers = room_for_numbers(unit, scratch);
   const QueryGradient<W> dq = dq_sums_.room_for(unit, scratch);
-  for (index h = unit.first_head; h < unit.last_head; ++h) {
-    compute_delta(unit, h, 0, sequence.queries, delta + (h - unit.first_head) * sequence.queries);
-  }
-  sum_sink(unit, delta);
+  compute_numbers(unit, {0, sequence.queries}, numbers);
+  sum_sink(unit, numbers.delta);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   if (together) pack(unit, packed, 0, sequence.queries);
   for (index n = 0; n < unit.chunks(); ++n) {
     Scratch of_chunk;
-    BackwardChunk<T> chunk = chunk_of(unit, n, delta);
+    BackwardChunk<T> chunk = chunk_of(unit, n, numbers);
     chunk.packed = packed;
     chunk.prefetch = &prefetch;
     prefetch_gradients(call_, chunk, prefetch);
     const bool last = n + 1 == unit.chunks();
-    if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, delta), prefetch);
-    if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, delta), prefetch);
+    if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, numbers), prefetch);
+    if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, numbers), prefetch);
     place(unit, dq, chunk, of_chunk);
     compute(unit, chunk);
     dq_sums_.add(dq, chunk, {0, sequence.queries});
@@ -317,24 +318,22 @@ void Backward<T>::run_shared(const Unit& unit) const {
   const Sequence& sequence = *unit.sequence;
   const index row_items = (sequence.queries + kRows - 1) / kRows;
   Scratch scratch;
-  W* delta = scratch.allocate<W>(delta_values(unit));
+  const QueryNumbers<W> numbers = room_for_numbers(unit, scratch);
   const QueryGradient<W> dq = dq_sums_.room_for(unit, scratch);
   const bool together = unit.packed_together;
   const auto packed = room_for(unit, 0, together ? sequence.queries : 0, scratch);
   ctx_.for_each(row_items, [&](index item) {
     const index begin = item * kRows, end = std::min(sequence.queries, begin + kRows);
-    for (index h = unit.first_head; h < unit.last_head; ++h) {
-      compute_delta(unit, h, begin, end, delta + (h - unit.first_head) * sequence.queries);
-    }
+    compute_numbers(unit, {begin, end}, numbers);
     if (together) pack(unit, packed, begin, end);
   });
-  sum_sink(unit, delta);
+  sum_sink(unit, numbers.delta);
   const index at_once = chunks_in_flight();
   for (index first = 0; first < unit.chunks(); first += at_once) {
     Scratch of_these;
     std::vector<BackwardChunk<T>> chunks;
     for (index n = first; n < std::min(unit.chunks(), first + at_once); ++n) {
-      chunks.push_back(chunk_of(unit, n, delta));
+      chunks.push_back(chunk_of(unit, n, numbers));
       chunks.back().packed = packed;
       place(unit, dq, chunks.back(), of_these);
     }

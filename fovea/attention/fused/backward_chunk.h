@@ -54,6 +54,17 @@ struct PackedWidths {
   }
 };
 
+/// What the tiles of a head read of each query.
+template <class W>
+struct QueryNumbers {
+  W* delta = nullptr;  ///< sum over columns of o * do, less d_lse
+  /// Side by side: every tile of keys reads them again. In an empty row all scores are masked, so
+  /// any finite number is right.
+  RowLse<W>* lse = nullptr;
+
+  QueryNumbers from(index query) const { return {delta + query, lse + query}; }
+};
+
 /// Keys [key_begin, key_end) of one sequence and group of heads. It finishes their dk and dv, and
 /// adds its part of dq to memory of its own, or, if no other chunk has any, to dq.
 template <class T>
@@ -62,16 +73,17 @@ struct BackwardChunk {
   index group;
   index first_head, last_head;  ///< query heads of the group: [first, last)
   index key_begin, key_end;
-  index query_begin, query_end;  ///< queries that keep any of the keys, under any of the heads
-  PackedQueries<T> packed;       ///< covers [query_begin, query_end)
-  const Wide<T>* delta;          ///< [heads][T'] sum over columns of o * do, less d_lse
-  QueryGradient<Wide<T>> dq;     ///< [heads][query_end - query_begin][D rounded up], 0 at the start
-  double* sums;                  ///< [heads][sums_size] gradients of the bias and value parts
+  index query_begin, query_end;   ///< queries that keep any of the keys, under any of the heads
+  PackedQueries<T> packed;        ///< covers [query_begin, query_end)
+  QueryNumbers<Wide<T>> numbers;  ///< [heads][T']
+  QueryGradient<Wide<T>> dq;  ///< [heads][query_end - query_begin][D rounded up], 0 at the start
+  double* sums;               ///< [heads][sums_size] gradients of the bias and value parts
   index sums_size;
   Prefetch* prefetch = nullptr;  ///< of the thread that computes it, if it asks for rows
 
-  const Wide<T>* delta_of(index head) const {
-    return delta + (head - first_head) * sequence.queries;
+  /// Of the queries of a head.
+  QueryNumbers<Wide<T>> numbers_of(index head) const {
+    return numbers.from((head - first_head) * sequence.queries);
   }
   double* sums_of(index head) const { return sums + (head - first_head) * sums_size; }
 };

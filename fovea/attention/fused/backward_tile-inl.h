@@ -144,7 +144,6 @@ struct BackwardTile {
   void PrefetchBias() const;
   void RunBlock();
   enum class Along { kRows, kLanes };  // the direction in which a product reads A
-  RowLse<W> LseOf(index i) const;
   void WeighScores();
   void KeptBits(std::uint64_t* kept) const;
   bool Begin();
@@ -339,9 +338,10 @@ void BackwardTile<T>::WeighScores() {
   std::uint64_t kept[kRowBlock];
   const bool drops = call.dropout.active(), masked = kind == TileKind::kSome || call.has_bias();
   if (drops) KeptBits(kept);
-  const WeightTile<W> tile{
-      queries, stride, s, dp, chunk.delta_of(head) + query, drops ? kept : nullptr, keep_scale()};
-  const auto lse_of = [&](index i) { return LseOf(i); };
+  const QueryNumbers<W> numbers = chunk.numbers_of(head).from(query);
+  const WeightTile<W> tile{queries,     stride, s, dp, numbers.delta, drops ? kept : nullptr,
+                           keep_scale()};
+  const auto lse_of = [&](index i) { return numbers.lse[i]; };
   // With dropout, the factor of o has been rounded too if o is rounded.
   const bool differ = !call.attention.values.empty() || (call.rounded_o && drops);
   const bool joined = differ && call.saved.d_lse.empty();
@@ -355,19 +355,6 @@ void BackwardTile<T>::WeighScores() {
 #endif
   NormBackward<W>(call.norm(), tile, parts, masked, lse_of);
   if (joined && needs_lse(call.norm())) ClearWholeWeights(tile);
-}
-
-// The lse of a query. In an empty row all scores are masked, so any finite value is right. Only
-// softmax has an lse.
-template <class T>
-RowLse<Wide<T>> BackwardTile<T>::LseOf(index i) const {
-  const auto& lse = call.saved.lse;
-  const auto& lse_low = call.saved.lse_low;
-  if (lse.empty()) return {W{0}, W{0}};
-  const index row = sequence().query_row + query + i;
-  const W value = lse.at(sequence().batch, head, row);
-  if (value == -std::numeric_limits<W>::infinity()) return {W{0}, W{0}};
-  return {value, lse_low.empty() ? W{0} : lse_low.at(sequence().batch, head, row)};
 }
 
 // Bit c of kept[i] is 1 if dropout keeps key c for query i of the block.
