@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/base/random.h"
 #include "tests/grad/classifier_op_cases.h"
 #include "tests/grad/op_cases.h"
 #include "tests/grad/tagger_op_cases.h"
@@ -162,6 +163,41 @@ TEST(Linear, RoundsTheOperandsOfAllThreeProducts) {
     EXPECT_EQ(run(Precision::kBFloat16, kMore), whole);
     EXPECT_NE(run(Precision::kFloat32, kMore), whole);
   });
+}
+
+// y and the gradients of q, k and v: columns of one matrix, which are rounded in one pass, as their
+// gradients are widened in one, or matrices of their own.
+std::vector<float> rounded_attention(bool apart) {
+  constexpr std::array<index, 3> kWidths = {6, 3, 2};
+  constexpr index kRows = 6, kColumns = 11;
+  Tape tape{Context(2).with(Precision::kBFloat16)};
+  Random random(3, RandomUse::kTest);
+  float values[kRows * kColumns], zeros[kRows * kColumns] = {};
+  for (float& value : values) value = static_cast<float>(random.normal());
+  const auto part = [&](auto whole, std::size_t n) {
+    const index begin = n == 0 ? 0 : n == 1 ? 6 : 9;
+    return whole.columns_slice(begin, begin + kWidths[n]);
+  };
+  const Rows<const float> matrix(values, kRows, kColumns);
+  const Variable whole = tape.input(matrix);
+  // The gradients of parts of an input are added; those of a result are written.
+  const Variable x = add(tape, whole, tape.constant(Rows<const float>(zeros, kRows, kColumns)));
+  const auto columns = split_columns(tape, x, kWidths);
+  std::array<Variable, 3> in;
+  for (std::size_t n = 0; n < 3; ++n) in[n] = apart ? tape.input(part(matrix, n)) : columns[n];
+  const PackedRows rows = three_sequences(tape);
+  const Variable y = attention_case(tape, {in[0], in[1], in[2], rows, rows}, 2, 1);
+  tape.backward(sum(tape, multiply(tape, y, y)));
+  std::vector<float> found = to_vector(y.value<float>());
+  for (std::size_t n = 0; n < 3; ++n) {
+    const auto gradient = apart ? in[n].gradient<float>() : part(whole.gradient<float>(), n);
+    for (const float v : to_vector(gradient)) found.push_back(v);
+  }
+  return found;
+}
+
+TEST(Attention, InBFloat16ColumnsOfOneMatrixGiveTheBitsOfThreeMatrices) {
+  for_each_isa([] { EXPECT_EQ(rounded_attention(false), rounded_attention(true)); });
 }
 
 TEST(Linear, NamesTheOperandInItsErrors) {
