@@ -3,6 +3,7 @@
 // They combine with +, and are applied in that order.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "fovea/attention/parts.h"
@@ -64,6 +65,9 @@ class BiasPart {
   /// added does not need it.
   virtual bool needs_scores() const { return true; }
 
+  /// Do apply() and pull() read the rows of q and k? If false, they may get none.
+  virtual bool needs_rows() const { return true; }
+
   /// Does it compute the score from the rows alone, and ignore the given one? Such a part stands
   /// first. The product of q and k is then not computed and has no gradient.
   virtual bool makes_score() const { return false; }
@@ -95,6 +99,7 @@ class ScoreFunction : public BiasPart<T> {
   /// has gradient `dscore`.
   virtual void add_parameters(const ScoreSite& site, T score, T dscore, double* sums) const;
 
+  bool needs_rows() const override { return false; }
   T apply_one(const ScoreSite& site, const ScoreRows<T>& rows, T score) const final;
   T pull_one(const ScoreSite& site, const ScoreRows<T>& rows, T score, T dscore,
              const ScoreGradients<T>& gradients) const final;
@@ -107,6 +112,12 @@ using Bias = Parts<BiasPart<T>>;
 }  // namespace fovea
 
 namespace fovea::detail {
+
+template <class T>
+bool needs_rows(const Bias<T>& bias) {
+  const auto& parts = bias.parts();
+  return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->needs_rows(); });
+}
 
 /// Does the first part compute the score, so that no dot product of q and k is needed?
 template <class T>

@@ -28,6 +28,7 @@ class Dense final : public BiasPart<T> {
   void prefetch_apply(const TileSite& site, Prefetch& prefetch) const override;
   void prefetch_pull(const TileSite& site, Prefetch& prefetch) const override;
   bool needs_scores() const override { return false; }
+  bool needs_rows() const override { return false; }
   SharedGradient shared_gradient() const override;
   void start_gradient(const Context& ctx) const override;
   void name_parameters(OverlapCheck& memory) const override;

@@ -180,7 +180,7 @@ index Backward<T>::tile_values(const Unit& unit) const {
         std::min((all + kLaneTile - 1) / kLaneTile,
                  key_tiles_together<T>(widths_, chunk.query_end - chunk.query_begin));
     const BackwardSizes<T> sizes(widths_, keys, round_up(keys, lane_counts<T>().vector),
-                                 kept_scores, call_.has_parts());
+                                 kept_scores, call_.needs_rows_of_parts());
     most = std::max(most, sizes.shared() + together * sizes.own());
   }
   return most;

@@ -133,7 +133,7 @@ struct BackwardTile {
 
   BackwardSizes<T> sizes() const {
     return {WidthsOf(call), keys, RoundUpToLanes<W>(keys), parts_with_scores(call.attention.bias),
-            has_parts()};
+            call.needs_rows_of_parts()};
   }
   // Allocates what all tiles that run together share. `this` is the first of them and has the most
   // keys.
@@ -187,7 +187,7 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
     PairsToLanes(key_rows(call.in.k), kt, stride);
     PairsToLanes(key_rows(call.in.v), vt, stride);
     PairRows(key_rows(call.in.k), Rows<In>(k, operands_of<T>(keys), Dp));
-    if (!has_parts()) return;
+    if (!call.needs_rows_of_parts()) return;
     wide_k = scratch.allocate<W>(allocated.wide_k);
     WidenRows(key_rows(call.in.k), {wide_k, keys, Dp});
   } else {
@@ -201,7 +201,7 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
 template <class T>
 Rows<const Wide<T>> BackwardTile<T>::d_o_of_parts() const {
   if constexpr (kReadsPairs<T>) {
-    if (has_parts()) WidenRows(query_rows(call.saved.d_o), {wide_d_o, queries, Dvp});
+    if (call.needs_rows_of_parts()) WidenRows(query_rows(call.saved.d_o), {wide_d_o, queries, Dvp});
     return {wide_d_o, queries, call.in.v.width, Dvp};
   } else {
     return d_o_along();
@@ -211,7 +211,7 @@ Rows<const Wide<T>> BackwardTile<T>::d_o_of_parts() const {
 template <class T>
 TileRows<Wide<T>> BackwardTile<T>::RowsOfParts() const {
   if constexpr (kReadsPairs<T>) {
-    if (!has_parts()) return {};
+    if (!call.needs_rows_of_parts()) return {};
     const index D = call.in.q.width;
     WidenRows(query_rows(call.in.q), {wide_q, queries, Dp});
     return {{wide_q, queries, D, Dp}, {wide_k, keys, D, Dp}, call.scale};

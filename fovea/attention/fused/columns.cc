@@ -237,7 +237,7 @@ double column_bytes(const KernelCall<T>& call, const std::vector<Sequence>& sequ
   for (const ColumnChunk& chunk : column_chunks(sequences, call.in.q.heads)) {
     const Span tiles = tiles_of(call, chunk);
     const index queries = std::min(kLaneTile, chunk.sequence.queries - tiles.begin);
-    const ForwardSizes<T> sizes(widths, round_up(queries, lanes.vector), call.has_bias());
+    const ForwardSizes<T> sizes(widths, round_up(queries, lanes.vector), call.bias_needs_rows());
     HeadKeys<T> keys = planned_keys_of(call, chunk.sequence, chunk.head, {chunk.begin, chunk.end});
     keys.v = {};
     const KvSizes kv = kv_sizes(keys, kLaneTile, lanes);

@@ -89,7 +89,7 @@ struct ForwardTile {
                              kv.end());
   }
   ForwardSizes<T> sizes() const {
-    return {widths_of(D(), Dv(), LanesOf<T>()), RoundUpToLanes<W>(queries), call.has_bias()};
+    return {widths_of(D(), Dv(), LanesOf<T>()), RoundUpToLanes<W>(queries), call.bias_needs_rows()};
   }
   TileSite site(index key, index keys) const { return {sequence, head, query, queries, key, keys}; }
 
@@ -142,7 +142,7 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
   state.Start(call.norm());
   if constexpr (kReadsPairs<T>) {
     PairsToLanes(query_rows(), qt, stride);
-    if (!call.has_bias()) return;
+    if (!call.bias_needs_rows()) return;
     wide_q = scratch.allocate<W>(allocated.wide_q);
     WidenRows(query_rows(), {wide_q, queries, RoundUpToLanes<W>(D())});
   } else {
@@ -154,7 +154,7 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
 template <class T>
 TileRows<Wide<T>> ForwardTile<T>::RowsOfParts(index key, index keys) {
   if constexpr (kReadsPairs<T>) {
-    if (!call.has_bias()) return {};
+    if (!call.bias_needs_rows()) return {};
     const index width = RoundUpToLanes<W>(D());
     WidenRows(kv.key_rows(key, keys), {wide_k, keys, width});
     return {{wide_q, queries, D(), width}, {wide_k, keys, D(), width}, call.scale};

@@ -25,8 +25,12 @@ struct KernelCall {
         observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
-  /// Parts that read rows or change values.
+  /// Of the bias alone.
+  bool bias_needs_rows() const { return needs_rows(attention.bias); }
+  /// Parts that change scores or values.
   bool has_parts() const { return has_bias() || !attention.values.empty(); }
+  /// Whether any of them reads rows; those of values read dO.
+  bool needs_rows_of_parts() const { return bias_needs_rows() || !attention.values.empty(); }
   bool has_product() const { return !makes_score(attention.bias); }
   const Norm& norm() const { return attention.norm; }
   RowNorm<Wide<T>> row_norm(index head) const { return row_norm_of(attention, head); }

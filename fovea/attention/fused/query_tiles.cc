@@ -58,7 +58,8 @@ RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const
   };
   const index most = query_tiles_together<T>(D, Dv, keys.k.rows, observed(kLaneTile), lanes.panel);
   return {std::min(tiles, most), kv_sizes(keys, largest, lanes),
-          ForwardSizes<T>(widths_of(D, Dv, lanes), stride, call.has_bias()), observed(stride)};
+          ForwardSizes<T>(widths_of(D, Dv, lanes), stride, call.bias_needs_rows()),
+          observed(stride)};
 }
 
 template <class T>

@@ -42,15 +42,15 @@ struct ForwardSizes {
   index p = 0, wide_k = 0;
   index rows = 0;  ///< of q as pairs while a tile begins, of o before they are rounded
 
-  ForwardSizes(const Widths& widths, index stride, bool has_bias)
+  ForwardSizes(const Widths& widths, index stride, bool needs_rows)
       : qt(operands_of<T>(widths.D) * stride),
         o(widths.Dv * stride),
         lane(stride),
         s(kRowBlock * stride) {
     if (!kReadsPairs<T>) return;
     p = operands_of<T>(kRowBlock) * stride;
-    wide_q = has_bias ? stride * widths.Dp : 0;
-    wide_k = has_bias ? kRowBlock * widths.Dp : 0;
+    wide_q = needs_rows ? stride * widths.Dp : 0;
+    wide_k = needs_rows ? kRowBlock * widths.Dp : 0;
     rows = stride * std::max(operands_of<T>(widths.D), widths.Dvp);
   }
   index own() const { return qt + o + 4 * lane + wide_q; }
@@ -114,8 +114,8 @@ struct BackwardSizes {
   index wide_q = 0, wide_d_o = 0;
   index rows = 0;  ///< of k or v as pairs, while a tile begins
 
-  /// `kept_scores`: parts that read the scores; `has_parts`: parts that read rows.
-  BackwardSizes(const Widths& widths, index keys, index stride, index kept_scores, bool has_parts)
+  /// `kept_scores`: parts that read the scores; `needs_rows`: whether parts read rows.
+  BackwardSizes(const Widths& widths, index keys, index stride, index kept_scores, bool needs_rows)
       : kt(operands_of<T>(widths.D) * stride),
         vt(operands_of<T>(widths.Dv) * stride),
         k(operands_of<T>(keys) * widths.Dp),
@@ -126,7 +126,7 @@ struct BackwardSizes {
     if (!kReadsPairs<T>) return;
     pairs = operands_of<T>(s);
     rows = keys * operands_of<T>(std::max(widths.D, widths.Dv));
-    if (!has_parts) return;
+    if (!needs_rows) return;
     wide_k = keys * widths.Dp;
     wide_q = kRowBlock * widths.Dp;
     wide_d_o = kRowBlock * widths.Dvp;

@@ -34,6 +34,7 @@ class ProgramBias final : public BiasPart<T> {
   void start_gradient(const Context& ctx) const override;
   SharedGradient shared_gradient() const override;
   bool takes_packed() const override { return false; }
+  bool needs_rows() const override { return false; }
   bool needs_scores() const override { return program_->program().gradient_reads_score(); }
   void name_parameters(OverlapCheck& memory) const override;
   void name_gradients(OverlapCheck& memory) const override;
