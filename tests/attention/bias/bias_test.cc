@@ -61,12 +61,12 @@ void expect_tile_is_definition(const BiasPart<V>& part, double ulps = 0, double 
   for (const TileLanes lanes : {TileLanes::kQueries, TileLanes::kKeys}) {
     Tile<V> before(lanes), after(lanes), gradient(lanes), pulled(lanes);
     TileMemory<V> memory, expected_memory;
-    const TileRows<V> rows = memory.rows();
-    part.apply(site, rows, after.view());
+    const TileRows<V> rows = memory.rows(), given = part.needs_rows() ? rows : TileRows<V>{};
+    part.apply(site, given, after.view());
     for (index c = 0; c < kKeys; c += 5) gradient.view().at(3, c) = 0;  // dropped
     pulled = gradient;
     std::vector<double> sums(static_cast<std::size_t>(part.gradient_size()), 0.25), expected = sums;
-    part.pull(site, rows, before.view(), pulled.view(), memory.gradients(sums));
+    part.pull(site, given, before.view(), pulled.view(), memory.gradients(sums));
     for (index r = 0; r < kQueries; ++r) {
       for (index c = 0; c < kKeys; ++c) {
         const ScoreSite at = site.at(r, c);
