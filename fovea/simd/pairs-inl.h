@@ -165,6 +165,21 @@ inline void PairRows(Rows<const float> rows, Rows<BFloat16Pair> to) {
   }
 }
 
+/// Clears the values whose bit is 0: bit c of bits[2 r] is that of the first value of pairs[r][c],
+/// bit c of bits[2 r + 1] that of the second. At most 64 columns, all whole vectors.
+inline void KeepInPairs(Rows<BFloat16Pair> pairs, const std::uint64_t* bits) {
+  constexpr PairTag d;
+  const auto second = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+  for (index r = 0; r < pairs.rows; ++r) {
+    for (index c = 0; c < pairs.columns; c += kLanes<float>) {
+      const auto keeps = [&](index row) { return static_cast<__mmask16>(bits[row] >> c); };
+      const auto of_first = _mm512_maskz_set1_epi32(keeps(2 * r), 0xffff);
+      const Pairs kept{_mm512_mask_or_epi32(of_first, keeps(2 * r + 1), of_first, second)};
+      hn::Store(hn::And(hn::Load(d, pairs[r] + c), kept), d, pairs[r] + c);
+    }
+  }
+}
+
 /// The rows rounded, as pairs along them; all columns are pairs of whole vectors, or one vector
 /// more.
 inline void RoundInOrder(Rows<const float> rows, Rows<BFloat16Pair> to) {

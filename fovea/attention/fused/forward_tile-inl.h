@@ -103,6 +103,7 @@ struct ForwardTile {
   void Weigh(index key, index keys, Observers& observers);
   void WeighParts();
   void DropWeights(index key, index keys);
+  void DropPairs(index key, index keys);
   void AddValues(index key, index keys);
   template <class Row>
   void AddLeftOut(const Row& value, index key, index j);
@@ -205,11 +206,13 @@ void ForwardTile<T>::Weigh(index key, index keys, Observers& observers) {
   observers.keep(s, keys);
   if constexpr (kReadsPairs<T>) {
     const bool drops = call.dropout.active(), softmax = needs_lse(call.norm());
-    rounded = softmax && !drops;
+    // Whether the product alone reads the weights, which then need not be floats.
+    const bool alone = call.observe->empty() && call.attention.values.empty();
+    rounded = softmax && (alone || !drops);
     if (softmax) {
-      const bool keep = drops || !call.observe->empty() || !call.attention.values.empty();
-      state.ExpAndSumToPairs(s, keys, p, keep);
-      if (!keep) return;
+      state.ExpAndSumToPairs(s, keys, p, !alone);
+      if (alone && drops) DropPairs(key, keys);
+      if (alone) return;
     } else {
       WeighParts();
     }
@@ -241,6 +244,17 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
       const auto kept = LaneMask<W>(bits[j] >> lane);
       hn::Store(hn::IfThenElseZero(kept, hn::Load(d, weights)), d, weights);
     }
+  }
+}
+
+// The same where they are rounded.
+template <class T>
+void ForwardTile<T>::DropPairs(index key, index keys) {
+  if constexpr (kReadsPairs<T>) {
+    std::uint64_t bits[kRowBlock] = {};
+    const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
+    DropoutBits(stream, call.dropout, query, key, keys, bits);
+    KeepInPairs(Rows<In>(p, operands_of<T>(keys), stride), bits);
   }
 }
 
