@@ -31,10 +31,10 @@ struct TileLimits {
   double of_thread;  ///< tiles that each thread has at least, unless they get too small
 };
 constexpr TileLimits kTiles = {.rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 24};
-// Rows of A are rounded once for each part of the columns: fewer parts are faster, the more the
-// shorter the sums are (two threads, Zen 5: 768 x 512, 128 terms, take .94 of the time of 24 tiles
-// of a thread; 1024 x 768, 3072 terms, .92 to .97; 4096 rows as long). Floats take as long or
-// longer.
+// Rows of A are rounded once for each part of the columns, so fewer parts are faster, most of all
+// if sums are short: with 16 instead of 24 tiles of a thread, 768 x 512 values of 128 terms take
+// .94 of the time, 1024 x 768 of 3072 terms .92 to .97, those of 4096 rows 1.0 (Zen 5; not measured
+// with tile registers). Products of floats take as long or longer.
 constexpr TileLimits kPairedTiles = {
     .rows = 96, .columns = 1024, .least_rows = 96, .of_thread = 16};
 constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48, .of_thread = 6};
@@ -43,8 +43,8 @@ constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48
 // the fastest with AVX2 (Zen 3), and tiles of 96 x 128 were faster than the 96 x 64 that three
 // tiles of a thread give in small products. Pairs of bfloat16 take half the memory of the values
 // that they are made of: with 384 instead of 192 rows, products of 384 columns and more took .94 of
-// the time (median of ten shapes on Zen 4; .87 to 1.00). Two
-// tiles of a thread are faster than three with pairs, too (gemm_at_b.cc).
+// the time (median of ten shapes on Zen 4; .87 to 1.00). Two tiles of a thread instead of three
+// were measured on Zen 5 (gemm_at_b.cc).
 constexpr TileLimits kPackedTilesAtB = {
     .rows = 384, .columns = 1024, .least_rows = 48, .of_thread = 2};
 constexpr index kNarrowPanel = 16;

@@ -32,7 +32,7 @@ namespace {
 /// The steps of a sum of pairs that are computed at a time. A panel of 128 steps stays in L1 for
 /// all rows of C: on Zen 5, with two instead of three tiles of a thread, products of 128 to 3072
 /// columns take .91 to 1.01 of the time of 384 steps, .96 in the median. Tile registers, whose sums
-/// are loaded and stored at every part, were measured with 384 alone.
+/// are loaded and stored at every part, were measured with 384 steps and three tiles alone.
 template <class In>
 index DepthOfPart() {
   return std::is_same_v<In, BFloat16Pair> && !has_tiles() ? 128 : kDepth<In>;
@@ -210,12 +210,13 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
 /// read them so.
 template <Operands kOperands, class T>
 StridedMatrix<OperandOf<T, kOperands>> RoundTransposed(Rows<const T> a, index steps,
+                                                       [[maybe_unused]] index depth,
                                                        OperandOf<T, kOperands>* to) {
 #if FOVEA_PAIRS
   if constexpr (kOperands == Operands::kPaired) {
     if (has_tiles()) {
-      PairColumnsToRows(a, to, kDepth<BFloat16Pair>);
-      return {to, kDepth<BFloat16Pair>, 1};
+      PairColumnsToRows(a, to, depth);
+      return {to, depth, 1};
     }
   }
 #endif
@@ -238,7 +239,7 @@ void MultiplyAtBTileRounded(const AtBTile<T>& t) {
   ForEachPart(steps_of(t.a.rows, kOperands), depth, [&](index begin, index end) {
     const Terms<kOperands> terms(begin, end, t.a.rows);
     const auto left =
-        RoundTransposed<kOperands, T>(t.a.slice(terms.begin, terms.end), end - begin, a);
+        RoundTransposed<kOperands, T>(t.a.slice(terms.begin, terms.end), end - begin, depth, a);
     for (index first = 0; first < columns; first += kWidth) {
       const index width = std::min(kWidth, columns - first), lanes = RoundUpToLanes<T>(width);
       const auto of_panel = t.b.columns_slice(first, first + width);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/grad/ops/rounded_rows.h"
 #include "tests/grad/classifier_op_cases.h"
 #include "tests/grad/op_cases.h"
 #include "tests/grad/tagger_op_cases.h"
@@ -194,6 +195,14 @@ std::vector<float> rounded_attention(bool apart) {
     for (const float v : to_vector(gradient)) found.push_back(v);
   }
   return found;
+}
+
+TEST(RoundedRows, OfNoRowsHaveTheirColumns) {
+  Scratch scratch;
+  const ThreeRows<const float> none = {{{nullptr, 0, 6}, {nullptr, 0, 3}, {nullptr, 0, 2}}};
+  const auto rounded = RoundedRows(Context(1), scratch).round(none);
+  EXPECT_EQ(rounded[1].columns, 3);
+  EXPECT_EQ(rounded[1].rows, 0);
 }
 
 TEST(Attention, InBFloat16ColumnsOfOneMatrixGiveTheBitsOfThreeMatrices) {

@@ -65,7 +65,7 @@ class BiasPart {
   /// added does not need it.
   virtual bool needs_scores() const { return true; }
 
-  /// Do apply() and pull() read the rows of q and k? If false, they may get none.
+  /// Do apply() and pull() read `rows`? If false, `rows` may be empty (without data).
   virtual bool needs_rows() const { return true; }
 
   /// Does it compute the score from the rows alone, and ignore the given one? Such a part stands
@@ -87,7 +87,7 @@ class BiasPart {
 };
 
 /// A part that needs only the score and its place. To add one, define value() and derivative(), and
-/// add_parameters() if it has parameters.
+/// add_parameters() if it has parameters. An override of apply() or pull() must not read `rows`.
 template <class T>
 class ScoreFunction : public BiasPart<T> {
  public:

@@ -164,7 +164,7 @@ index Backward<T>::unit_values(const Unit& unit, index chunks_at_once) const {
     most = std::max(most, std::accumulate(chunks.begin() + i, end, index{0}));
   }
   const index queries = unit.packed_together ? unit.sequence->queries : 0;
-  constexpr index kNumbers = 1 + sizeof(RowLse<W>) / sizeof(W);
+  constexpr index kNumbers = 3;  // delta, and lse in two parts
   return kNumbers * queries_of(unit) + packed_values(unit, queries) + dq_sums_.room(unit) + most;
 }
 
@@ -302,8 +302,8 @@ void Backward<T>::run_whole(const Unit& unit, const Unit* next) const {
     chunk.prefetch = &prefetch;
     prefetch_gradients(call_, chunk, prefetch);
     const bool last = n + 1 == unit.chunks();
-    if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, numbers), prefetch);
-    if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, numbers), prefetch);
+    if (!last) prefetch_inputs(call_, chunk_of(unit, n + 1, {}), prefetch);
+    if (last && next != nullptr) prefetch_inputs(call_, chunk_of(*next, 0, {}), prefetch);
     place(unit, dq, chunk, of_chunk);
     compute(unit, chunk);
     dq_sums_.add(dq, chunk, {0, sequence.queries});

@@ -58,8 +58,8 @@ struct PackedWidths {
 template <class W>
 struct QueryNumbers {
   W* delta = nullptr;  ///< sum over columns of o * do, less d_lse
-  /// Side by side: every tile of keys reads them again. In an empty row all scores are masked, so
-  /// any finite number is right.
+  /// Copied from lse and lse_low, for every tile of keys reads them again. 0 in an empty row, all
+  /// of whose scores are masked.
   RowLse<W>* lse = nullptr;
 
   QueryNumbers from(index query) const { return {delta + query, lse + query}; }

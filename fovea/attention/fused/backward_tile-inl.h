@@ -76,9 +76,9 @@ struct BackwardTile {
   In* p_down = nullptr;    // [operands of kRowBlock][stride]
   In* ds_down = nullptr;   // [operands of kRowBlock][stride]
   In* ds_along = nullptr;  // [kRowBlock][operands of stride]
-  W* wide_q = nullptr;     // [kRowBlock][Dp], for parts
-  W* wide_d_o = nullptr;   // [kRowBlock][Dvp], for parts
-  W* wide_k = nullptr;     // [kLaneTile][Dp], for parts; of this tile alone
+  W* wide_q = nullptr;     // [kRowBlock][Dp], for parts that read rows
+  W* wide_d_o = nullptr;   // [kRowBlock][Dvp], for them
+  W* wide_k = nullptr;     // [kLaneTile][Dp], for them; of this tile alone
 
   W* dk = nullptr;     // [stride][Dp]
   W* dv = nullptr;     // [stride][Dvp]

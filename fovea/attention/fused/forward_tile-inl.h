@@ -247,7 +247,7 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
   }
 }
 
-// The same where they are rounded.
+// The same for the rounded weights in p.
 template <class T>
 void ForwardTile<T>::DropPairs(index key, index keys) {
   if constexpr (kReadsPairs<T>) {

@@ -25,7 +25,7 @@ struct KernelCall {
         observe(&a.observe) {}
 
   bool has_bias() const { return !attention.bias.empty(); }
-  /// Of the bias alone.
+  /// Whether a part of the bias reads rows of q and k.
   bool bias_needs_rows() const { return needs_rows(attention.bias); }
   /// Parts that change scores or values.
   bool has_parts() const { return has_bias() || !attention.values.empty(); }

@@ -8,9 +8,9 @@
 
 namespace fovea::detail {
 
-/// Only softmax has an lse.
+/// 0 for an empty row, and for norms that have no lse.
 template <class T>
-RowLse<Wide<T>> saved_lse_of(const BackwardCall<T>& call, const Sequence& sequence, index head,
+RowLse<Wide<T>> lse_of_query(const BackwardCall<T>& call, const Sequence& sequence, index head,
                              index query) {
   using W = Wide<T>;
   const auto& lse = call.saved.lse;
@@ -35,7 +35,7 @@ void compute_query_numbers(const BackwardCall<T>& call, const Sequence& sequence
   const RowView<const Wide<T>>& d_lse = call.saved.d_lse;
   for (index i = queries.begin; i < queries.end; ++i) {
     if (!d_lse.empty()) numbers.delta[i] -= d_lse.at(sequence.batch, head, sequence.query_row + i);
-    numbers.lse[i] = saved_lse_of(call, sequence, head, i);
+    numbers.lse[i] = lse_of_query(call, sequence, head, i);
   }
 }
 

@@ -26,11 +26,17 @@ inline ThreeRows<float> rows_of(const ThreeGradients& gradients) {
   return rows;
 }
 
+template <class T>
+index columns_of(const ThreeRows<T>& x) {
+  return x[0].columns + x[1].columns + x[2].columns;
+}
+
 /// Whether they are neighbouring columns of one matrix, as one projection to all three leaves them.
 /// One pass over its rows then replaces three over parts of them, which the processor prefetches
 /// less well.
 template <class T>
 bool are_neighbours(const ThreeRows<T>& x) {
+  if (columns_of(x) > x[0].stride) return false;
   for (std::size_t n = 0; n < x.size(); ++n) {
     if (x[n].data == nullptr || x[n].rows != x[0].rows || x[n].stride != x[0].stride) return false;
     if (n > 0 && x[n].data != x[n - 1].data + x[n - 1].columns) return false;
@@ -38,10 +44,10 @@ bool are_neighbours(const ThreeRows<T>& x) {
   return true;
 }
 
-/// That matrix.
+/// The matrix whose columns they are.
 template <class T>
 Rows<T> joined(const ThreeRows<T>& x) {
-  return {x[0].data, x[0].rows, x[0].columns + x[1].columns + x[2].columns, x[0].stride};
+  return {x[0].data, x[0].rows, columns_of(x), x[0].stride};
 }
 
 /// Makes rows of bfloat16, which live as long as `scratch`.
@@ -79,7 +85,7 @@ class RoundedRows {
       }
     } else {
       for (std::size_t n = 0; n < x.size(); ++n) {
-        if (x[n].data != nullptr) rooms[n] = room(x[n].rows, x[n].columns);
+        if (x[n].columns > 0) rooms[n] = room(x[n].rows, x[n].columns);
       }
     }
     return rooms;
