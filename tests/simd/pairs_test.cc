@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"

@@ -113,6 +113,7 @@ using Bias = Parts<BiasPart<T>>;
 
 namespace fovea::detail {
 
+/// Does any part read the rows of q and k?
 template <class T>
 bool needs_rows(const Bias<T>& bias) {
   const auto& parts = bias.parts();

@@ -102,6 +102,7 @@ struct ForwardTile {
   template <class Observers>
   void Weigh(index key, index keys, Observers& observers);
   void WeighParts();
+  void KeptBits(index key, index keys, std::uint64_t* bits) const;
   void DropWeights(index key, index keys);
   void DropPairs(index key, index keys);
   void AddValues(index key, index keys);
@@ -232,12 +233,18 @@ void ForwardTile<T>::WeighParts() {
   parts.for_each_rest([&](Span rows, Span lanes) { fill_lanes<W>(s, stride, rows, lanes, W{0}); });
 }
 
+// Bit r of bits[j] is 1 if dropout keeps key + j for the r-th query.
+template <class T>
+void ForwardTile<T>::KeptBits(index key, index keys, std::uint64_t* bits) const {
+  const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
+  DropoutBits(stream, call.dropout, query, key, keys, bits);
+}
+
 template <class T>
 void ForwardTile<T>::DropWeights(index key, index keys) {
   constexpr Tag<W> d;
   std::uint64_t bits[kRowBlock] = {};
-  const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
-  DropoutBits(stream, call.dropout, query, key, keys, bits);
+  KeptBits(key, keys, bits);
   for (index j = 0; j < keys; ++j) {
     for (index lane = 0; lane < stride; lane += kLanes<W>) {
       W* const weights = s + j * stride + lane;
@@ -252,8 +259,7 @@ template <class T>
 void ForwardTile<T>::DropPairs(index key, index keys) {
   if constexpr (kReadsPairs<T>) {
     std::uint64_t bits[kRowBlock] = {};
-    const DropoutStream stream = dropout_stream(call.attention.dropout, sequence, head);
-    DropoutBits(stream, call.dropout, query, key, keys, bits);
+    KeptBits(key, keys, bits);
     KeepInPairs(Rows<In>(p, operands_of<T>(keys), stride), bits);
   }
 }
