@@ -72,16 +72,26 @@ detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& 
 }
 
 template <class T>
-void check_matmul(InRows<T> a, const Panels<T>& b, Rows<T> c, const MatmulOptions<T>& o) {
-  check(a.columns == b.rows,
-        "matmul: the columns of a must be the rows of b; a is [{}, {}], b [{}, {}]", a.rows,
-        a.columns, b.rows, b.columns);
-  check_rows("matmul", "c", c, a.rows, b.columns);
-  check_optional("matmul", "bias", o.bias, "N", c.columns);
+void check_matmul(ProductRows<const T> a, const Panels<T>& b, ProductRows<T> c,
+                  const MatmulOptions<T>& o) {
+  check(a.columns() == b.rows,
+        "matmul: the columns of a must be the rows of b; a is [{}, {}], b [{}, {}]", a.rows(),
+        a.columns(), b.rows, b.columns);
+  c.visit([&](auto rows) { check_rows("matmul", "c", rows, a.rows(), b.columns); });
+  check_optional("matmul", "bias", o.bias, "N", c.columns());
   if (o.slope.data != nullptr) {
-    check_rows("matmul", "slope", o.slope, c.rows, c.columns);
+    check_rows("matmul", "slope", o.slope, c.rows(), c.columns());
   }
-  if (b.isa != current_isa() && c.rows * c.columns > 0) {
+  if (o.times.data != nullptr) {
+    check_rows("matmul", "times", o.times, c.rows(), c.columns());
+  }
+  check(o.times.data == nullptr || (o.bias.empty() && o.activation == Activation::kNone &&
+                                    o.slope.data == nullptr && o.store == Store::kWrite),
+        "matmul: times goes with neither bias, activation, slope nor addition");
+  check(b.operands == Operands::kPaired || !(a.is_rounded() || c.is_rounded()),
+        "matmul: only products of pairs read and write rows of bfloat16");
+  check(!c.is_rounded() || o.store == Store::kWrite, "matmul: rows of bfloat16 are not added to");
+  if (b.isa != current_isa() && c.rows() * c.columns() > 0) {
     throw Error(ErrorCode::kInternal,
                 fmt::format("matmul: b was packed for {}, and the instruction set is now {}",
                             isa_name(b.isa), isa_name(current_isa())),
@@ -173,12 +183,12 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
 }
 
 template <class T>
-MatmulItems<T>::MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
-                            const MatmulOptions<T>& options)
+MatmulItems<T>::MatmulItems(const Context& ctx, ProductRows<const T> a, const Panels<T>& b,
+                            ProductRows<T> c, const MatmulOptions<T>& options)
     : a_(a), b_(b), c_(c), options_(options), threads_(ctx.threads()) {
   check_matmul<T>(a, b, c, options);
-  if (c.rows == 0 || c.columns == 0) return;
-  cut_ = cut_for_threads(c.rows, c.columns, a.columns,
+  if (c.rows() == 0 || c.columns() == 0) return;
+  cut_ = cut_for_threads(c.rows(), c.columns(), a.columns(),
                          b.operands == Operands::kPaired ? kPairedTiles : kTiles,
                          gemm_kernels<T>().shape, ctx.threads());
 }
@@ -190,6 +200,7 @@ void MatmulItems<T>::run(index item) const {
   if (o.slope.data != nullptr) {
     o.slope = o.slope.slice(rows.begin, rows.end);
   }
+  if (o.times.data != nullptr) o.times = o.times.slice(rows.begin, rows.end);
   MatmulTile<T> tile{a_.slice(rows.begin, rows.end), &b_,
                      columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
                      c_.slice(rows.begin, rows.end), o};
@@ -202,15 +213,18 @@ void MatmulItems<T>::run(index item) const {
 }
 
 template <class T>
-MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<const T> b, Rows<T> c,
-                                  Store store)
+MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, ProductRows<const T> a,
+                                  ProductRows<const T> b, Rows<T> c, Store store)
     : a_(a), b_(b), c_(c), store_(store), operands_(operands_of<T>(ctx)) {
-  check(a.rows == b.rows, "matmul_at_b: a and b must have as many rows; a is [{}, {}], b [{}, {}]",
-        a.rows, a.columns, b.rows, b.columns);
-  check_rows("matmul_at_b", "c", c, a.columns, b.columns);
+  check(a.rows() == b.rows(),
+        "matmul_at_b: a and b must have as many rows; a is [{}, {}], b [{}, {}]", a.rows(),
+        a.columns(), b.rows(), b.columns());
+  check_rows("matmul_at_b", "c", c, a.columns(), b.columns());
+  check(operands_ == Operands::kPaired || !(a.is_rounded() || b.is_rounded()),
+        "matmul_at_b: only products of pairs read rows of bfloat16");
   if (c.rows == 0 || c.columns == 0) return;
   const BlockShape shape = gemm_kernels<T>().shape;
-  cut_ = cut_for_threads(c.rows, c.columns, a.rows, limits_at_b(operands_, shape), shape,
+  cut_ = cut_for_threads(c.rows, c.columns, a.rows(), limits_at_b(operands_, shape), shape,
                          ctx.threads());
 }
 
@@ -224,12 +238,12 @@ void MatmulAtBItems<T>::run(index item) const {
 }
 
 template <class T>
-void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
-  check_vec("column_sums", "sums", sums, "N", a.columns);
-  const ProfileScope scope(ctx, pass_over<T>("column sums", a.rows, a.columns, 1));
+void column_sums(const Context& ctx, InProductRows<T> a, Vec<T> sums, Store store) {
+  check_vec("column_sums", "sums", sums, "N", a.columns());
+  const ProfileScope scope(ctx, pass_over<T>("column sums", a.rows(), a.columns(), 1));
   if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
   const auto add = gemm_kernels<T>().add_rows;
-  add_chunk_sums(ctx, a.rows, static_cast<double>(a.columns), sums,
+  add_chunk_sums(ctx, a.rows(), static_cast<double>(a.columns()), sums,
                  [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });
 }
 
@@ -242,7 +256,7 @@ void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store) {
   template bool reads_well_in_place(Rows<const T>, Form, Operands);      \
   template class MatmulItems<T>;                                         \
   template class MatmulAtBItems<T>;                                      \
-  template void column_sums(const Context&, InRows<T>, Vec<T>, Store);
+  template void column_sums<T>(const Context&, InProductRows<T>, Vec<T>, Store);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -17,6 +17,9 @@
 // bfloat16: where the precision of ctx says so, products of float round both operands to bfloat16,
 // to nearest even, and sum in float32. Nothing else is rounded: results, bias and activation are
 // float32. The left side is rounded while a tile is computed, the right side while it is packed.
+// Where pairs are multiplied (Operands::kPaired), rows of bfloat16 may stand for the left side and
+// for C, which is then rounded at the end: so a result that only products read takes half the
+// memory, and is rounded once.
 // Where has_bfloat16_products(), two terms of a sum are one instruction, which takes numbers below
 // 2^-126 for 0 (on amx, 32 terms: simd/amx-inl.h says in which order); elsewhere the rounded values
 // are multiplied as float32 is.
@@ -32,6 +35,7 @@
 #include "fovea/base/view.h"
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/product_cut.h"
+#include "fovea/kernel/product_rows.h"
 #include "fovea/simd/isa.h"
 
 namespace fovea {
@@ -118,12 +122,14 @@ class PackedMatrix {
 };
 
 /// What is applied to A B before it is stored in C, in one pass while it is in the cache:
-///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s).
+///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s),
+/// or C = A B times.
 template <class T>
 struct MatmulOptions {
   Vec<const T> bias = {};  ///< [N], or empty
   Activation activation = Activation::kNone;
   Rows<T> slope = {};  ///< [M,N], or empty: f', by which backward multiplies the gradient of C
+  Rows<const T> times = {};  ///< [M,N], or empty: the slope, if C is a gradient; without the rest
   Store store = Store::kWrite;
 };
 
@@ -135,22 +141,23 @@ Work product_work(std::string_view what, index M, index N, index K) {
 }
 
 /// C [M,N] from A [M,K] and B [K,N], cut into items that may run in any order and in parallel.
-/// Rows of A, C may be strided; C overlaps neither A nor slope. A is read as B was packed. The
-/// memory of all arguments must outlive it. Throws Error(kShape) if shapes disagree,
-/// Error(kInternal) if b was packed for another instruction set.
+/// Rows of A, C may be strided; C overlaps neither A nor slope. A is read as B was packed; rounded
+/// rows need a B of pairs. A rounded C is written, not added to. The memory of all arguments must
+/// outlive it. Throws Error(kShape) if shapes disagree, Error(kInternal) if b was packed for
+/// another instruction set.
 template <class T>
 class MatmulItems {
  public:
-  MatmulItems(const Context& ctx, Rows<const T> a, const Panels<T>& b, Rows<T> c,
+  MatmulItems(const Context& ctx, ProductRows<const T> a, const Panels<T>& b, ProductRows<T> c,
               const MatmulOptions<T>& options);
   index size() const { return cut_.items(); }
   void run(index item) const;
-  Work work() const { return product_work<T>("product", c_.rows, c_.columns, a_.columns); }
+  Work work() const { return product_work<T>("product", c_.rows(), c_.columns(), a_.columns()); }
 
  private:
-  Rows<const T> a_;
+  ProductRows<const T> a_;
   Panels<T> b_;
-  Rows<T> c_;
+  ProductRows<T> c_;
   MatmulOptions<T> options_;
   int threads_;
   detail::ProductCut cut_;
@@ -161,19 +168,25 @@ class MatmulItems {
 template <class T>
 class MatmulAtBItems {
  public:
-  MatmulAtBItems(const Context& ctx, Rows<const T> a, Rows<const T> b, Rows<T> c,
+  MatmulAtBItems(const Context& ctx, ProductRows<const T> a, ProductRows<const T> b, Rows<T> c,
                  Store store = Store::kWrite);
   index size() const { return cut_.items(); }
   void run(index item) const;
-  Work work() const { return product_work<T>("product A^T B", c_.rows, c_.columns, a_.rows); }
+  Work work() const { return product_work<T>("product A^T B", c_.rows, c_.columns, a_.rows()); }
 
  private:
-  Rows<const T> a_, b_;
+  ProductRows<const T> a_, b_;
   Rows<T> c_;
   Store store_;
   Operands operands_;
   detail::ProductCut cut_;
 };
+
+/// Arguments whose type T comes from another one.
+template <class T>
+using InProductRows = ProductRows<const std::type_identity_t<T>>;
+template <class T>
+using OutProductRows = ProductRows<std::type_identity_t<T>>;
 
 /// Computes all items of a product.
 template <class Items>
@@ -184,17 +197,17 @@ void run_items(const Context& ctx, const Items& product) {
 
 /// Computes the whole product.
 template <class T>
-void matmul(const Context& ctx, InRows<T> a, const Panels<T>& b, Rows<T> c,
+void matmul(const Context& ctx, InProductRows<T> a, const Panels<T>& b, OutProductRows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {}) {
   run_items(ctx, MatmulItems<T>(ctx, a, b, c, options));
 }
 template <class T>
-void matmul(const Context& ctx, InRows<T> a, const PackedMatrix<T>& b, Rows<T> c,
+void matmul(const Context& ctx, InProductRows<T> a, const PackedMatrix<T>& b, OutProductRows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {}) {
   matmul(ctx, a, b.panels(), c, options);
 }
 template <class T>
-void matmul_at_b(const Context& ctx, InRows<T> a, InRows<T> b, Rows<T> c,
+void matmul_at_b(const Context& ctx, InProductRows<T> a, InProductRows<T> b, Rows<T> c,
                  Store store = Store::kWrite) {
   run_items(ctx, MatmulAtBItems<T>(ctx, a, b, c, store));
 }
@@ -216,6 +229,6 @@ void run_together(const Context& ctx, const MatmulItems<T>& product,
 
 /// sums[n] = (or +=) the sum over m of a[m,n], A [M,N].
 template <class T>
-void column_sums(const Context& ctx, InRows<T> a, Vec<T> sums, Store store = Store::kWrite);
+void column_sums(const Context& ctx, InProductRows<T> a, Vec<T> sums, Store store = Store::kWrite);
 
 }  // namespace fovea

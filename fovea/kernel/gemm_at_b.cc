@@ -154,30 +154,31 @@ class SumsOfTile {
 template <class T>
 LinesAhead LinesAfter(const AtBTile<T>& t, index first, index next, index begin, index end) {
   const index columns = t.c.columns;
-  const LinesAhead of_b(
-      t.b.slice(begin, end).columns_slice(next, std::min(columns, next + kPanelLanes<T>)));
-  const index rows_of_a = std::min(t.a.rows, 2 * end - begin) - end;
+  const LinesAhead of_b =
+      LinesOf(t.b.slice(begin, end).columns_slice(next, std::min(columns, next + kPanelLanes<T>)));
+  const index rows_of_a = std::min(t.a.rows(), 2 * end - begin) - end;
   const auto share = [&](index column) { return end + rows_of_a * column / columns; };
-  return of_b.then(LinesAhead(t.a.slice(share(first), share(next))));
+  return of_b.then(LinesOf(t.a.slice(share(first), share(next))));
 }
 
 template <class T>
 void MultiplyAtBTile(const AtBTile<T>& t) {
   constexpr index kWidth = kPanelLanes<T>;
   const index rows = t.c.rows, columns = t.c.columns;
+  const Rows<const T> all_a = t.a.values(), all_b = t.b.values();
   Scratch scratch;
   const SumsOfTile<T> c(t, scratch);
   const bool in_strips = kIsNarrow && columns > kWidth;
-  const bool copies_a = !in_strips && CopiesRows<T>(t.a.stride);
+  const bool copies_a = !in_strips && CopiesRows<T>(all_a.stride);
   const bool copies_b =
-      c.is_ragged() || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(t.b.stride);
-  const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : t.a.stride;
+      c.is_ragged() || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(all_b.stride);
+  const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : all_a.stride;
   T* const strips = in_strips ? scratch.template allocate<T>(StripsSize<T>(rows)) : nullptr;
   T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
   T* const b =
       copies_b ? scratch.template allocate<T>(kPanelsAtOnce * kWidth * kDepth<T>) : nullptr;
-  ForEachPart(t.a.rows, kDepth<T>, [&](index begin, index end) {
-    const auto rows_of_a = t.a.slice(begin, end), rows_of_b = t.b.slice(begin, end);
+  ForEachPart(all_a.rows, kDepth<T>, [&](index begin, index end) {
+    const auto rows_of_a = all_a.slice(begin, end), rows_of_b = all_b.slice(begin, end);
     if (in_strips) PackStrips(rows_of_a, strips);
     if (copies_a) CopyColumns<Operands::kWhole>(rows_of_a, a, a_depth);
     for (index first = 0; first < columns; first += kWidth) {
@@ -193,7 +194,7 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
       const TileOperands<T> o{
           .a = Transposed(left),
           .b = {copies_b ? b + place * kWidth * kDepth<T> : rows_of_b.data + first, depth, lanes,
-                copies_b ? kWidth : t.b.stride},
+                copies_b ? kWidth : all_b.stride},
           .c = c.columns(first, lanes),
           .ahead = &ahead};
       if (begin > 0 || t.store == Store::kAdd) {
@@ -209,20 +210,20 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
 /// A^T of some rows of A, rounded: columns of A side by side, or as rows for tile registers, which
 /// read them so.
 template <Operands kOperands, class T>
-StridedMatrix<OperandOf<T, kOperands>> RoundTransposed(Rows<const T> a, index steps,
+StridedMatrix<OperandOf<T, kOperands>> RoundTransposed(const ProductRows<const T>& a, index steps,
                                                        [[maybe_unused]] index depth,
                                                        OperandOf<T, kOperands>* to) {
 #if FOVEA_PAIRS
   if constexpr (kOperands == Operands::kPaired) {
     if (has_tiles()) {
-      PairColumnsToRows(a, to, depth);
+      a.visit([&](auto rows) { PairColumnsToRows(rows, to, depth); });
       return {to, depth, 1};
     }
   }
 #endif
-  const index stride = RoundUpToLanes<T>(a.columns);
+  const index stride = RoundUpToLanes<T>(a.columns());
   PackColumns<kOperands, T>(a, to, stride);
-  return Transposed(Rows<const OperandOf<T, kOperands>>(to, steps, a.columns, stride));
+  return Transposed(Rows<const OperandOf<T, kOperands>>(to, steps, a.columns(), stride));
 }
 
 /// The same with rounded operands.
@@ -236,8 +237,8 @@ void MultiplyAtBTileRounded(const AtBTile<T>& t) {
   const index depth = DepthOfPart<In>();
   In* const a = scratch.template allocate<In>(RoundUpToLanes<T>(t.c.rows) * depth);
   In* const b = scratch.template allocate<In>(kWidth * depth);
-  ForEachPart(steps_of(t.a.rows, kOperands), depth, [&](index begin, index end) {
-    const Terms<kOperands> terms(begin, end, t.a.rows);
+  ForEachPart(steps_of(t.a.rows(), kOperands), depth, [&](index begin, index end) {
+    const Terms<kOperands> terms(begin, end, t.a.rows());
     const auto left =
         RoundTransposed<kOperands, T>(t.a.slice(terms.begin, terms.end), end - begin, depth, a);
     for (index first = 0; first < columns; first += kWidth) {

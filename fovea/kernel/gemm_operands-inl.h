@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operands of a product as its tiles read them: whole, rounded to bfloat16, or in pairs of
-// bfloat16. Include it from gemm_tiles.cc and gemm_at_b.cc alone.
+// bfloat16. Include it from gemm_tiles.cc, gemm_at_b.cc and gemm_end-inl.h alone.
 #include <algorithm>
 #include <type_traits>
 
@@ -148,6 +148,12 @@ inline void PairColumns(Rows<const float> from, BFloat16Pair* to, index to_strid
 }
 
 /// row[begin] and those after it, as far as there are `columns`, and zeros.
+HWY_INLINE Vector<float> LoadUpTo(const BFloat16* row, index begin, index columns) {
+  const index count = columns - begin;
+  if (count >= kLanes<float>) return FirstOf(LoadHalves(row + begin));
+  if (count <= 0) return hn::Zero(Tag<float>());
+  return FirstOf(LoadHalves(row + begin, count));
+}
 HWY_INLINE Vector<float> LoadUpTo(const float* row, index begin, index columns) {
   const index count = columns - begin;
   if (count >= kLanes<float>) return hn::LoadU(Tag<float>(), row + begin);
@@ -194,7 +200,8 @@ inline void PairRowsToLanes(Rows<const float> from, BFloat16Pair* to, index stri
 }
 
 /// The pairs of rows 2 j and 2 j + 1, columns as rows: [columns in whole vectors, to_stride].
-inline void PairColumnsToRows(Rows<const float> from, BFloat16Pair* to, index to_stride) {
+template <class Value>
+void PairColumnsToRows(Rows<const Value> from, BFloat16Pair* to, index to_stride) {
   constexpr index kN = kLanes<float>;
   HWY_ALIGN BFloat16Pair square[kN * kN];
   const auto load = [&](index row, index c) {
@@ -215,11 +222,15 @@ inline void PairColumnsToRows(Rows<const float> from, BFloat16Pair* to, index to
 
 /// Columns of `from`, whose rows are the terms of a sum: [steps, to_stride].
 template <Operands kOperands, class T>
-HWY_INLINE void PackColumns(Rows<const T> from, OperandOf<T, kOperands>* to, index to_stride) {
+HWY_INLINE void PackColumns(const ProductRows<const T>& from, OperandOf<T, kOperands>* to,
+                            index to_stride) {
   if constexpr (kOperands == Operands::kPaired) {
-    PairColumns(from, to, to_stride);
+    if (from.is_rounded()) {
+      return PairRows(from.rounded(), {to, (from.rows() + 1) / 2, to_stride});
+    }
+    PairColumns(from.values(), to, to_stride);
   } else {
-    CopyColumns<kOperands>(from, to, to_stride);
+    CopyColumns<kOperands>(from.values(), to, to_stride);
   }
 }
 
@@ -229,7 +240,8 @@ void PackPanel(Rows<const T> m, Form form, index first, OperandOf<T, kOperands>*
   constexpr index kWidth = kPanelLanes<T>;
   if (form == Form::kPlain) {
     const index end = std::min(m.columns, first + kWidth);
-    return PackColumns<kOperands, T>(m.columns_slice(first, end), panel, kWidth);
+    const Rows<const T> columns = m.columns_slice(first, end);
+    return PackColumns<kOperands, T>(columns, panel, kWidth);
   }
   const auto rows = m.slice(first, first + std::min(kWidth, m.rows - first));
   if constexpr (kOperands == Operands::kPaired) {
@@ -268,26 +280,22 @@ class LeftSide {
  public:
   using In = OperandOf<T, kOperands>;
 
-  LeftSide(Rows<const T> a, Scratch& scratch) : a_(a) {
-    const index steps = std::min(kDepth<In>, steps_of(a.columns, kOperands));
+  LeftSide(const ProductRows<const T>& a, Scratch& scratch) : a_(a) {
+    const index steps = std::min(kDepth<In>, steps_of(a.columns(), kOperands));
     if constexpr (kOperands != Operands::kWhole) {
-      copy_ = scratch.template allocate<In>(a.rows * stride_of(steps));
+      copy_ = scratch.template allocate<In>(a.rows() * stride_of(steps));
     }
   }
 
   /// Of the steps [begin, end); valid until the next call.
   StridedMatrix<In> part(index begin, index end) {
-    const Terms<kOperands> terms(begin, end, a_.columns);
-    const Rows<const T> a = a_.columns_slice(terms.begin, terms.end);
+    const Terms<kOperands> terms(begin, end, a_.columns());
+    const ProductRows<const T> a = a_.columns_slice(terms.begin, terms.end);
     if constexpr (kOperands == Operands::kWhole) {
-      return a;
+      return a.values();
     } else {
       const index stride = stride_of(end - begin);
-      if constexpr (kOperands == Operands::kPaired) {
-        PairAlongRows(a, copy_, stride);
-      } else {
-        CopyColumns<kOperands>(a, copy_, stride);
-      }
+      Copy(a, stride);
       return {copy_, stride, 1};
     }
   }
@@ -299,9 +307,24 @@ class LeftSide {
     return ((steps + kLine - 1) / kLine | 1) * kLine;
   }
 
-  Rows<const T> a_;
+  void Copy(const ProductRows<const T>& a, index stride) {
+    if constexpr (kOperands == Operands::kPaired) {
+      if (a.is_rounded()) return CopyAsPairs(a.rounded(), {copy_, a.rows(), stride});
+      PairAlongRows(a.values(), copy_, stride);
+    } else {
+      CopyColumns<kOperands>(a.values(), copy_, stride);
+    }
+  }
+
+  ProductRows<const T> a_;
   In* copy_ = nullptr;
 };
+
+/// The lines of rows of either type.
+template <class T>
+LinesAhead LinesOf(const ProductRows<const T>& rows) {
+  return rows.visit([](auto x) { return LinesAhead(x); });
+}
 
 template <Into kInto, class T, class In>
 HWY_INLINE void ProductAhead(const TileOperands<T, In>& o) {

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "fovea/kernel/gemm_tiles.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
-#include "fovea/kernel/activation-inl.h"
+#include "fovea/kernel/gemm_end-inl.h"
 #include "fovea/kernel/gemm_operands-inl.h"
 #include "fovea/simd/product-inl.h"
 #include "fovea/simd/simd-inl.h"
@@ -57,51 +57,6 @@ HWY_INLINE PanelOfB<In> ReadPanel(const Panels<T>& b, index panel, index begin, 
 
 // ------------------------------------------------------------------------------------ C = A B
 
-/// The columns [begin, end) of C that a panel, or some panels, compute. `sums` is C itself, or a
-/// buffer if whole vectors would go beyond the end of its rows.
-template <class T>
-struct PanelOfC {
-  index begin, end;
-  T* sums;
-  index stride;
-};
-
-// With the slope known to be wanted, the compiler computes once what f and f' share,
-// such as an exponential.
-template <Activation kF, bool kSlope, class T>
-HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p) {
-  const MatmulOptions<T>& o = t.options;
-  const bool add_bias = o.store == Store::kAdd && !o.bias.empty();
-  for (index r = 0; r < t.c.rows; ++r) {
-    const T* const sums = p.sums + r * p.stride;
-    T* const c = t.c[r] + p.begin;
-    T* const slope = kSlope ? o.slope[r] + p.begin : nullptr;
-    ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
-      auto s = lanes.Load(sums + i);
-      if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
-      if constexpr (kSlope) lanes.Store(ActivateGradient<kF>(lanes.d, s), slope + i);
-      lanes.Store(Activate<kF>(lanes.d, s), c + i);
-    });
-  }
-}
-
-template <class T>
-HWY_NOINLINE void Finish(const MatmulTile<T>& t, const PanelOfC<T>& p) {
-  WithActivation(t.options.activation, [&](auto f) {
-    if (t.options.slope.data != nullptr) {
-      FinishRows<f(), true>(t, p);
-    } else {
-      FinishRows<f(), false>(t, p);
-    }
-  });
-}
-
-template <class T>
-bool HasToFinish(const MatmulOptions<T>& o) {
-  return o.activation != Activation::kNone || o.slope.data != nullptr ||
-         (o.store == Store::kAdd && !o.bias.empty());
-}
-
 /// Steps of a sum.
 struct Steps {
   index begin, end;
@@ -115,35 +70,28 @@ void MultiplyPart(const MatmulTile<T>& t, const StridedMatrix<In>& a, const Pane
   const index lanes = RoundUpToLanes<T>(p.end - p.begin);
   TileOperands<T, In> o{.a = a,
                         .b = {b.data, steps.end - steps.begin, lanes, b.row_stride},
-                        .c = {p.sums, t.c.rows, lanes, p.stride},
+                        .c = {p.sums, t.c.rows(), lanes, p.stride},
                         .ahead = &ahead,
-                        .c_is_far = true};
+                        .c_is_far = !t.c.is_rounded()};
   if (steps.begin > 0 || t.options.store == Store::kAdd) {
     ProductAhead<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {
     std::fill(std::copy(t.options.bias.data + p.begin, t.options.bias.data + p.end, bias),
               bias + kPanelLanes<T>, T{0});
     o.per_lane = bias;
-    ProductAhead<Into::kStartAt>(o);
+    MultiplyPanel<Into::kStartAt>(t, p, o);
   } else {
-    ProductAhead<Into::kOverwrite>(o);
+    MultiplyPanel<Into::kOverwrite>(t, p, o);
   }
-}
-
-/// The columns of C that a panel computes, in place.
-template <class T>
-PanelOfC<T> PanelInPlace(const MatmulTile<T>& t, index panel) {
-  const index begin = panel * t.b->lanes;
-  return {begin, std::min(t.c.columns, begin + t.b->lanes), t.c.data + begin, t.c.stride};
 }
 
 /// What is read of A after the steps [begin, end), in the next part or, if it is rounded, tile.
 template <Operands kOperands, class T>
-Rows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
-  const Terms<kOperands> terms(end, 2 * end - begin, t.a.columns);
+ProductRows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
+  const Terms<kOperands> terms(end, 2 * end - begin, t.a.columns());
   if (terms.begin < terms.end) return t.a.columns_slice(terms.begin, terms.end);
   if (kOperands == Operands::kWhole) return {};
-  const Terms<kOperands> first(0, end - begin, t.next_a.columns);
+  const Terms<kOperands> first(0, end - begin, t.next_a.columns());
   return t.next_a.columns_slice(first.begin, first.end);
 }
 
@@ -152,19 +100,24 @@ Rows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
 /// read at once when their turn comes, so each panel asks for a share of them.
 template <Operands kOperands, class T>
 LinesAhead LinesAfter(const MatmulTile<T>& t, index panel, index panels, Steps steps) {
-  const index N = t.c.columns, lanes = t.b->lanes, row_stride = t.b->row_stride, next = panel + 1;
-  LinesAhead of_b;
+  const index N = t.c.columns(), lanes = t.b->lanes, row_stride = t.b->row_stride, next = panel + 1;
+  LinesAhead of_b, of_times;
   if (next < panels && !t.b->pack) {
     of_b = LinesAhead(Rows<const T>(t.b->panel(next) + steps.begin * row_stride,
                                     steps.end - steps.begin, std::min(lanes, N - next * lanes),
                                     row_stride));
   }
-  if (kOperands == Operands::kWhole && next < panels) return of_b;
-  const Rows<const T> of_a = NextOfA<kOperands>(t, steps.begin, steps.end);
-  if (kOperands == Operands::kWhole) return LinesAhead(of_a);
+  // What the sums of this panel are multiplied by in the end: few lines of each row, which the
+  // processor would not find.
+  if (t.options.times.data != nullptr && steps.end == steps_of(t.a.columns(), kOperands)) {
+    of_times = LinesAhead(t.options.times.columns_slice(panel * lanes, std::min(N, next * lanes)));
+  }
+  if (kOperands == Operands::kWhole && next < panels) return of_times.then(of_b);
+  const ProductRows<const T> of_a = NextOfA<kOperands>(t, steps.begin, steps.end);
+  if (kOperands == Operands::kWhole) return of_times.then(LinesOf(of_a));
   const index count = panels - t.first_panel, number = panel - t.first_panel;
-  return LinesAhead(of_a.slice(of_a.rows * number / count, of_a.rows * (number + 1) / count))
-      .then(of_b);
+  const index begin = of_a.rows() * number / count, end = of_a.rows() * (number + 1) / count;
+  return of_times.then(LinesOf(of_a.slice(begin, end))).then(of_b);
 }
 
 /// The last panel, if whole vectors would go beyond the end of the rows of C.
@@ -172,17 +125,17 @@ template <Operands kOperands, class T, class ReadB>
 void MultiplyRaggedPanel(const MatmulTile<T>& t, index panel, index steps,
                          LeftSide<T, kOperands>& left, ReadB&& panel_of_b, Scratch& scratch) {
   using In = OperandOf<T, kOperands>;
-  auto p = PanelInPlace(t, panel);
-  p.stride = kPanelLanes<T>;
-  p.sums = scratch.template allocate<T>(t.c.rows * p.stride);
-  for (index r = 0; r < t.c.rows; ++r) {
-    std::fill_n(p.sums + r * p.stride, p.stride, T{0});
-    if (t.options.store == Store::kAdd) {
-      std::copy(t.c[r] + p.begin, t.c[r] + p.end, p.sums + r * p.stride);
-    }
+  constexpr index kWidth = kPanelLanes<T>;
+  const index begin = panel * kWidth, rows = t.c.rows();
+  const PanelOfC<T> p = {begin, std::min(t.c.columns(), begin + kWidth),
+                         scratch.template allocate<T>(rows * kWidth), kWidth};
+  std::fill_n(p.sums, rows * kWidth, T{0});
+  for (index r = 0; r < rows && t.options.store == Store::kAdd; ++r) {
+    const T* const c = t.c.values()[r];
+    std::copy(c + p.begin, c + p.end, p.sums + r * p.stride);
   }
-  ForEachPart(steps, kDepth<In>, [&](index begin, index end) {
-    MultiplyPart<T, In>(t, left.part(begin, end), panel_of_b(panel, begin, end), p, {begin, end},
+  ForEachPart(steps, kDepth<In>, [&](index first, index last) {
+    MultiplyPart<T, In>(t, left.part(first, last), panel_of_b(panel, first, last), p, {first, last},
                         {});
   });
   Finish(t, p);
@@ -191,11 +144,14 @@ void MultiplyRaggedPanel(const MatmulTile<T>& t, index panel, index steps,
 template <Operands kOperands, class T>
 void MultiplyTile(const MatmulTile<T>& t) {
   using In = OperandOf<T, kOperands>;
-  const index N = t.c.columns, steps = steps_of(t.a.columns, kOperands);
+  const index N = t.c.columns(), steps = steps_of(t.a.columns(), kOperands);
   const bool is_last_ragged = t.last_panel * t.b->lanes > N && N % kLanes<T> != 0;
   const index whole_panels = is_last_ragged ? t.last_panel - 1 : t.last_panel;
   Scratch scratch;
   LeftSide<T, kOperands> left(t.a, scratch);
+  const bool in_registers = RoundsInRegisters<kOperands>(t);
+  const PanelsOfC<T> panels(t, whole_panels, steps > kDepth<In>, in_registers, scratch);
+  const bool finishes = ChangesSums(t.options) || (t.c.is_rounded() && !in_registers);
   In* const buffer =
       t.b->pack ? scratch.template allocate<In>(kPanelLanes<T> * kDepth<In>) : nullptr;
   const auto panel_of_b = [&](index panel, index begin, index end) {
@@ -205,13 +161,13 @@ void MultiplyTile(const MatmulTile<T>& t) {
     ForEachPart(steps, kDepth<In>, [&](index begin, index end) {
       const auto a = left.part(begin, end);
       for (index panel = t.first_panel; panel < whole_panels; ++panel) {
-        const auto p = PanelInPlace(t, panel);
+        const PanelOfC<T> p = panels[panel];
         MultiplyPart<T, In>(t, a, panel_of_b(panel, begin, end), p, {begin, end},
                             LinesAfter<kOperands>(t, panel, whole_panels, {begin, end}));
-        if (end < steps || !HasToFinish(t.options)) continue;
+        if (end < steps || !finishes || p.rounds_in_registers) continue;
         const index begun = (panel - t.first_panel) % kPanelsAtOnce;
         if (begun + 1 < kPanelsAtOnce && panel + 1 < whole_panels) continue;
-        PanelOfC<T> together = PanelInPlace(t, panel - begun);
+        PanelOfC<T> together = panels[panel - begun];
         together.end = p.end;
         Finish(t, together);
       }
@@ -243,11 +199,26 @@ void AddRows(Rows<const T> rows, T* sums) {
 }
 
 template <class T>
+void AddProductRows(ProductRows<const T> rows, T* sums) {
+#if FOVEA_PAIRS
+  if constexpr (std::is_same_v<T, float>) {
+    for (index r = 0; r < rows.rounded().rows; ++r) {
+      const BFloat16* const row = rows.rounded()[r];
+      ForEachLane<T>(rows.columns(), [&](auto lanes, index c) {
+        lanes.Store(hn::Add(lanes.Load(sums + c), LoadUpTo(row, c, rows.columns())), sums + c);
+      });
+    }
+  }
+#endif
+  AddRows(rows.values(), sums);
+}
+
+template <class T>
 GemmKernels<T> KernelsFor() {
   return {{kBlockRows, kPanelLanes<T>, kLanes<T>, kPanelsAtOnce},
           MultiplyTileOf<T>,
           PackPanelsOf<T>,
-          AddRows<T>};
+          AddProductRows<T>};
 }
 auto Kernels() { return PerPrecision{KernelsFor<float>(), KernelsFor<double>()}; }
 

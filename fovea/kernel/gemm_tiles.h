@@ -23,19 +23,19 @@ inline constexpr index kFarApart = 8192 / static_cast<index>(sizeof(T));
 /// Part of C = A B: all of K for some rows and the panels [first_panel, last_panel).
 template <class T>
 struct MatmulTile {
-  Rows<const T> a;  ///< [rows, K]
+  ProductRows<const T> a;  ///< [rows, K]
   const Panels<T>* b;
   index first_panel, last_panel;
-  Rows<T> c;                  ///< [rows, N]
-  MatmulOptions<T> options;   ///< slope, if any, from the same row on as c
-  Rows<const T> next_a = {};  ///< other rows of A, if the thread is likely to read them next
+  ProductRows<T> c;                  ///< [rows, N]
+  MatmulOptions<T> options;          ///< slope and times, if any, from the same row on as c
+  ProductRows<const T> next_a = {};  ///< other rows of A, if the thread is likely to read them next
 };
 
 /// Part of C = A^T B: all of M for some rows and columns of C.
 template <class T>
 struct AtBTile {
-  Rows<const T> a;  ///< [M, rows of C]
-  Rows<const T> b;  ///< [M, columns of C]
+  ProductRows<const T> a;  ///< [M, rows of C]
+  ProductRows<const T> b;  ///< [M, columns of C]
   Rows<T> c;
   Store store;
   Operands operands;
@@ -63,7 +63,7 @@ struct GemmKernels {
   BlockShape shape;
   void (*matmul)(const MatmulTile<T>&);
   void (*pack)(const PanelsToPack<T>&);
-  void (*add_rows)(Rows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
+  void (*add_rows)(ProductRows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
 };
 template <class T>
 GemmKernels<T> gemm_kernels();

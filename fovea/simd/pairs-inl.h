@@ -10,6 +10,7 @@
 // Denormal bfloat16s count as 0, and denormal sums become 0, as these instructions have it.
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"
@@ -57,6 +58,17 @@ HWY_INLINE Pairs RoundInOrder(Vector<float> low, Vector<float> high) {
   return halves;
 }
 
+/// The first `count` values, rounded.
+HWY_INLINE void StoreRounded(Vector<float> values, index count, BFloat16* to) {
+  const auto rounded = _mm512_castsi512_si256(RoundInOrder(values, values).raw);
+  if (count == kLanes<float>) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+  } else {
+    const auto mask = static_cast<__mmask16>((1u << count) - 1);
+    _mm256_mask_storeu_epi16(to, mask, rounded);
+  }
+}
+
 /// In each lane the pair of both values, rounded.
 HWY_INLINE Pairs RoundToPairs(Vector<float> first, Vector<float> second) {
   alignas(64) static constexpr std::uint16_t kAlternate[32] = {
@@ -66,14 +78,35 @@ HWY_INLINE Pairs RoundToPairs(Vector<float> first, Vector<float> second) {
       _mm512_permutexvar_epi16(_mm512_load_si512(kAlternate), RoundInOrder(first, second).raw)};
 }
 
-/// 2^t for t up to 60, and 1 for 0, within 3.1 ulp. It has a step less than Exp2OfWeight<5>: the
-/// fraction is counted from the integer below, which is what scalef takes t for.
-HWY_INLINE Vector<float> Exp2FromBelow(Vector<float> t) {
+/// Each t becomes 2^t, for t up to 60, and 1 for 0, within 3.1 ulp. It has a step less than
+/// Exp2OfWeight<5>: the fraction is counted from the integer below, which is what scalef takes t
+/// for. All vectors take a step before the next one: one after another, each step would wait for
+/// the one before it.
+template <int kVectors>
+HWY_INLINE void Exp2FromBelow(Vector<float> (&t)[kVectors]) {
   constexpr Tag<float> d;
-  const Vector<float> fraction{_mm512_reduce_ps(t.raw, _MM_FROUND_TO_NEG_INF)};
-  const auto power = Polynomial(d, fraction, 1.0f, 0.693151312f, 0.24016445f, 0.0557999139f,
-                                0.00901702925f, 0.00186713057f);
-  return Vector<float>{_mm512_scalef_ps(power.raw, t.raw)};
+  Vector<float> fraction[kVectors], power[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    fraction[v] = Vector<float>{_mm512_reduce_ps(t[v].raw, _MM_FROUND_TO_NEG_INF)};
+    power[v] = hn::Set(d, 0.00186713057f);
+  }
+#pragma GCC unroll 5
+  for (const float c : {0.00901702925f, 0.0557999139f, 0.24016445f, 0.693151312f, 1.0f}) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      power[v] = hn::MulAdd(power[v], fraction[v], hn::Set(d, c));
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    t[v] = Vector<float>{_mm512_scalef_ps(power[v].raw, t[v].raw)};
+  }
+}
+HWY_INLINE Vector<float> Exp2FromBelow(Vector<float> t) {
+  Vector<float> one[1] = {t};
+  Exp2FromBelow(one);
+  return one[0];
 }
 
 /// The first and the second values of pairs, as floats.

@@ -116,12 +116,17 @@ class LinesAhead {
 
   bool is_empty() const { return now_.first == nullptr; }
 
-  /// These lines, then the lines of `other`, and so on in turns.
+  /// These lines, then the lines of `other`, and so on in turns: of three matrices at most.
   LinesAhead then(const LinesAhead& other) const {
     if (is_empty()) return other;
-    LinesAhead both = *this;
-    both.after_ = other.now_;
-    return both;
+    LinesAhead all = *this;
+    if (all.after_.first == nullptr) {
+      all.after_ = other.now_;
+      all.last_ = other.after_;
+    } else {
+      all.last_ = other.now_;
+    }
+    return all;
   }
 
   /// What is left of a row. The caller keeps it in registers.
@@ -160,6 +165,7 @@ class LinesAhead {
   void begin_next_row() {
     if (number_ + 1 < now_.rows) return begin_row(number_ + 1);
     if (after_.first != nullptr) std::swap(now_, after_);
+    if (last_.first != nullptr) std::swap(after_, last_);  // last_ was second: a rotation
     begin_row(0);
   }
   void begin_row(index number) {
@@ -168,7 +174,7 @@ class LinesAhead {
     row_ = {begin, begin + now_.bytes};
   }
 
-  Piece now_ = {}, after_ = {};
+  Piece now_ = {}, after_ = {}, last_ = {};
   index number_ = 0;
   Row row_ = {};
 };

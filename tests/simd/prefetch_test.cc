@@ -98,7 +98,7 @@ TEST(LinesAhead, WithinARowGoesOnWithTheNextOneLater) {
   EXPECT_EQ(lines, (std::vector<index>{0, 64, 400, 0, 400}));
 }
 
-TEST(LinesAhead, AsksForTwoPiecesInTurns) {
+TEST(LinesAhead, AsksForPiecesInTurns) {
   std::vector<float> values(400);
   const float* const first = values.data();
   const LinesAhead apart(Rows<const float>(first, 2, 16, 100)), none;
@@ -108,6 +108,11 @@ TEST(LinesAhead, AsksForTwoPiecesInTurns) {
   EXPECT_EQ(lines_ahead(apart.then(none), first, 4), one);
   EXPECT_EQ(lines_ahead(none.then(apart), first, 4), one);
   EXPECT_TRUE(none.then(none).is_empty());
+  const LinesAhead third(Rows<const float>(first + 300, 1, 1));
+  const std::vector<index> three{0, 400, 800, 864, 1200, 0, 400, 800, 864, 1200};
+  EXPECT_EQ(lines_ahead(apart.then(near).then(third), first, 10), three);
+  EXPECT_EQ(lines_ahead(apart.then(near.then(third)), first, 10), three);
+  EXPECT_EQ(lines_ahead(apart.then(none).then(near), first, 7), both);
 }
 
 TEST(LinesAhead, OfNothingIsEmpty) {

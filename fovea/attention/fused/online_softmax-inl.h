@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns the scores of a forward tile into weights, one block of keys after another. Queries are in
 // the lanes, so that maxima and sums are vertical: no step goes across a vector.
+#include <type_traits>
+
 #include "fovea/attention/fused/kernel_call.h"
 
 #if defined(FOVEA_ATTENTION_FUSED_ONLINE_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -159,21 +161,39 @@ void RowState<T>::ExpAndSumPanelToPairs(T* s, index lane, index keys, BFloat16Pa
     most[v] = hn::Load(d, m + lane + v * kN);
     sum[v] = hn::Load(d, l + lane + v * kN);
   }
-  const auto weigh = [&](index j, int v) {
-    T* const score = s + j * stride + lane + v * kN;
-    const auto below = hn::Sub(hn::Load(d, score), most[v]);
-    const auto weight = Exp2FromBelow(hn::Mul(below, by));
-    if (keep) hn::Store(weight, d, score);
-    sum[v] = hn::Add(sum[v], weight);
-    return weight;
+  // The weights of kRows rows, those of a row side by side.
+  const auto weigh = [&]<int kRows>(std::integral_constant<int, kRows>, index j, auto& weight) {
+    T* const scores = s + j * stride + lane;
+#pragma GCC unroll 4
+    for (int n = 0; n < kRows * kVectors; ++n) {
+      const auto score = hn::Load(d, scores + n / kVectors * stride + n % kVectors * kN);
+      weight[n] = hn::Mul(hn::Sub(score, most[n % kVectors]), by);
+    }
+    Exp2FromBelow(weight);
+#pragma GCC unroll 4
+    for (int n = 0; n < kRows * kVectors; ++n) {
+      if (keep) hn::Store(weight[n], d, scores + n / kVectors * stride + n % kVectors * kN);
+      sum[n % kVectors] = hn::Add(sum[n % kVectors], weight[n]);
+    }
   };
-  for (index j = 0; j < keys; j += 2) {
+  index j = 0;
+  for (; j + 2 <= keys; j += 2) {
+    Vector<T> weight[2 * kVectors];
+    weigh(std::integral_constant<int, 2>(), j, weight);
     BFloat16Pair* const pairs = p + j / 2 * stride + lane;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const auto first = weigh(j, v);
-      const auto second = j + 1 < keys ? weigh(j + 1, v) : hn::Zero(d);
-      hn::Store(RoundToPairs(first, second), PairTag(), pairs + v * kN);
+      const auto both = RoundToPairs(weight[v], weight[kVectors + v]);
+      hn::Store(both, PairTag(), pairs + v * kN);
+    }
+  }
+  if (j < keys) {
+    Vector<T> weight[kVectors];
+    weigh(std::integral_constant<int, 1>(), j, weight);
+    BFloat16Pair* const pairs = p + j / 2 * stride + lane;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(RoundToPairs(weight[v], hn::Zero(d)), PairTag(), pairs + v * kN);
     }
   }
 #pragma GCC unroll 2
