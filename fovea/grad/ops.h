@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every differentiable operation. Each checks its shapes, computes its result at once and records
-// its gradient. All take float32 or float64; the operands of one op have the same type. An optional
-// operand that is not used is a default-constructed Variable.
+// its gradient. All take float32 or float64; the operands of one op have the same type, but for
+// what ForReader says. An optional operand that is not used is a default-constructed Variable.
 #pragma once
 
 #include <array>
@@ -30,9 +30,19 @@ namespace fovea {
 
 // ---- products: ops/linear.cc
 
+/// Which ops may read a result.
+enum class ForReader {
+  kAny,
+  /// One linear(), or one attention() of which attention_rounds() says yes: no other op, and only
+  /// once. Where products round to bfloat16, the result and its gradient are then bfloat16, which
+  /// changes no bit of what follows but the sums of a bias, whose terms are rounded; and the
+  /// gradient of f is multiplied by the product that makes it, without a pass of its own.
+  kProduct,
+};
+
 /// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out].
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
-                Activation f = Activation::kNone);
+                Activation f = Activation::kNone, ForReader reader = ForReader::kAny);
 
 // ---- convolution over time: ops/convolution.cc
 
@@ -187,6 +197,7 @@ struct AttentionOptions {
   DropoutOptions dropout{};    ///< of the attention weights
   /// If given, the forward adds what it sees; must outlive the call of attention().
   HeadStatistics* statistics = nullptr;
+  ForReader reader = ForReader::kAny;
 };
 
 /// q [N, H D], k [M, G D], v [M, G Dv], with the heads side by side in a row; all three may be
@@ -200,6 +211,9 @@ struct AttentionOperands {
 
 /// -> [N, H Dv].
 Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options);
+/// Whether q, k and v may be results ForReader::kProduct: the scores are dot products, and weights
+/// are normalised.
+bool attention_rounds(const AttentionVariant& variant);
 
 // ---- recurrent layers: ops/recurrent.cc
 

@@ -23,8 +23,9 @@ void check_part_widths(index columns, std::span<const index> widths) {
 }  // namespace
 
 Tape::Value* Tape::make_value(index rows, index columns, DType dtype) {
-  check(dtype == DType::kFloat32 || dtype == DType::kFloat64,
-        "tape: values are float32 or float64; got {}", to_string(dtype));
+  const bool known =
+      dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kBFloat16;
+  check(known, "tape: values are float32, float64 or bfloat16; got {}", to_string(dtype));
   auto* value = new (arena_.allocate<Value>(1)) Value;
   value->rows = rows;
   value->columns = value->stride = columns;

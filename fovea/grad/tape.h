@@ -8,7 +8,8 @@
 //
 // Every value on a tape is a matrix [rows, columns]: the tokens of a batch are its rows, one after
 // another, without padding; vectors and scalars have one row. Values are float32, or float64 for
-// gradient checks, through the same ops.
+// gradient checks, through the same ops. A result that one product alone reads may be bfloat16, and
+// its gradient too: that product would round them anyway (ForReader in ops.h).
 #pragma once
 
 #include <cstddef>
@@ -47,6 +48,7 @@ struct TapeValue {
   bool needs_gradient = false;
   bool written = false;            // the gradient holds a (partial) sum
   Parameter* parameter = nullptr;  // the parameter to which memory and gradient belong, if any
+  const void* slope = nullptr;     // what the writer of the gradient multiplies it by, if any
   TapeValue* whole = nullptr;      // if this is a part of the columns of another value, that value
   std::span<TapeValue*> parts;     // if this value was split, its parts
 };
@@ -200,6 +202,14 @@ class Tape {
   /// In a backward closure: where to write the gradient of an input (at most once per closure).
   template <class T>
   GradientOut<T> gradient_for(Variable x);
+  /// For y = f(z) that one product alone reads: that product multiplies the gradient that it writes
+  /// by f'(z), so gradient_of(y) is that of z. `slope` [rows, columns] must outlive the step.
+  template <class T>
+  void set_slope(Variable y, const T* slope) {
+    y.value_->slope = slope;
+  }
+  template <class T>
+  Rows<const T> slope_of(Variable x) const;
 
  private:
   using Value = detail::TapeValue;
@@ -302,6 +312,12 @@ template <class T>
 Rows<T> Tape::take_gradient(Variable y) const {
   const Rows<const T> dy = y.gradient<T>();
   return {const_cast<T*>(dy.data), dy.rows, dy.columns, dy.stride};
+}
+
+template <class T>
+Rows<const T> Tape::slope_of(Variable x) const {
+  if (x.value_->slope == nullptr) return {};
+  return {static_cast<const T*>(x.value_->slope), x.rows(), x.columns()};
 }
 
 template <class T>

@@ -45,7 +45,7 @@ double activation_bytes(const ClassifierConfig& config, const TextLoad& load) {
   const std::vector<SizedStage> stages = sized_stages(c);
   const TapeMode mode = load.tape.mode;
   double columns = encoder_columns(c, stages, load.tape) + ngram_columns(c);
-  if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages);
+  if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages, load.tape);
   const auto width = static_cast<double>(last_width(c, stages));
   return kFloat * (static_cast<double>(load.tape.tokens) * columns +
                    static_cast<double>(load.texts) * text_columns(c, width, mode));

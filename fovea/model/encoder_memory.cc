@@ -27,21 +27,37 @@ struct Widths {
   double model, hidden, queries, all, heads;
 };
 
+// The columns of floats that take as much memory as these, rounded or not.
+double kept(double columns, bool rounded) { return rounded ? columns / 2 : columns; }
+
+// What the tape keeps rounded of a layer and of its gradients.
+struct Rounded {
+  Rounded(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load)
+      : qkv(attention_keeps_rounded(c, layer, load)),
+        heads(qkv && !layer.spec.no_output),
+        hidden(keeps_rounded(load) && c.activation != Activation::kRelu) {}
+
+  bool qkv, heads, hidden;
+};
+
 // What a tape keeps of attention for each token: q, k and v, and the heads' results; in training
 // also the log-sum-exp of each head, in two parts. QK-norm makes q and k anew, and keeps a number
 // for each head.
-double attention_columns(const EncoderConfig& c, const Widths& w, TapeMode mode) {
+double attention_columns(const EncoderConfig& c, const Widths& w, const Rounded& rounded,
+                         TapeMode mode) {
   const double kv_heads = static_cast<double>(c.kv_heads);
   const double qk_norm =
       c.qk_norm ? w.queries + kv_heads * static_cast<double>(c.head_dim) + w.heads + kv_heads : 0;
-  return w.all + w.queries + qk_norm + (mode == TapeMode::kTrain ? 2 * w.heads : 0);
+  return kept(w.all, rounded.qkv) + kept(w.queries, rounded.heads) + qk_norm +
+         (mode == TapeMode::kTrain ? 2 * w.heads : 0);
 }
 
 // Of a feed-forward network: both results and, in training, the derivative of the activation; for
 // ReLU it follows from the result.
-double feed_forward_columns(const EncoderConfig& c, const Widths& w, TapeMode mode) {
+double feed_forward_columns(const EncoderConfig& c, const Widths& w, const Rounded& rounded,
+                            TapeMode mode) {
   const bool slope = mode == TapeMode::kTrain && c.activation != Activation::kRelu;
-  return w.hidden * (slope ? 2 : 1) + w.model;
+  return kept(w.hidden, rounded.hidden) + (slope ? w.hidden : 0) + w.model;
 }
 
 // Of a residual connection of `columns`: the norm and the sum. A layer norm also keeps two numbers
@@ -88,16 +104,18 @@ double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index
   const TapeMode mode = load.mode;
   const EncoderConfig c = config_of_layer(config, layer);
   const Widths w(c);
+  const Rounded rounded(c, layer, load);
   const auto in = static_cast<double>(layer.in);
   const double residual = *layer.spec.residual ? residual_columns(c, in) : 0;
   switch (layer.spec.kind) {
     case kTransformer:
-      return attention_columns(c, w, mode) + w.model + feed_forward_columns(c, w, mode) +
-             2 * residual;
+      return attention_columns(c, w, rounded, mode) + w.model +
+             feed_forward_columns(c, w, rounded, mode) + 2 * residual;
     case kAttention:
-      return attention_columns(c, w, mode) + (layer.spec.no_output ? 0 : w.model) + residual;
+      return attention_columns(c, w, rounded, mode) + (layer.spec.no_output ? 0 : w.model) +
+             residual;
     case kFeedForward:
-      return feed_forward_columns(c, w, mode) + residual;
+      return feed_forward_columns(c, w, rounded, mode) + residual;
     case kConvolution:
       return convolution_columns(c, layer, load) + residual;
     case kAttentionRnn:
@@ -111,21 +129,25 @@ double layer_columns(const EncoderConfig& config, const SizedLayer& layer, index
 }
 
 // The columns of each gradient that exists while backward passes a layer.
-std::vector<double> gradient_columns(const EncoderConfig& config, const SizedLayer& layer) {
+std::vector<double> gradient_columns(const EncoderConfig& config, const SizedLayer& layer,
+                                     const TapeLoad& load) {
   const EncoderConfig c = config_of_layer(config, layer);
   const Widths w(c);
+  const Rounded rounded(c, layer, load);
+  const double all = kept(w.all, rounded.qkv), queries = kept(w.queries, rounded.heads),
+               hidden = kept(w.hidden, rounded.hidden);
   const auto out = static_cast<double>(layer.out);
   switch (layer.spec.kind) {
     case EncoderLayerKind::kTransformer:
-      return {w.model, w.model, w.queries, w.all, w.hidden};
+      return {w.model, w.model, queries, all, hidden};
     case EncoderLayerKind::kAttention:
       if (layer.spec.no_output && !*layer.spec.residual) {  // that of x may lie where that of o was
-        if (w.model == w.queries) return {w.queries, w.all};
-        return {w.queries, w.all, w.model};
+        if (w.model == queries) return {queries, all};
+        return {queries, all, w.model};
       }
-      return {w.model, w.model, w.queries, w.all};
+      return {w.model, w.model, queries, all};
     case EncoderLayerKind::kFeedForward:
-      return {w.model, w.model, w.hidden};
+      return {w.model, w.model, hidden};
     case EncoderLayerKind::kAttentionRnn:
       if (layer.spec.heads > 1) return {out, out, out, out, out};
       break;
@@ -203,14 +225,20 @@ double joined_columns(const SizedStage& stage) {
 
 // Backward splits the gradient of the join, then passes the branches, the last one first: beside
 // its own gradients are those of the results of branches that it has not passed.
-void add_branches(const EncoderConfig& c, const SizedStage& stage, GradientColumns& gradients) {
+void add_branches(const EncoderConfig& c, const SizedStage& stage, const TapeLoad& load,
+                  GradientColumns& gradients) {
   const double joined = joined_columns(stage);
   std::vector<double> waiting;
   if (stage.branches.size() > 1) gradients.add_layer({static_cast<double>(stage.out), joined});
-  for (SizedLayer layer : stage.branches) {
+  for (const SizedLayer& branch : stage.branches) {
+    SizedLayer layer = branch;
     const auto out = static_cast<double>(layer.out);
     for (index n = 0; n < layer.spec.layers; ++n) {
-      std::vector<double> columns = gradient_columns(c, layer);
+      std::vector<double> columns = gradient_columns(c, layer, load);
+      // The branches behind it have begun the gradient of x, and an attention RNN has one of its
+      // states besides.
+      const bool is_last = &branch == &stage.branches.back();
+      if (!is_last && layer.spec.kind == EncoderLayerKind::kAttentionRnn) columns.push_back(out);
       columns.insert(columns.end(), waiting.begin(), waiting.end());
       gradients.add_layer(columns);
       layer.in = layer.out;
@@ -268,7 +296,8 @@ double encoder_columns(const EncoderConfig& c, const std::vector<SizedStage>& st
   return columns + distinct_columns(c, stages, load);
 }
 
-double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages,
+                                const TapeLoad& load) {
   GradientColumns gradients;
   // Dropout behind the embedding makes one gradient from another.
   const auto width = static_cast<double>(c.width);
@@ -277,7 +306,7 @@ double encoder_gradient_columns(const EncoderConfig& c, const std::vector<SizedS
   if (projected > 0) gradients.add_layer({projected, projected});
   const auto last = static_cast<double>(last_width(c, stages));
   if (ends_with_norm(c, stages)) gradients.add_layer({last, last});
-  for (const SizedStage& stage : stages) add_branches(c, stage, gradients);
+  for (const SizedStage& stage : stages) add_branches(c, stage, load, gradients);
   return gradients.sum();
 }
 

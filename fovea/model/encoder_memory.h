@@ -14,7 +14,8 @@ namespace fovea {
 double encoder_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages,
                        const TapeLoad& load);
 /// The numbers for each token in the gradients that exist at once.
-double encoder_gradient_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+double encoder_gradient_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages,
+                                const TapeLoad& load);
 
 struct WeightShape {
   index out, in;

@@ -7,6 +7,7 @@
 #include "fovea/attention/attention.h"
 #include "fovea/kernel/sru.h"
 #include "fovea/kernel/winograd.h"
+#include "fovea/simd/isa.h"
 
 namespace fovea {
 
@@ -15,6 +16,20 @@ namespace {
 constexpr double kFloat = sizeof(float);
 
 }  // namespace
+
+bool keeps_rounded(const TapeLoad& load) {
+  return load.mode == TapeMode::kTrain && load.precision == Precision::kBFloat16 &&
+         has_bfloat16_products();
+}
+
+bool attention_keeps_rounded(const EncoderConfig& config, const SizedLayer& layer,
+                             const TapeLoad& load) {
+  const EncoderConfig c = config_of_layer(config, layer);
+  const bool rounds = c.score == AttentionScoreKind::kDot &&
+                      c.attention_norm != AttentionNormKind::kNone && !c.qk_norm;
+  return rounds && keeps_rounded(load) && !layer.projected_once &&
+         layer.spec.kind != EncoderLayerKind::kAttentionRnn;
+}
 
 namespace detail {
 
@@ -84,13 +99,16 @@ double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
   return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
 }
 
-// In training, the rows of a call rounded to bfloat16: q, k, v and o, and their gradients.
-double rounded_bytes(const EncoderConfig& c, const TapeLoad& load) {
-  const bool rounds = load.mode == TapeMode::kTrain && load.precision == Precision::kBFloat16 &&
-                      c.score == AttentionScoreKind::kDot && multiplies_bfloat16({});
+// In training, the rows that a call rounds to bfloat16, unless the tape keeps them so: q, k, v and
+// o, and their gradients. Without an output projection o is kept whole, and rounded in each call.
+double rounded_bytes(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
+  const bool rounds = keeps_rounded(load) && c.score == AttentionScoreKind::kDot;
   if (!rounds) return 0;
-  const index columns = 2 * (c.heads + c.kv_heads) * c.head_dim;
-  return 2 * sizeof(BFloat16) * static_cast<double>(load.tokens) * static_cast<double>(columns);
+  const bool keeps = attention_keeps_rounded(c, layer, load);
+  if (keeps && !layer.spec.no_output) return 0;
+  const index heads = keeps ? c.heads : 2 * (c.heads + c.kv_heads);
+  const double columns = static_cast<double>(heads * c.head_dim);
+  return 2 * sizeof(BFloat16) * static_cast<double>(load.tokens) * columns;
 }
 
 // The numbers of each head and query that are observed. Without a norm, o is computed once more.
@@ -141,7 +159,7 @@ double call_scratch(const EncoderConfig& c, const SizedLayer& layer, const TapeL
   }
   const EncoderConfig own = config_of_layer(c, layer);
   const double attention =
-      made_row_bytes(own, load) + rounded_bytes(own, load) + observed_bytes(own, load);
+      made_row_bytes(own, load) + rounded_bytes(own, layer, load) + observed_bytes(own, load);
   if (layer.spec.kind != kAttentionRnn) return attention;
   return std::max(attention, recurrent_scratch(layer, load));
 }

@@ -19,6 +19,12 @@ struct TapeLoad {
   Precision precision = Precision::kFloat32;  ///< of the products
 };
 
+/// Whether results that one product alone reads are kept as it rounds them (ForReader::kProduct).
+bool keeps_rounded(const TapeLoad& load);
+/// The same of q, k and v of a layer, and of what its output projection reads.
+bool attention_keeps_rounded(const EncoderConfig& config, const SizedLayer& layer,
+                             const TapeLoad& load);
+
 /// Bytes of scratch memory that the layers take, of each thread and of a call. Sequences have
 /// `block` tokens.
 struct EncoderScratch {

@@ -187,6 +187,7 @@ std::vector<SizedStage> size_stages(const EncoderConfig& c, std::span<const Enco
     result.push_back(sized(stage, c, in));
     in = result.back().out;
   }
+  if (projected_once_columns(c, result) > 0) result[0].branches[0].projected_once = true;
   return result;
 }
 

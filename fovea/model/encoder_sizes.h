@@ -17,6 +17,7 @@ struct SizedLayer {
   EncoderLayerSpec spec;
   index in = 0;
   index out = 0;
+  bool projected_once = false;  ///< projected_once_columns() are its q, k and v
 };
 
 /// Layers side by side: each reads `in` columns. Several are joined to `out` columns.

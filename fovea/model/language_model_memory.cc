@@ -48,7 +48,8 @@ double activation_bytes(const LanguageModelConfig& config, const TapeLoad& load)
   const std::vector<SizedStage> stages = sized_stages(c);
   double columns = encoder_columns(c, stages, load);
   if (load.mode == TapeMode::kTrain) {  // the loss computes its gradient at once
-    columns += static_cast<double>(last_width(c, stages)) + encoder_gradient_columns(c, stages);
+    columns +=
+        static_cast<double>(last_width(c, stages)) + encoder_gradient_columns(c, stages, load);
   }
   return kFloat * static_cast<double>(load.tokens) * columns;
 }

@@ -94,7 +94,7 @@ double activation_bytes(const TaggerConfig& config, const WordLoad& load) {
   const std::vector<SizedStage> stages = sized_stages(c);
   const TapeMode mode = load.tape.mode;
   double columns = encoder_columns(c, stages, load.tape);
-  if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages);
+  if (mode == TapeMode::kTrain) columns += encoder_gradient_columns(c, stages, load.tape);
   columns += word_columns(c, static_cast<double>(last_width(c, stages)), mode);
   const double values = static_cast<double>(load.tape.tokens) * columns +
                         static_cast<double>(load.characters) * character_columns(c, mode) +

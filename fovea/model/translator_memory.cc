@@ -53,6 +53,16 @@ double attentive_columns(const TranslatorConfig& c, double read) {
   return 40 * static_cast<double>(c.width) + 4 * read + 4;
 }
 
+// The rows that a call of attention to the source rounds: q and o of the target, k and v of the
+// source, and their gradients.
+double cross_rounded_bytes(const TranslatorConfig& c, const TranslationLoad& load) {
+  if (!keeps_rounded(load.target) || c.kind != TranslatorKind::kTransformer) return 0;
+  const CrossWidths w(c);
+  return 2 * 2 * sizeof(BFloat16) *
+         (static_cast<double>(load.target.tokens) * w.queries +
+          static_cast<double>(load.source.tokens) * w.keys);
+}
+
 double loss_scratch(const TranslatorConfig& c, const TranslationLoad& load) {
   const index V = c.target_vocabulary;
   const auto rows = static_cast<double>(logit_rows<float>(load.target.tokens, V));
@@ -79,7 +89,7 @@ double recurrent_bytes(const TranslatorConfig& c, const TranslationLoad& load) {
              width = static_cast<double>(c.width);
   const double copies = load.target.mode == TapeMode::kTrain ? 2 : 1;
   const double source = encoder_columns(encoder, reads, load.source) + copies * (width + read) +
-                        (copies - 1) * encoder_gradient_columns(encoder, reads);
+                        (copies - 1) * encoder_gradient_columns(encoder, reads, load.source);
   return kFloat * (static_cast<double>(load.source.tokens) * source +
                    static_cast<double>(load.target.tokens) * copies *
                        (2 * width + attentive_columns(c, read)));
@@ -100,9 +110,10 @@ double activation_bytes(const TranslatorConfig& config, const TranslationLoad& l
       of_source * (encoder_columns(encoder, reads, load.source) + cross_source_columns(c)) +
       of_target * (encoder_columns(decoder, writes, load.target) + cross_target_columns(c, mode));
   if (mode == TapeMode::kTrain) {  // the loss computes its gradient at once
-    values +=
-        of_target * (static_cast<double>(c.width) + encoder_gradient_columns(decoder, writes)) +
-        of_source * encoder_gradient_columns(encoder, reads) + cross_gradient_bytes(c, load, read);
+    values += of_target * (static_cast<double>(c.width) +
+                           encoder_gradient_columns(decoder, writes, load.target)) +
+              of_source * encoder_gradient_columns(encoder, reads, load.source) +
+              cross_gradient_bytes(c, load, read);
   }
   return kFloat * values;
 }
@@ -127,7 +138,8 @@ double scratch_bytes(const Context& context, const TranslatorConfig& config,
   const EncoderScratch reads = encoder_scratch(encoder_of(c), encoder_stages(c), load.source),
                        writes = encoder_scratch(decoder_of(c), decoder_stages(c), load.target);
   return context.threads() * (kThreadScratch + std::max(reads.of_thread, writes.of_thread)) +
-         std::max({reads.of_call, writes.of_call, loss_scratch(c, load)});
+         std::max(
+             {reads.of_call, writes.of_call, cross_rounded_bytes(c, load), loss_scratch(c, load)});
 }
 
 double gradient_bytes(const TranslatorConfig& config, index source_tokens, index target_tokens) {

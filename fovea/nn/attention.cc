@@ -117,8 +117,12 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
 }
 
 Variable MultiHeadAttention::first_step(Tape& tape, Variable x) const {
+  return queries_keys_values(tape, x, ForReader::kAny);
+}
+
+Variable MultiHeadAttention::queries_keys_values(Tape& tape, Variable x, ForReader reader) const {
   check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
-  return qkv_->forward(tape, x);
+  return qkv_->forward(tape, x, Activation::kNone, reader);
 }
 
 Variable MultiHeadAttention::first_product(Tape& tape, Variable x) const {
@@ -149,7 +153,10 @@ Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
                                      const DropoutKey& key, HeadStatistics* seen) const {
-  return forward_from(tape, first_step(tape, x), rows, key, seen);
+  // Normed queries and keys are read by the norm first.
+  const bool rounds = q_gain_ == nullptr && attention_rounds(options_.variant);
+  const auto reader = rounds ? ForReader::kProduct : ForReader::kAny;
+  return forward_from(tape, queries_keys_values(tape, x, reader), rows, key, seen);
 }
 
 Variable MultiHeadAttention::forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
@@ -264,7 +271,7 @@ AttentionOptions MultiHeadAttention::call_options(const DropoutKey& key) const {
 }
 
 Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
-                                    const AttentionOptions& options) const {
+                                    AttentionOptions options) const {
   for (const PartTensor& part : parts_) {
     Variable& operand = operands.parts[part.number];
     if (part.learned != nullptr) {
@@ -275,6 +282,7 @@ Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
       });
     }
   }
+  if (out_) options.reader = ForReader::kProduct;
   const Variable y = attention(tape, operands, options);
   return out_ ? out_->forward(tape, y) : y;
 }

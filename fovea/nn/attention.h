@@ -123,6 +123,7 @@ class MultiHeadAttention {
   KvCacheOptions cache_options(index capacity) const;
 
  private:
+  Variable queries_keys_values(Tape& tape, Variable x, ForReader reader) const;
   // The tensor of a part: a parameter, or a constant.
   struct PartTensor {
     std::size_t number;
@@ -136,7 +137,7 @@ class MultiHeadAttention {
   Variable normalise_queries(Tape& tape, Variable q) const;
   Variable normalise_keys(Tape& tape, Variable k) const;
   AttentionOptions call_options(const DropoutKey& key) const;
-  Variable attend(Tape& tape, AttentionOperands operands, const AttentionOptions& options) const;
+  Variable attend(Tape& tape, AttentionOperands operands, AttentionOptions options) const;
   Variable gather_in_place(Tape& tape, Variable q, const GatheredContext& context) const;
   Variable gather_copies(Tape& tape, Variable q, const GatheredContext& context) const;
 

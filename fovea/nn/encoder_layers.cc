@@ -101,7 +101,7 @@ class AttentionLayer final : public EncoderLayer {
   }
   index attentions() const override { return 1; }
   Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return forward_from(tape, first_step(tape, x), call);
+    return attention_.forward(tape, x, call.rows, key_inside(call.key), only(call.seen));
   }
   index first_columns() const override { return attention_.first_columns(); }
   Variable first_step(Tape& tape, Variable x) const override {

@@ -19,7 +19,7 @@ FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scop
            scope["out"]) {}
 
 Variable FeedForward::forward(Tape& tape, Variable x) const {
-  return out_.forward(tape, in_.forward(tape, x, activation_));
+  return out_.forward(tape, in_.forward(tape, x, activation_, ForReader::kProduct));
 }
 
 }  // namespace fovea

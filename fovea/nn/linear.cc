@@ -14,8 +14,8 @@ Linear::Linear(const LinearOptions& options, const ParameterScope& scope) {
   }
 }
 
-Variable Linear::forward(Tape& tape, Variable x, Activation f) const {
-  return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), f);
+Variable Linear::forward(Tape& tape, Variable x, Activation f, ForReader reader) const {
+  return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), f, reader);
 }
 
 Variable Linear::without_bias(Tape& tape, Variable x) const {

@@ -21,7 +21,8 @@ class Linear {
   Linear(const LinearOptions& options, const ParameterScope& scope);
 
   /// x [N, in] -> [N, out].
-  Variable forward(Tape& tape, Variable x, Activation f = Activation::kNone) const;
+  Variable forward(Tape& tape, Variable x, Activation f = Activation::kNone,
+                   ForReader reader = ForReader::kAny) const;
   /// x W^T.
   Variable without_bias(Tape& tape, Variable x) const;
 

@@ -79,6 +79,11 @@ void check_part(const AttentionPart& part, Variable x, DType dtype) {
         to_string(x.dtype()), to_string(dtype));
 }
 
+// The type of all but rounded rows.
+DType dtype_of_sums(const AttentionOperands& in) {
+  return in.q.dtype() == DType::kBFloat16 ? DType::kFloat32 : in.q.dtype();
+}
+
 Call checked_call(const AttentionOperands& in, const AttentionOptions& options) {
   const index H = options.heads, G = options.kv_heads > 0 ? options.kv_heads : H;
   check(in.q.defined() && in.k.defined() && in.v.defined(), "attention: q, k or v is missing");
@@ -91,7 +96,7 @@ Call checked_call(const AttentionOperands& in, const AttentionOptions& options) 
         "attention: q is {}, k {}, v {}; they must be of one type", to_string(in.q.dtype()),
         to_string(in.k.dtype()), to_string(in.v.dtype()));
   for (std::size_t n = 0; n < attention_parts().size(); ++n) {
-    if (in.parts[n].defined()) check_part(attention_parts()[n], in.parts[n], in.q.dtype());
+    if (in.parts[n].defined()) check_part(attention_parts()[n], in.parts[n], dtype_of_sums(in));
   }
   return {in, options, G};
 }
@@ -140,12 +145,18 @@ View<BFloat16> heads_of_room(Rows<BFloat16> room, index heads) {
   return room.data == nullptr ? View<BFloat16>{} : heads_of(room, heads);
 }
 
+bool is_rounded(Variable x) { return x.dtype() == DType::kBFloat16; }
+
 AttentionInputs<BFloat16> rounded_inputs(const RoundedRows& rows, const Call& call) {
   const AttentionOperands& in = call.in;
-  const auto [q, k, v] =
-      rows.round({in.q.value<float>(), in.k.value<float>(), in.v.value<float>()});
-  return {heads_of<const BFloat16>(q, call.H()), heads_of<const BFloat16>(k, call.G),
-          heads_of<const BFloat16>(v, call.G)};
+  const auto views = [&](const ThreeRows<BFloat16>& of) -> AttentionInputs<BFloat16> {
+    return {heads_of<const BFloat16>(of[0], call.H()), heads_of<const BFloat16>(of[1], call.G),
+            heads_of<const BFloat16>(of[2], call.G)};
+  };
+  if (is_rounded(in.q)) {
+    return views({in.q.value<BFloat16>(), in.k.value<BFloat16>(), in.v.value<BFloat16>()});
+  }
+  return views(rows.round({in.q.value<float>(), in.k.value<float>(), in.v.value<float>()}));
 }
 
 View<const BFloat16> rounded_heads(const RoundedRows& rows, Rows<const float> x, index heads) {
@@ -156,35 +167,70 @@ void rounded_forward(const Context& context, const Call& call, const Attention<f
                      Variable o, RowView<float> lse, RowView<float> lse_low) {
   Scratch scratch;
   const RoundedRows rows(context, scratch);
-  const Rows<BFloat16> result = rows.room(o.rows(), o.columns());
+  const Rows<BFloat16> result =
+      is_rounded(o) ? o.value<BFloat16>() : rows.room(o.rows(), o.columns());
   attention_forward(context, attention, rounded_inputs(rows, call),
                     AttentionOutputs<BFloat16>{heads_of(result, call.H()), lse, lse_low});
-  widen_rows(context, result, o.value<float>());
+  if (!is_rounded(o)) widen_rows(context, result, o.value<float>());
 }
+
+// The gradients of q, k and v: in place, or in rows of `rooms` for floats, to which finish() brings
+// them.
+class RoundedGradients {
+ public:
+  RoundedGradients(Tape& tape, const AttentionOperands& in, const RoundedRows& rooms)
+      : rooms_(rooms), in_place_(is_rounded(in.q)) {
+    const std::array operands{in.q, in.k, in.v};
+    for (std::size_t n = 0; n < operands.size(); ++n) {
+      if (in_place_) {
+        const auto out = tape.gradient_for<BFloat16>(operands[n]);
+        check(out.store == Store::kWrite, "attention: two ops read rows that were made for one");
+        rows_[n] = out.rows;
+      } else {
+        wanted_[n] = tape.gradient_for<float>(operands[n]);
+      }
+    }
+    if (!in_place_) rows_ = rooms.rooms_for(rows_of(wanted_));
+  }
+
+  AttentionGradients<BFloat16> views(const Call& call) const {
+    return {heads_of_room(rows_[0], call.H()), heads_of_room(rows_[1], call.G),
+            heads_of_room(rows_[2], call.G)};
+  }
+  void finish() const {
+    if (!in_place_) rooms_.store(rows_, wanted_);
+  }
+
+ private:
+  const RoundedRows& rooms_;
+  bool in_place_;
+  ThreeGradients wanted_;
+  ThreeRows<BFloat16> rows_;
+};
 
 void rounded_backward(Tape& tape, const Call& call, Variable o, RowView<const float> lse,
                       RowView<const float> lse_low) {
-  const ThreeGradients gradients = {tape.gradient_for<float>(call.in.q),
-                                    tape.gradient_for<float>(call.in.k),
-                                    tape.gradient_for<float>(call.in.v)};
   Scratch scratch;
   const RoundedRows rows(tape.context(), scratch);
-  const auto [q, k, v] = rows.rooms_for(rows_of(gradients));
+  const RoundedGradients gradients(tape, call.in, rows);
   PartGradients<float> wanted{}, parts{};
   for (std::size_t n = 0; n < parts.size(); ++n) {
     if (!call.in.parts[n].defined()) continue;
     wanted[n] = tape.gradient_for<float>(call.in.parts[n]);
     parts[n] = detour(scratch, wanted[n]);
   }
-  const AttentionSaved<BFloat16> saved{rounded_heads(rows, o.value<float>(), call.H()), lse,
-                                       rounded_heads(rows, tape.gradient_of<float>(o), call.H()),
-                                       lse_low};
-  attention_backward(
-      tape.context(), attention_of<float>(call, tape.mode(), parts), rounded_inputs(rows, call),
-      saved,
-      AttentionGradients<BFloat16>{heads_of_room(q, call.H()), heads_of_room(k, call.G),
-                                   heads_of_room(v, call.G)});
-  rows.store({q, k, v}, gradients);
+  const index H = call.H();
+  const bool in_place = is_rounded(o);
+  const AttentionSaved<BFloat16> saved{
+      in_place ? heads_of<const BFloat16>(o.value<BFloat16>(), H)
+               : rounded_heads(rows, o.value<float>(), H),
+      lse,
+      in_place ? heads_of<const BFloat16>(tape.gradient_of<BFloat16>(o), H)
+               : rounded_heads(rows, tape.gradient_of<float>(o), H),
+      lse_low};
+  attention_backward(tape.context(), attention_of<float>(call, tape.mode(), parts),
+                     rounded_inputs(rows, call), saved, gradients.views(call));
+  gradients.finish();
   for (std::size_t n = 0; n < parts.size(); ++n) end_detour(tape.context(), parts[n], wanted[n]);
 }
 
@@ -282,9 +328,11 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
   const Call call = checked_call(in, options);
   const auto operands = operands_of(in);
   const index N = in.q.rows(), H = call.H();
-  const Variable o = tape.result(N, H * call.Dv(), in.q.dtype());
+  const bool for_product = is_rounded(in.q) && options.reader == ForReader::kProduct;
+  const DType dtype = dtype_of_sums(in);
+  const Variable o = tape.result(N, H * call.Dv(), for_product ? DType::kBFloat16 : dtype);
   const bool is_softmax = options.variant.norm == AttentionNormKind::kSoftmax;
-  with_type(in.q.dtype(), [&]<class T>(std::type_identity<T>) {
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
     RowView<T> lse, lse_low;
     if (tape.records(operands) && is_softmax) {
       lse = RowView<T>::contiguous(tape.saved<T>(H * N), 1, H, N);
@@ -292,7 +340,6 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     }
     HeadObservation<T> observation(options.statistics, call, is_softmax);
     Attention<T> forward = attention_of<T>(call, tape.mode());
-    const AttentionInputs<T> inputs = inputs_of<T>(call);
     // An observer sees single scores, so without a norm the call would take other sums than those
     // of linear attention. There it is observed in a call of its own.
     const bool apart = options.variant.norm == AttentionNormKind::kNone;
@@ -306,6 +353,7 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
         return;
       }
     }
+    const AttentionInputs<T> inputs = inputs_of<T>(call);
     attention_forward<T>(tape.context(), forward, inputs,
                          {heads_of(o.value<T>(), H), lse, lse_low});
     if (apart && options.statistics != nullptr) {
@@ -318,6 +366,10 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
     tape.record(o, operands, [=](Tape& t) { backward<T>(t, call, o, lse, lse_low); });
   });
   return o;
+}
+
+bool attention_rounds(const AttentionVariant& variant) {
+  return variant.score == AttentionScoreKind::kDot && variant.norm != AttentionNormKind::kNone;
 }
 
 }  // namespace fovea

@@ -11,48 +11,77 @@ namespace {
 struct LinearCall {
   Variable x, weight, bias, y;
   Activation f;
+  bool pulled;  // whether the gradient of y is that of x W^T + b already
 };
+
+// The gradient of x W^T + b.
+template <class T>
+ProductRows<const T> gradient_of_sums(Tape& tape, const LinearCall& call, Rows<const T> slope) {
+  if (call.pulled || call.f == Activation::kNone) return product_gradient_of<T>(tape, call.y);
+  const Rows<T> dy = tape.take_gradient<T>(call.y);
+  pull_activation<T>(tape.context(), call.f, call.y.value<T>(), slope, dy);
+  return dy;
+}
+
+// Whether both are one memory: x may be the weight itself.
+template <class T>
+bool share_memory(const ProductGradient<T>& dx, const GradientOut<T>& dw) {
+  return !dx.rows.is_rounded() && dx.rows.values().data == dw.rows.data;
+}
 
 template <class T>
 void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const Context& context = tape.context();
-  const Rows<T> dy = tape.take_gradient<T>(call.y);
-  pull_activation<T>(context, call.f, call.y.value<T>(), slope, dy);
-  const auto dx = tape.gradient_for<T>(call.x);
+  const ProductRows<const T> dy = gradient_of_sums(tape, call, slope), x = product_rows<T>(call.x);
+  const auto dx = product_gradient_for<T>(tape, call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
-  // x may be the weight itself: then the second product must add to the result of the first.
-  if (dx && dw && dx.rows.data != dw.rows.data) {
-    const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
-    run_together<T>(context, {context, dy, weight.panels, dx.rows, {.store = dx.store}},
-                    {context, dy, call.x.value<T>(), dw.rows, dw.store});
+  // If they share their memory, the second product must add to the result of the first.
+  if (dx && dw && !share_memory(dx, dw)) {
+    const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows());
+    run_together<T>(context, {context, dy, weight.panels, dx.rows, dx.options},
+                    {context, dy, x, dw.rows, dw.store});
   } else {
     if (dx) {
-      const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows);
-      matmul(context, dy, weight.panels, dx.rows, {.store = dx.store});
+      const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows());
+      matmul(context, dy, weight.panels, dx.rows, dx.options);
     }
-    if (dw) matmul_at_b(context, dy, call.x.value<T>(), dw.rows, dw.store);
+    if (dw) matmul_at_b(context, dy, x, dw.rows, dw.store);
   }
   if (const auto db = tape.gradient_for<T>(call.bias)) {
     column_sums(context, dy, db.vec(), db.store);
   }
 }
 
+// Whether a result for one product is kept as that product rounds it. (ReLU needs its values.)
+bool keeps_rounded(const Tape& tape, DType dtype, Activation f) {
+  return dtype == DType::kFloat32 && f != Activation::kRelu &&
+         operands_of<float>(tape.context()) == Operands::kPaired;
+}
+
 }  // namespace
 
-Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f) {
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
+                ForReader reader) {
   const index out = weight.rows();
-  check_operand("linear", "weight", weight, out, x.columns(), x.dtype());
-  check_vector("linear", "bias", bias, out, x.dtype());
-  const Variable y = tape.result(x.rows(), out, x.dtype());
-  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const bool records = tape.records({x, weight, bias});
+  const DType dtype = weight.dtype();
+  check_operand("linear", "weight", weight, out, x.columns(),
+                x.dtype() == DType::kBFloat16 ? DType::kFloat32 : x.dtype());
+  check_vector("linear", "bias", bias, out, dtype);
+  const bool records = tape.records({x, weight, bias});
+  const bool for_product = records && reader == ForReader::kProduct;
+  const bool rounded = for_product && keeps_rounded(tape, dtype, f);
+  const Variable y = tape.result(x.rows(), out, rounded ? DType::kBFloat16 : dtype);
+  with_type(dtype, [&]<class T>(std::type_identity<T>) {
     const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
     const WeightPanels<T> panels(tape, weight, Form::kTransposed, x.rows());
-    matmul(tape.context(), x.value<T>(), panels.panels, y.value<T>(),
-           {.bias = bias.vec<T>(), .activation = f, .slope = slope});
-    tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, slope](Tape& t) {
-      backward<T>(t, call, slope);
-    });
+    const MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
+    matmul(tape.context(), product_rows<T>(x), panels.panels, product_rows_to<T>(y), options);
+    const bool pulled = for_product && slope.data != nullptr;
+    if (pulled) tape.set_slope<T>(y, slope.data);
+    tape.record(y, {x, weight, bias},
+                [call = LinearCall{x, weight, bias, y, f, pulled}, slope](Tape& t) {
+                  backward<T>(t, call, slope);
+                });
   });
   return y;
 }
