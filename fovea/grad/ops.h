@@ -33,10 +33,11 @@ namespace fovea {
 /// Which ops may read a result.
 enum class ForReader {
   kAny,
-  /// One linear(), or one attention() of which attention_rounds() says yes: no other op, and only
-  /// once. Where products round to bfloat16, the result and its gradient are then bfloat16, which
-  /// changes no bit of what follows but the sums of a bias, whose terms are rounded; and the
-  /// gradient of f is multiplied by the product that makes it, without a pass of its own.
+  /// The x of one linear(); or, of a result without an activation, one attention() for which
+  /// reads_rounded() is true, perhaps behind split_columns(). Another reader is an error in
+  /// backward. Where products round to bfloat16, the result and its gradient are then bfloat16,
+  /// which changes no bit of what follows but the gradient of the bias under an activation, a sum
+  /// of rounded terms. The product that makes the gradient also multiplies it by f'.
   kProduct,
 };
 
@@ -197,7 +198,7 @@ struct AttentionOptions {
   DropoutOptions dropout{};    ///< of the attention weights
   /// If given, the forward adds what it sees; must outlive the call of attention().
   HeadStatistics* statistics = nullptr;
-  ForReader reader = ForReader::kAny;
+  ForReader reader = ForReader::kAny;  ///< of the result, which is rounded only if q, k and v are
 };
 
 /// q [N, H D], k [M, G D], v [M, G Dv], with the heads side by side in a row; all three may be
@@ -211,9 +212,9 @@ struct AttentionOperands {
 
 /// -> [N, H Dv].
 Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptions& options);
-/// Whether q, k and v may be results ForReader::kProduct: the scores are dot products, and weights
-/// are normalised.
-bool attention_rounds(const AttentionVariant& variant);
+/// Whether attention() of q, k and v made ForReader::kProduct is possible: the scores are dot
+/// products, and weights are normalised.
+bool reads_rounded(const AttentionVariant& variant);
 
 // ---- recurrent layers: ops/recurrent.cc
 

@@ -72,6 +72,7 @@ Variable Tape::result(index rows, index columns, DType dtype) {
 std::span<const Variable> Tape::split(Variable x, std::span<const index> widths) {
   Value& whole = *x.value_;
   check(whole.parts.empty() && whole.whole == nullptr, "split: a value can be split once");
+  check_has_no_slope(whole);
   check_part_widths(whole.columns, widths);
   const auto n = static_cast<index>(widths.size());
   auto* parts = arena_.allocate<Value*>(n);
@@ -112,11 +113,9 @@ void Tape::backward(Variable loss, double scale) {
   walked_ = true;
   if (!loss.needs_gradient()) return;
   open_gradient(*loss.value_);
-  if (loss.dtype() == DType::kFloat32) {
-    *static_cast<float*>(loss.value_->gradient) = static_cast<float>(scale);
-  } else {
-    *static_cast<double*>(loss.value_->gradient) = scale;
-  }
+  with_type(loss.dtype(), [&]<class T>(std::type_identity<T>) {
+    *static_cast<T*>(loss.value_->gradient) = static_cast<T>(scale);
+  });
   for (const Node* node = last_; node != nullptr; node = node->previous) {
     Value& output = *node->output;
     if (!reached(output)) continue;
@@ -145,6 +144,10 @@ bool Tape::reached(const Value& value) {
 
 std::size_t Tape::contiguous_bytes(const Value& value) {
   return static_cast<std::size_t>(value.rows * value.columns * byte_size(value.dtype));
+}
+
+void Tape::check_has_no_slope(const Value& value) {
+  check(value.slope == nullptr, "tape: a result that was made for one product has another reader");
 }
 
 // The first write overwrites. A value and its parts share memory: once the whole holds a sum, its
@@ -224,7 +227,8 @@ bool Tape::hand_over_gradient(Variable y, Variable x) {
   };
   if (!to.needs_gradient || to.gradient != nullptr || !is_alone(from) || !is_alone(to))
     return false;
-  if (contiguous_bytes(from) != contiguous_bytes(to)) return false;
+  check_has_no_slope(to);
+  if (from.dtype != to.dtype || contiguous_bytes(from) != contiguous_bytes(to)) return false;
   to.gradient = std::exchange(from.gradient, nullptr);
   to.written = true;
   return true;

@@ -106,10 +106,10 @@ struct GradientOut {
 /// Calls f with std::type_identity<float> or <double>.
 template <class F>
 void with_type(DType dtype, F&& f) {
-  if (dtype == DType::kFloat32)
-    f(std::type_identity<float>{});
-  else
-    f(std::type_identity<double>{});
+  if (dtype == DType::kFloat32) return f(std::type_identity<float>{});
+  check(dtype == DType::kFloat64, "tape: expected float32 or float64 values; got {}",
+        to_string(dtype));
+  f(std::type_identity<double>{});
 }
 
 /// For kernels that can only overwrite: calls write(rows). If the gradient is to be added to,
@@ -200,6 +200,7 @@ class Tape {
   /// already, or if either gradient shares its memory with others.
   bool hand_over_gradient(Variable y, Variable x);
   /// In a backward closure: where to write the gradient of an input (at most once per closure).
+  /// An error if x has a slope.
   template <class T>
   GradientOut<T> gradient_for(Variable x);
   /// For y = f(z) that one product alone reads: that product multiplies the gradient that it writes
@@ -208,8 +209,12 @@ class Tape {
   void set_slope(Variable y, const T* slope) {
     y.value_->slope = slope;
   }
+  /// Empty if it has none.
   template <class T>
   Rows<const T> slope_of(Variable x) const;
+  /// gradient_for, for the product that multiplies what it writes by slope_of(x).
+  template <class T>
+  GradientOut<T> gradient_for_product(Variable x);
 
  private:
   using Value = detail::TapeValue;
@@ -229,6 +234,7 @@ class Tape {
   Variable leaf(void* data, index rows, index columns, index stride, DType dtype);
   Variable parameter_leaf(Parameter& parameter);
   void push(Value* output, Run run, const void* closure);
+  static void check_has_no_slope(const Value& value);
   Store open_gradient(Value& value);
   void reach_memory(Value& value);
   void fill_missing_parts(Value& whole);
@@ -322,9 +328,20 @@ Rows<const T> Tape::slope_of(Variable x) const {
 
 template <class T>
 GradientOut<T> Tape::gradient_for(Variable x) {
+  if (x.needs_gradient()) check_has_no_slope(*x.value_);
+  return gradient_for_product<T>(x);
+}
+
+template <class T>
+GradientOut<T> Tape::gradient_for_product(Variable x) {
   if (!x.needs_gradient()) return {};
   Value& value = *x.value_;
+  check(value.dtype == kDTypeOf<T>, "tape: expected {} gradients; got {}", to_string(kDTypeOf<T>),
+        to_string(value.dtype));
   const Store store = open_gradient(value);
+  if (value.dtype == DType::kBFloat16 || value.slope != nullptr) {
+    check(store == Store::kWrite, "tape: two ops read a result that was made for one");
+  }
   const index stride = value.whole != nullptr ? value.whole->columns : value.columns;
   return {{static_cast<T*>(value.gradient), value.rows, value.columns, stride}, store};
 }

@@ -240,6 +240,8 @@ void MatmulAtBItems<T>::run(index item) const {
 template <class T>
 void column_sums(const Context& ctx, InProductRows<T> a, Vec<T> sums, Store store) {
   check_vec("column_sums", "sums", sums, "N", a.columns());
+  check(!a.is_rounded() || (std::is_same_v<T, float> && has_bfloat16_products()),
+        "column_sums: this machine reads no rows of bfloat16");
   const ProfileScope scope(ctx, pass_over<T>("column sums", a.rows(), a.columns(), 1));
   if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
   const auto add = gemm_kernels<T>().add_rows;

@@ -123,13 +123,13 @@ class PackedMatrix {
 
 /// What is applied to A B before it is stored in C, in one pass while it is in the cache:
 ///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s),
-/// or C = A B times.
+/// or, with times: C = A B, each value multiplied by that of times.
 template <class T>
 struct MatmulOptions {
   Vec<const T> bias = {};  ///< [N], or empty
   Activation activation = Activation::kNone;
   Rows<T> slope = {};  ///< [M,N], or empty: f', by which backward multiplies the gradient of C
-  Rows<const T> times = {};  ///< [M,N], or empty: the slope, if C is a gradient; without the rest
+  Rows<const T> times = {};  ///< [M,N], or empty; goes with none of the others
   Store store = Store::kWrite;
 };
 
@@ -164,7 +164,8 @@ class MatmulItems {
 };
 
 /// C [N1,N2] = (or +=, with Store::kAdd) A^T B, from A [M,N1] and B [M,N2], a sum over M rows; cut
-/// in the same way, into items for the threads of ctx, in its precision.
+/// in the same way, into items for the threads of ctx, in its precision. A and B may be rounded if
+/// that multiplies pairs.
 template <class T>
 class MatmulAtBItems {
  public:
@@ -227,7 +228,8 @@ void run_together(const Context& ctx, const MatmulItems<T>& product,
   });
 }
 
-/// sums[n] = (or +=) the sum over m of a[m,n], A [M,N].
+/// sums[n] = (or +=) the sum over m of a[m,n], A [M,N]; rounded rows on processors with products of
+/// bfloat16.
 template <class T>
 void column_sums(const Context& ctx, InProductRows<T> a, Vec<T> sums, Store store = Store::kWrite);
 

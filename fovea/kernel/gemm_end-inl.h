@@ -32,14 +32,13 @@ struct PanelOfC {
   index begin, end;
   T* sums;
   index stride;
-  bool rounds_in_registers = false;  ///< then sums stay as they are
+  bool rounds_in_registers = false;  ///< then nothing is written to `sums`
 };
 
 /// Whether the whole panels of a tile can be rounded while their sums are in registers.
-template <Operands kOperands, class T>
-bool RoundsInRegisters(const MatmulTile<T>& t) {
-  const bool has_one_part = steps_of(t.a.columns(), kOperands) <= kDepth<OperandOf<T, kOperands>>;
-  return t.c.is_rounded() && has_one_part && t.options.activation == Activation::kNone &&
+template <class T>
+bool RoundsInRegisters(const MatmulTile<T>& t, bool has_parts) {
+  return t.c.is_rounded() && !has_parts && t.options.activation == Activation::kNone &&
          t.options.slope.data == nullptr && !has_tiles();
 }
 
@@ -48,9 +47,12 @@ bool RoundsInRegisters(const MatmulTile<T>& t) {
 template <class T>
 class PanelsOfC {
  public:
-  PanelsOfC(const MatmulTile<T>& t, index whole_panels, bool has_parts, bool rounds_in_registers,
-            Scratch& scratch)
-      : t_(t), rounds_in_registers_(rounds_in_registers) {
+  /// `has_parts`: whether the sums are computed in several parts.
+  PanelsOfC(const MatmulTile<T>& t, index whole_panels, bool has_parts, Scratch& scratch)
+      : t_(t), rounds_in_registers_(RoundsInRegisters(t, has_parts)) {
+#if FOVEA_PAIRS
+    static_assert(kPanelsAtOnce == 1, "panels that end together need a buffer each");
+#endif
     if (!t.c.is_rounded() || t.first_panel >= whole_panels) return;
     const index held = has_parts ? whole_panels - t.first_panel : 1;
     stride_ = held * kPanelLanes<T>;
@@ -58,6 +60,7 @@ class PanelsOfC {
     buffer_ = scratch.template allocate<T>(t.c.rows() * stride_);
   }
 
+  bool round_in_registers() const { return rounds_in_registers_; }
   PanelOfC<T> operator[](index panel) const {
     const index begin = panel * kPanelLanes<T>;
     const index end = std::min(t_.c.columns(), begin + kPanelLanes<T>);
@@ -76,57 +79,57 @@ class PanelsOfC {
   index stride_ = 0, step_ = 0;
 };
 
-template <class Lanes, class T>
-HWY_INLINE void StoreFinished(Lanes lanes, Vector<T> value, T* to) {
-  lanes.Store(value, to);
+/// `lanes` is what ForEachLane gives.
+template <class Lanes, class T, class Out>
+HWY_INLINE void StoreFinished(Lanes lanes, Vector<T> value, Out* to) {
+  if constexpr (std::is_same_v<Out, T>) {
+    lanes.Store(value, to);
+  } else if constexpr (std::is_same_v<Lanes, TailLanes<T>>) {
+    StoreRounded(value, lanes.count, to);
+  } else {
+    StoreRounded(value, kLanes<T>, to);
+  }
 }
-#if FOVEA_PAIRS
-HWY_INLINE void StoreFinished(FullLanes<float>, Vector<float> value, BFloat16* to) {
-  StoreRounded(value, kLanes<float>, to);
-}
-HWY_INLINE void StoreFinished(TailLanes<float> lanes, Vector<float> value, BFloat16* to) {
-  StoreRounded(value, lanes.count, to);
-}
-#endif
 
 // With the slope known to be wanted, the compiler computes once what f and f' share,
 // such as an exponential.
 template <Activation kF, bool kSlope, class T, class Out>
-HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> all) {
+HWY_INLINE void FinishRows(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> c) {
   const MatmulOptions<T>& o = t.options;
   const bool add_bias = o.store == Store::kAdd && !o.bias.empty();
-  for (index r = 0; r < all.rows; ++r) {
+  for (index r = 0; r < c.rows; ++r) {
     const T* const sums = p.sums + r * p.stride;
-    Out* const c = all[r] + p.begin;
+    Out* const to = c[r] + p.begin;
     T* const slope = kSlope ? o.slope[r] + p.begin : nullptr;
     ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
       auto s = lanes.Load(sums + i);
       if (add_bias) s = hn::Add(s, lanes.Load(o.bias.data + p.begin + i));
       if constexpr (kSlope) lanes.Store(ActivateGradient<kF>(lanes.d, s), slope + i);
-      StoreFinished(lanes, Activate<kF>(lanes.d, s), c + i);
+      StoreFinished<decltype(lanes), T>(lanes, Activate<kF>(lanes.d, s), to + i);
     });
   }
 }
 
 template <class T, class Out>
-void MultiplyRows(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> all) {
-  for (index r = 0; r < all.rows; ++r) {
+void MultiplyByTimes(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> c) {
+  for (index r = 0; r < c.rows; ++r) {
     const T *const sums = p.sums + r * p.stride, *const times = t.options.times[r] + p.begin;
-    Out* const c = all[r] + p.begin;
+    Out* const to = c[r] + p.begin;
     ForEachLane<T>(p.end - p.begin, [&](auto lanes, index i) {
-      StoreFinished(lanes, hn::Mul(lanes.Load(sums + i), lanes.Load(times + i)), c + i);
+      StoreFinished<decltype(lanes), T>(lanes, hn::Mul(lanes.Load(sums + i), lanes.Load(times + i)),
+                                        to + i);
     });
   }
 }
 
 template <class T, class Out>
-void FinishInto(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> all) {
-  if (t.options.times.data != nullptr) return MultiplyRows(t, p, all);
+void FinishInto(const MatmulTile<T>& t, const PanelOfC<T>& p, Rows<Out> c) {
+  if (t.options.times.data != nullptr) return MultiplyByTimes(t, p, c);
   WithActivation(t.options.activation, [&](auto f) {
     if (t.options.slope.data != nullptr) {
-      FinishRows<f(), true>(t, p, all);
+      FinishRows<f(), true>(t, p, c);
     } else {
-      FinishRows<f(), false>(t, p, all);
+      FinishRows<f(), false>(t, p, c);
     }
   });
 }

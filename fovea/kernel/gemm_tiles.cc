@@ -22,9 +22,10 @@
 // of the time).
 // Meanwhile the product asks for what it reads next (docs/DESIGN.md says why).
 //
-// Operands of bfloat16 differ in two places: a block of A is rounded to a copy before the panels
-// read it (a tile has up to 1024 columns, so that is below a hundredth of its time), and a step of
-// the sum has two terms.
+// Operands of bfloat16 differ in three places: a block of A is rounded to a copy before the panels
+// read it (a tile has up to 1024 columns, so that is below a hundredth of its time), a step of the
+// sum has two terms, and the sums of a C that is rounded are in registers until then, or in a
+// buffer.
 HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
@@ -72,7 +73,7 @@ void MultiplyPart(const MatmulTile<T>& t, const StridedMatrix<In>& a, const Pane
                         .b = {b.data, steps.end - steps.begin, lanes, b.row_stride},
                         .c = {p.sums, t.c.rows(), lanes, p.stride},
                         .ahead = &ahead,
-                        .c_is_far = !t.c.is_rounded()};
+                        .c_is_far = true};
   if (steps.begin > 0 || t.options.store == Store::kAdd) {
     ProductAhead<Into::kAdd>(o);
   } else if (!t.options.bias.empty()) {
@@ -149,9 +150,9 @@ void MultiplyTile(const MatmulTile<T>& t) {
   const index whole_panels = is_last_ragged ? t.last_panel - 1 : t.last_panel;
   Scratch scratch;
   LeftSide<T, kOperands> left(t.a, scratch);
-  const bool in_registers = RoundsInRegisters<kOperands>(t);
-  const PanelsOfC<T> panels(t, whole_panels, steps > kDepth<In>, in_registers, scratch);
-  const bool finishes = ChangesSums(t.options) || (t.c.is_rounded() && !in_registers);
+  const PanelsOfC<T> panels(t, whole_panels, steps > kDepth<In>, scratch);
+  const bool finishes =
+      !panels.round_in_registers() && (t.c.is_rounded() || ChangesSums(t.options));
   In* const buffer =
       t.b->pack ? scratch.template allocate<In>(kPanelLanes<T> * kDepth<In>) : nullptr;
   const auto panel_of_b = [&](index panel, index begin, index end) {
@@ -164,7 +165,7 @@ void MultiplyTile(const MatmulTile<T>& t) {
         const PanelOfC<T> p = panels[panel];
         MultiplyPart<T, In>(t, a, panel_of_b(panel, begin, end), p, {begin, end},
                             LinesAfter<kOperands>(t, panel, whole_panels, {begin, end}));
-        if (end < steps || !finishes || p.rounds_in_registers) continue;
+        if (end < steps || !finishes) continue;
         const index begun = (panel - t.first_panel) % kPanelsAtOnce;
         if (begun + 1 < kPanelsAtOnce && panel + 1 < whole_panels) continue;
         PanelOfC<T> together = panels[panel - begun];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product reads on its left side and writes: values, or values that are rounded already.
+// Rows that products read and write: values, or values rounded to bfloat16.
 #pragma once
 
 #include <type_traits>
@@ -23,8 +23,8 @@ class ProductRows {
       : ProductRows(Rows<const BFloat16>(rounded)) {}
 
   bool is_rounded() const { return is_rounded_; }
-  Rows<T> values() const { return values_; }          ///< none if is_rounded()
-  Rows<Rounded> rounded() const { return rounded_; }  ///< none if not
+  Rows<T> values() const { return values_; }          ///< empty if is_rounded()
+  Rows<Rounded> rounded() const { return rounded_; }  ///< empty if not
   index rows() const {
     return visit([](auto x) { return x.rows; });
   }

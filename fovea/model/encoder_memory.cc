@@ -242,6 +242,7 @@ void add_branches(const EncoderConfig& c, const SizedStage& stage, const TapeLoa
       columns.insert(columns.end(), waiting.begin(), waiting.end());
       gradients.add_layer(columns);
       layer.in = layer.out;
+      layer.projected_once = false;
     }
     waiting.push_back(out);
   }

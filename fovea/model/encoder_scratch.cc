@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fovea/attention/attention.h"
+#include "fovea/base/bfloat16.h"
 #include "fovea/kernel/sru.h"
 #include "fovea/kernel/winograd.h"
 #include "fovea/simd/isa.h"
@@ -22,9 +22,8 @@ bool keeps_rounded(const TapeLoad& load) {
          has_bfloat16_products();
 }
 
-bool attention_keeps_rounded(const EncoderConfig& config, const SizedLayer& layer,
+bool attention_keeps_rounded(const EncoderConfig& c, const SizedLayer& layer,
                              const TapeLoad& load) {
-  const EncoderConfig c = config_of_layer(config, layer);
   const bool rounds = c.score == AttentionScoreKind::kDot &&
                       c.attention_norm != AttentionNormKind::kNone && !c.qk_norm;
   return rounds && keeps_rounded(load) && !layer.projected_once &&

@@ -60,6 +60,7 @@ void for_each_layer(const std::vector<SizedStage>& stages, F&& f) {
       for (index n = 0; n < layer.spec.layers; ++n) {
         f(layer, n);
         layer.in = layer.out;
+        layer.projected_once = false;
       }
     }
   }

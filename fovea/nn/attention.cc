@@ -116,11 +116,7 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
   parts_.push_back({number, &learned, {}});
 }
 
-Variable MultiHeadAttention::first_step(Tape& tape, Variable x) const {
-  return queries_keys_values(tape, x, ForReader::kAny);
-}
-
-Variable MultiHeadAttention::queries_keys_values(Tape& tape, Variable x, ForReader reader) const {
+Variable MultiHeadAttention::first_step(Tape& tape, Variable x, ForReader reader) const {
   check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
   return qkv_->forward(tape, x, Activation::kNone, reader);
 }
@@ -154,9 +150,9 @@ Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,
                                      const DropoutKey& key, HeadStatistics* seen) const {
   // Normed queries and keys are read by the norm first.
-  const bool rounds = q_gain_ == nullptr && attention_rounds(options_.variant);
+  const bool rounds = q_gain_ == nullptr && reads_rounded(options_.variant);
   const auto reader = rounds ? ForReader::kProduct : ForReader::kAny;
-  return forward_from(tape, queries_keys_values(tape, x, reader), rows, key, seen);
+  return forward_from(tape, first_step(tape, x, reader), rows, key, seen);
 }
 
 Variable MultiHeadAttention::forward_from(Tape& tape, Variable stepped, const PackedRows& rows,

@@ -89,7 +89,7 @@ class MultiHeadAttention {
                    HeadStatistics* seen = nullptr) const;
   /// The first step of self-attention, which treats each row by itself: x [N, C] ->
   /// [N, first_columns()], queries, keys and values side by side.
-  Variable first_step(Tape& tape, Variable x) const;
+  Variable first_step(Tape& tape, Variable x, ForReader reader = ForReader::kAny) const;
   /// The same without biases: of a sum x + p it is first_step(x) + first_product(p).
   Variable first_product(Tape& tape, Variable x) const;
   index first_columns() const;
@@ -123,7 +123,6 @@ class MultiHeadAttention {
   KvCacheOptions cache_options(index capacity) const;
 
  private:
-  Variable queries_keys_values(Tape& tape, Variable x, ForReader reader) const;
   // The tensor of a part: a parameter, or a constant.
   struct PartTensor {
     std::size_t number;

@@ -165,7 +165,7 @@ class LinesAhead {
   void begin_next_row() {
     if (number_ + 1 < now_.rows) return begin_row(number_ + 1);
     if (after_.first != nullptr) std::swap(now_, after_);
-    if (last_.first != nullptr) std::swap(after_, last_);  // last_ was second: a rotation
+    if (last_.first != nullptr) std::swap(after_, last_);  // what was now_ is last
     begin_row(0);
   }
   void begin_row(index number) {

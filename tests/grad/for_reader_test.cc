@@ -40,7 +40,8 @@ using Model = std::function<Variable(Tape&, Variable x, std::vector<Parameter>&,
 
 constexpr index kRows = 150, kWidth = 48, kHidden = 96;
 
-Outcome outcome_of(const Context& context, const Model& model, ForReader reader) {
+Outcome outcome_of(const Context& context, const Model& model, ForReader reader,
+                   TapeMode mode = TapeMode::kTrain) {
   std::vector<Parameter> parameters;
   parameters.push_back(make_parameter(kHidden, kWidth, 1));
   parameters.push_back(make_parameter(kWidth, kHidden, 2));
@@ -48,7 +49,7 @@ Outcome outcome_of(const Context& context, const Model& model, ForReader reader)
   parameters.push_back(make_parameter(kWidth, kWidth, 4));
   parameters.push_back(make_parameter(1, kHidden, 5));
   const std::vector<float> values = noise(kRows * kWidth, 6);
-  Tape tape(context);
+  Tape tape(context, mode);
   const Variable x = tape.input(Rows<const float>(values.data(), kRows, kWidth));
   const Variable y = model(tape, x, parameters, reader);
   const Variable loss = sum(tape, multiply(tape, y, y));
@@ -65,8 +66,10 @@ void expect_same_bits(const Model& model) {
     for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
       for (const int threads : {1, 3}) {
         const Context context = Context(threads).with(precision);
-        EXPECT_EQ(outcome_of(context, model, ForReader::kProduct),
-                  outcome_of(context, model, ForReader::kAny));
+        for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInputs}) {
+          EXPECT_EQ(outcome_of(context, model, ForReader::kProduct, mode),
+                    outcome_of(context, model, ForReader::kAny, mode));
+        }
       }
     }
   });
@@ -82,49 +85,68 @@ TEST(ForReader, AFeedForwardNetworkHasTheSameBits) {
   }
 }
 
+// Self-attention of two sequences.
 Variable attention_of(Tape& tape, Variable x, std::vector<Parameter>& p, ForReader reader,
-                      AttentionVariant variant) {
+                      AttentionOptions options) {
   static const Mask causal = mask::Causal();
+  options.heads = 3;
+  options.mask = &causal;
+  options.reader = reader;
   const std::array widths{kWidth, kWidth, kWidth};
-  const auto qkv = split_columns(
-      tape, linear(tape, x, tape.parameter(p[2]), {}, Activation::kNone, reader), widths);
-  AttentionOptions options{.heads = 3, .variant = variant, .mask = &causal, .reader = reader};
-  const Variable o = attention(tape, {qkv[0], qkv[1], qkv[2], {}, {}}, options);
+  const Variable all = linear(tape, x, tape.parameter(p[2]), {}, Activation::kNone, reader);
+  const auto qkv = split_columns(tape, all, widths);
+  static const std::vector<std::int32_t> offsets = {0, 61, kRows};
+  PackedRows rows;
+  rows.offsets = offsets;
+  const Variable o = attention(tape, {qkv[0], qkv[1], qkv[2], rows, rows}, options);
   return linear(tape, o, tape.parameter(p[3]));
 }
 
 TEST(ForReader, AttentionHasTheSameBits) {
-  AttentionVariant rotary, sigmoid;
-  rotary.rotary = RotaryPairs::kHalves;
-  sigmoid.norm = AttentionNormKind::kSigmoid;
-  for (const AttentionVariant& variant : {AttentionVariant{}, rotary, sigmoid}) {
-    ASSERT_TRUE(attention_rounds(variant));
+  AttentionOptions rotary, sigmoid, dropout;
+  rotary.variant.rotary = RotaryPairs::kHalves;
+  sigmoid.variant.norm = AttentionNormKind::kSigmoid;
+  dropout.dropout.p = 0.25;
+  for (const AttentionOptions& options : {AttentionOptions{}, rotary, sigmoid, dropout}) {
+    ASSERT_TRUE(reads_rounded(options.variant));
     expect_same_bits([&](Tape& tape, Variable x, std::vector<Parameter>& p, ForReader reader) {
-      return attention_of(tape, x, p, reader, variant);
+      return attention_of(tape, x, p, reader, options);
     });
   }
 }
 
-TEST(ForReader, AttentionOfOtherScoresOrWithoutANormReadsWholeRows) {
+TEST(ForReader, OtherScoresAndNoNormReadWholeRows) {
   AttentionVariant cosine, none;
   cosine.score = AttentionScoreKind::kCosine;
   none.norm = AttentionNormKind::kNone;
-  EXPECT_FALSE(attention_rounds(cosine));
-  EXPECT_FALSE(attention_rounds(none));
+  EXPECT_FALSE(reads_rounded(cosine));
+  EXPECT_FALSE(reads_rounded(none));
 }
 
-// The gradient of a result for one reader cannot be summed.
-TEST(ForReader, ASecondReaderIsRefused) {
-  const auto twice = [](Tape& tape, Variable x, std::vector<Parameter>& p, ForReader reader) {
-    const Variable hidden = linear(tape, x, tape.parameter(p[0]), {}, Activation::kGelu, reader);
-    return add(tape, linear(tape, hidden, tape.parameter(p[1])),
-               linear(tape, hidden, tape.parameter(p[1])));
+// The gradient of a result for one reader cannot be summed, and only a product multiplies it by the
+// slope of the activation.
+TEST(ForReader, AnotherReaderIsRefused) {
+  using Read = std::function<Variable(Tape&, Variable hidden, std::vector<Parameter>&)>;
+  const auto product = [](Tape& tape, Variable hidden, std::vector<Parameter>& p) {
+    return linear(tape, hidden, tape.parameter(p[1]));
   };
-  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
-    const Context context = Context(1).with(precision);
-    EXPECT_EQ(outcome_of(context, twice, ForReader::kAny).size(), 4u);
-    EXPECT_THROWS(outcome_of(context, twice, ForReader::kProduct), kShape,
-                  "two ops read a result that was made for one");
+  const Read twice = [&](Tape& tape, Variable hidden, std::vector<Parameter>& p) {
+    return add(tape, product(tape, hidden, p), product(tape, hidden, p));
+  };
+  const Read no_product = [](Tape& tape, Variable hidden, std::vector<Parameter>&) {
+    return scale(tape, hidden, 2);
+  };
+  const Read split = [&](Tape& tape, Variable hidden, std::vector<Parameter>&) {
+    return split_columns(tape, hidden, std::array{kWidth, kHidden - kWidth})[0];
+  };
+  for (const Read& read : {twice, no_product, split}) {
+    const Model model = [&](Tape& tape, Variable x, std::vector<Parameter>& p, ForReader reader) {
+      return read(tape, linear(tape, x, tape.parameter(p[0]), {}, Activation::kGelu, reader), p);
+    };
+    EXPECT_FALSE(outcome_of(Context(1), model, ForReader::kAny).empty());
+    EXPECT_TRUE(error_of([&] { outcome_of(Context(1), model, ForReader::kProduct); }));
+    const Context rounded = Context(1).with(Precision::kBFloat16);
+    EXPECT_TRUE(error_of([&] { outcome_of(rounded, model, ForReader::kProduct); }));
   }
 }
 

@@ -79,7 +79,7 @@ void check_part(const AttentionPart& part, Variable x, DType dtype) {
         to_string(x.dtype()), to_string(dtype));
 }
 
-// The type of all but rounded rows.
+// Of rounded rows float32, the type of sums and of parts.
 DType dtype_of_sums(const AttentionOperands& in) {
   return in.q.dtype() == DType::kBFloat16 ? DType::kFloat32 : in.q.dtype();
 }
@@ -183,9 +183,7 @@ class RoundedGradients {
     const std::array operands{in.q, in.k, in.v};
     for (std::size_t n = 0; n < operands.size(); ++n) {
       if (in_place_) {
-        const auto out = tape.gradient_for<BFloat16>(operands[n]);
-        check(out.store == Store::kWrite, "attention: two ops read rows that were made for one");
-        rows_[n] = out.rows;
+        rows_[n] = tape.gradient_for<BFloat16>(operands[n]).rows;
       } else {
         wanted_[n] = tape.gradient_for<float>(operands[n]);
       }
@@ -368,7 +366,7 @@ Variable attention(Tape& tape, const AttentionOperands& in, const AttentionOptio
   return o;
 }
 
-bool attention_rounds(const AttentionVariant& variant) {
+bool reads_rounded(const AttentionVariant& variant) {
   return variant.score == AttentionScoreKind::kDot && variant.norm != AttentionNormKind::kNone;
 }
 

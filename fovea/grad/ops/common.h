@@ -42,57 +42,6 @@ inline bool reads_in_place(const Tape& tape, index rows) {
   return tape.mode() == TapeMode::kTrain && rows <= kRowsInPlace;
 }
 
-/// The values of x as a product reads them.
-template <class T>
-ProductRows<const T> product_rows(Variable x) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (x.dtype() == DType::kBFloat16) return x.value<BFloat16>();
-  }
-  return x.value<T>();
-}
-
-/// The values of y as a product writes them.
-template <class T>
-ProductRows<T> product_rows_to(Variable y) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (y.dtype() == DType::kBFloat16) return y.value<BFloat16>();
-  }
-  return y.value<T>();
-}
-
-/// The gradient of y as a product reads it.
-template <class T>
-ProductRows<const T> product_gradient_of(const Tape& tape, Variable y) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (y.dtype() == DType::kBFloat16) return tape.gradient_of<BFloat16>(y);
-  }
-  return tape.gradient_of<T>(y);
-}
-
-/// Where a product writes a gradient, and how.
-template <class T>
-struct ProductGradient {
-  ProductRows<T> rows;
-  MatmulOptions<T> options;
-  bool wanted = false;
-
-  explicit operator bool() const { return wanted; }
-};
-template <class T>
-ProductGradient<T> product_gradient_for(Tape& tape, Variable x) {
-  const auto with = [&](const auto& out) -> ProductGradient<T> {
-    if (!out) return {};
-    const Rows<const T> times = tape.slope_of<T>(x);
-    check(out.store == Store::kWrite || (times.data == nullptr && x.dtype() == kDTypeOf<T>),
-          "tape: two ops read a result that was made for one");
-    return {out.rows, {.times = times, .store = out.store}, true};
-  };
-  if constexpr (std::is_same_v<T, float>) {
-    if (x.dtype() == DType::kBFloat16) return with(tape.gradient_for<BFloat16>(x));
-  }
-  return with(tape.gradient_for<T>(x));
-}
-
 /// dx += dy, or dx = dy.
 template <class T>
 void pass_on(const Context& context, Rows<const T> dy, const GradientOut<T>& dx) {

@@ -11,13 +11,53 @@ namespace {
 struct LinearCall {
   Variable x, weight, bias, y;
   Activation f;
-  bool pulled;  // whether the gradient of y is that of x W^T + b already
 };
 
-// The gradient of x W^T + b.
+// f with the type of the values of x: T, or bfloat16 if they were made for one product.
+template <class T, class F>
+auto with_stored_type(Variable x, F&& f) {
+  using Value = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<Value, float>) {
+    if (x.dtype() == DType::kBFloat16) return f(std::type_identity<BFloat16>());
+  }
+  return f(std::type_identity<Value>());
+}
+
+template <class T>
+ProductRows<T> rows_of(Variable x) {
+  return with_stored_type<T>(
+      x, [&]<class S>(std::type_identity<S>) { return ProductRows<T>(x.value<S>()); });
+}
+template <class T>
+ProductRows<const T> gradient_of(const Tape& tape, Variable y) {
+  return with_stored_type<T>(y, [&]<class S>(std::type_identity<S>) {
+    return ProductRows<const T>(tape.gradient_of<S>(y));
+  });
+}
+
+// Where a product writes the gradient of x, and how.
+template <class T>
+struct ProductGradient {
+  ProductRows<T> rows;
+  MatmulOptions<T> options;
+  bool wanted = false;
+
+  explicit operator bool() const { return wanted; }
+};
+template <class T>
+ProductGradient<T> gradient_for(Tape& tape, Variable x) {
+  return with_stored_type<T>(x, [&]<class S>(std::type_identity<S>) -> ProductGradient<T> {
+    const auto out = tape.gradient_for_product<S>(x);
+    if (!out) return {};
+    return {out.rows, {.times = tape.slope_of<T>(x), .store = out.store}, true};
+  });
+}
+
+// The gradient of x W^T + b: that of y, which its reader has multiplied by f' if y has a slope.
 template <class T>
 ProductRows<const T> gradient_of_sums(Tape& tape, const LinearCall& call, Rows<const T> slope) {
-  if (call.pulled || call.f == Activation::kNone) return product_gradient_of<T>(tape, call.y);
+  const bool is_pulled = tape.slope_of<T>(call.y).data != nullptr;
+  if (is_pulled || call.f == Activation::kNone) return gradient_of<T>(tape, call.y);
   const Rows<T> dy = tape.take_gradient<T>(call.y);
   pull_activation<T>(tape.context(), call.f, call.y.value<T>(), slope, dy);
   return dy;
@@ -32,8 +72,8 @@ bool share_memory(const ProductGradient<T>& dx, const GradientOut<T>& dw) {
 template <class T>
 void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const Context& context = tape.context();
-  const ProductRows<const T> dy = gradient_of_sums(tape, call, slope), x = product_rows<T>(call.x);
-  const auto dx = product_gradient_for<T>(tape, call.x);
+  const ProductRows<const T> dy = gradient_of_sums(tape, call, slope), x = rows_of<const T>(call.x);
+  const auto dx = gradient_for<T>(tape, call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
   // If they share their memory, the second product must add to the result of the first.
   if (dx && dw && !share_memory(dx, dw)) {
@@ -75,13 +115,11 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
     const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
     const WeightPanels<T> panels(tape, weight, Form::kTransposed, x.rows());
     const MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
-    matmul(tape.context(), product_rows<T>(x), panels.panels, product_rows_to<T>(y), options);
-    const bool pulled = for_product && slope.data != nullptr;
-    if (pulled) tape.set_slope<T>(y, slope.data);
-    tape.record(y, {x, weight, bias},
-                [call = LinearCall{x, weight, bias, y, f, pulled}, slope](Tape& t) {
-                  backward<T>(t, call, slope);
-                });
+    matmul(tape.context(), rows_of<const T>(x), panels.panels, rows_of<T>(y), options);
+    if (for_product) tape.set_slope<T>(y, slope.data);
+    tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, slope](Tape& t) {
+      backward<T>(t, call, slope);
+    });
   });
   return y;
 }
