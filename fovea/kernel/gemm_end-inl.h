@@ -151,15 +151,14 @@ bool ChangesSums(const MatmulOptions<T>& o) {
 }
 
 #if FOVEA_PAIRS
-/// The end of a block (StoreSums) whose sums are only multiplied and rounded: to C, while they are
-/// in registers. `to` and `times`, if any, begin with the columns of the panel.
+/// The end of a block (in place of StoreSums) whose sums are only multiplied and rounded: to C,
+/// while they are in registers. `to` and `times`, if any, begin with the columns of the panel.
 struct RoundSums {
   Rows<BFloat16> to;
   Rows<const float> times;
 
   template <int kRows, int kVectors>
-  HWY_INLINE void operator()(const TileOperands<float, BFloat16Pair>&,
-                             Vector<float> (&sum)[kRows][kVectors], index row, index lane) const {
+  HWY_INLINE void operator()(Vector<float> (&sum)[kRows][kVectors], index row, index lane) const {
     constexpr index kN = kLanes<float>;
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -189,8 +188,9 @@ void MultiplyPanel([[maybe_unused]] const MatmulTile<T>& t, [[maybe_unused]] con
       RoundSums round{t.c.rounded().columns_slice(p.begin, p.end), {}};
       const Rows<const T> times = t.options.times;
       if (times.data != nullptr) round.times = times.columns_slice(p.begin, p.end);
-      if (o.ahead->is_empty()) return VectorProduct<kInto, Ask::kNothing>(o, round);
-      return VectorProduct<kInto, Ask::kAhead>(o, round);
+      if (o.ahead->is_empty())
+        return VectorProduct<kInto, LaneMaximum::kNone, Ask::kNothing>(o, round);
+      return VectorProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o, round);
     }
   }
 #endif
