@@ -113,8 +113,7 @@ struct StoreSums {};
 // vectors are registers once the loops over them are unrolled.
 template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kRows, int kVectors, class T, class In,
           class End>
-HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane,
-                             [[maybe_unused]] const End& end) {
+HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane, const End& end) {
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
   constexpr hn::ScalableTag<In> of_operand;
@@ -147,8 +146,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
     a += a_column;
     b += b_row;
   };
-  LinesAhead::Row next = {};
-  if constexpr (kAsk == Ask::kAhead) next = t.ahead->row();
+  LinesAhead::Row next = kAsk == Ask::kAhead ? t.ahead->row() : LinesAhead::Row();
   const auto ask = [&]() __attribute__((always_inline)) {
     if constexpr (kAsk == Ask::kAhead && kManyRegisters) t.ahead->ask(next);
     if constexpr (kAsk == Ask::kAhead && !kManyRegisters) LinesAhead::ask_in_row(next);
