@@ -188,9 +188,12 @@ void MultiplyPanel([[maybe_unused]] const MatmulTile<T>& t, [[maybe_unused]] con
       RoundSums round{t.c.rounded().columns_slice(p.begin, p.end), {}};
       const Rows<const T> times = t.options.times;
       if (times.data != nullptr) round.times = times.columns_slice(p.begin, p.end);
-      if (o.ahead->is_empty())
-        return VectorProduct<kInto, LaneMaximum::kNone, Ask::kNothing>(o, round);
-      return VectorProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o, round);
+      const ProductWithEnd<T, In, RoundSums> product{o, round};
+      constexpr auto kNone = LaneMaximum::kNone;
+      if (o.ahead->is_empty()) {
+        return VectorProduct<kInto, kNone, Ask::kNothing, RoundSums, T, In>(product);
+      }
+      return VectorProduct<kInto, kNone, Ask::kAhead, RoundSums, T, In>(product);
     }
   }
 #endif

@@ -102,18 +102,28 @@ HWY_INLINE Vector<T> Finished(Vector<T> sum, [[maybe_unused]] Vector<T> factor,
   return sum;
 }
 
-/// The end of a block: its sums go to C. Another end is a function: end(sum, row, lane) gets
-/// sum[kRows][kVectors] of the rows from `row` on and the lanes from `lane` on. (StoreSums as such
-/// a function took 1.01 to 1.03 of the time of attention in bfloat16.)
+/// The end of a block: its sums go to C. (As a function it took 1.01 to 1.03 of the time.)
 struct StoreSums {};
+
+/// A product with another end, a function: end(sum, row, lane) gets sum[kRows][kVectors] of the
+/// rows from `row` on and the lanes from `lane` on. (An argument for it, which StoreSums would not
+/// use, makes GCC compile the product anew in each file.)
+template <class T, class In, class End>
+struct ProductWithEnd : TileOperands<T, In> {
+  End end;
+};
+template <class End, class T, class In>
+HWY_INLINE const End& EndOf(const TileOperands<T, In>& t) {
+  return static_cast<const ProductWithEnd<T, In, End>&>(t).end;
+}
 
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
 // vectors are registers once the loops over them are unrolled.
-template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kRows, int kVectors, class T, class In,
-          class End>
-HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane, const End& end) {
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class End, int kRows, int kVectors, class T,
+          class In>
+HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane) {
   const Tag<T> d;
   constexpr index kN = kLanes<T>;
   constexpr hn::ScalableTag<In> of_operand;
@@ -153,7 +163,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
   };
   ForEachStep<kAsk == Ask::kAhead ? kStepsOfAsk : 0>(t.b.rows, ask, step);
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
-  if constexpr (!std::is_same_v<End, StoreSums>) return end(sum, row, lane);
+  if constexpr (!std::is_same_v<End, StoreSums>) return EndOf<End>(t)(sum, row, lane);
   const auto factor = hn::Set(d, t.factor);
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
@@ -173,45 +183,45 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
 }
 
 /// All rows of one panel of kVectors vectors that starts at `lane`.
-template <Into kInto, LaneMaximum kMaximum, Ask kAsk, int kVectors, class T, class In, class End>
-HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane, const End& end) {
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class End, int kVectors, class T, class In>
+HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
   constexpr int kRows = kRowsOfBlock<kVectors>;
   index row = 0;
   const index rows = t.c.rows;
   for (; row + kRows <= rows && !(kSplitsEight<kVectors> && rows - row == 8); row += kRows) {
     if (t.prefetch != nullptr) t.prefetch->step();
-    ProductBlock<kInto, kMaximum, kAsk, kRows, kVectors>(t, row, lane, end);
+    ProductBlock<kInto, kMaximum, kAsk, End, kRows, kVectors>(t, row, lane);
   }
   if constexpr (kRows > 8) {
     if (row + 8 <= rows) {
-      ProductBlock<kInto, kMaximum, kAsk, 8, kVectors>(t, row, lane, end);
+      ProductBlock<kInto, kMaximum, kAsk, End, 8, kVectors>(t, row, lane);
       row += 8;
     }
   }
   if constexpr (kRows > 4) {
     for (; row + 4 <= rows; row += 4) {
-      ProductBlock<kInto, kMaximum, kAsk, 4, kVectors>(t, row, lane, end);
+      ProductBlock<kInto, kMaximum, kAsk, End, 4, kVectors>(t, row, lane);
     }
   }
   if (row + 2 <= rows) {
-    ProductBlock<kInto, kMaximum, kAsk, 2, kVectors>(t, row, lane, end);
+    ProductBlock<kInto, kMaximum, kAsk, End, 2, kVectors>(t, row, lane);
     row += 2;
   }
-  if (row < rows) ProductBlock<kInto, kMaximum, kAsk, 1, kVectors>(t, row, lane, end);
+  if (row < rows) ProductBlock<kInto, kMaximum, kAsk, End, 1, kVectors>(t, row, lane);
 }
 
-/// The product by vectors alone, with an end.
-template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class T, class In, class End>
-HWY_INLINE void VectorProduct(const TileOperands<T, In>& t, const End& end) {
+/// The product by vectors alone; unless End is StoreSums, t is a ProductWithEnd.
+template <Into kInto, LaneMaximum kMaximum, Ask kAsk, class End, class T, class In>
+HWY_INLINE void VectorProduct(const TileOperands<T, In>& t) {
   index lane = 0;
   for (; lane + kPanelLanes<T> <= t.c.columns; lane += kPanelLanes<T>) {
-    ProductPanel<kInto, kMaximum, kAsk, kBlockVectors>(t, lane, end);
+    ProductPanel<kInto, kMaximum, kAsk, End, kBlockVectors>(t, lane);
   }
   for (; lane + 2 * kLanes<T> <= t.c.columns; lane += 2 * kLanes<T>) {
-    ProductPanel<kInto, kMaximum, kAsk, 2>(t, lane, end);
+    ProductPanel<kInto, kMaximum, kAsk, End, 2>(t, lane);
   }
   for (; lane + kLanes<T> <= t.c.columns; lane += kLanes<T>) {
-    ProductPanel<kInto, kMaximum, kAsk, 1>(t, lane, end);
+    ProductPanel<kInto, kMaximum, kAsk, End, 1>(t, lane);
   }
 }
 
@@ -224,7 +234,7 @@ HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
     if (has_tiles() && OnTiles::fits(t)) return OnTiles(t).run();
   }
 #endif
-  VectorProduct<kInto, kMaximum, kAsk>(t, StoreSums());
+  VectorProduct<kInto, kMaximum, kAsk, StoreSums>(t);
 }
 
 }  // namespace HWY_NAMESPACE
