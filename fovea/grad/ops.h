@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every differentiable operation. Each checks its shapes, computes its result at once and records
-// its gradient. All take float32 or float64; the operands of one op have the same type, but for
-// what ForReader says. An optional operand that is not used is a default-constructed Variable.
+// its gradient. All take float32 or float64; the operands of one op have the same type, except
+// where ForReader says otherwise. An optional operand that is not used is a default-constructed
+// Variable.
 #pragma once
 
 #include <array>
@@ -34,10 +35,11 @@ namespace fovea {
 enum class ForReader {
   kAny,
   /// The x of one linear(); or, of a result without an activation, one attention() for which
-  /// reads_rounded() is true, perhaps behind split_columns(). Another reader is an error in
-  /// backward. Where products round to bfloat16, the result and its gradient are then bfloat16,
-  /// which changes no bit of what follows but the gradient of the bias under an activation, a sum
-  /// of rounded terms. The product that makes the gradient also multiplies it by f'.
+  /// reads_rounded() is true, perhaps behind split_columns(). Another reader whose gradient would
+  /// be wrong is an error in backward. Where products round to bfloat16, the result and its
+  /// gradient are then bfloat16. That changes no bit of what follows, except the gradient of the
+  /// bias under an activation, whose terms are rounded. The product that makes the gradient of the
+  /// result also multiplies it by f'.
   kProduct,
 };
 

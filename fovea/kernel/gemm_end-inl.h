@@ -60,7 +60,7 @@ class PanelsOfC {
     buffer_ = scratch.template allocate<T>(t.c.rows() * stride_);
   }
 
-  bool round_in_registers() const { return rounds_in_registers_; }
+  bool rounds_in_registers() const { return rounds_in_registers_; }
   PanelOfC<T> operator[](index panel) const {
     const index begin = panel * kPanelLanes<T>;
     const index end = std::min(t_.c.columns(), begin + kPanelLanes<T>);

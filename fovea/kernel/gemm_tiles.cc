@@ -152,7 +152,7 @@ void MultiplyTile(const MatmulTile<T>& t) {
   LeftSide<T, kOperands> left(t.a, scratch);
   const PanelsOfC<T> panels(t, whole_panels, steps > kDepth<In>, scratch);
   const bool finishes =
-      !panels.round_in_registers() && (t.c.is_rounded() || ChangesSums(t.options));
+      !panels.rounds_in_registers() && (t.c.is_rounded() || ChangesSums(t.options));
   In* const buffer =
       t.b->pack ? scratch.template allocate<In>(kPanelLanes<T> * kDepth<In>) : nullptr;
   const auto panel_of_b = [&](index panel, index begin, index end) {

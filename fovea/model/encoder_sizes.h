@@ -17,7 +17,7 @@ struct SizedLayer {
   EncoderLayerSpec spec;
   index in = 0;
   index out = 0;
-  bool projected_once = false;  ///< projected_once_columns() are its q, k and v
+  bool projected_once = false;  ///< its q, k and v are those of projected_once_columns()
 };
 
 /// Layers side by side: each reads `in` columns. Several are joined to `out` columns.

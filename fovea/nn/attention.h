@@ -88,7 +88,7 @@ class MultiHeadAttention {
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
                    HeadStatistics* seen = nullptr) const;
   /// The first step of self-attention, which treats each row by itself: x [N, C] ->
-  /// [N, first_columns()], queries, keys and values side by side.
+  /// [N, first_columns()], queries, keys and values side by side, which `reader` may read.
   Variable first_step(Tape& tape, Variable x, ForReader reader = ForReader::kAny) const;
   /// The same without biases: of a sum x + p it is first_step(x) + first_product(p).
   Variable first_product(Tape& tape, Variable x) const;
