@@ -98,6 +98,7 @@ std::string json_line(const StepProfile& profile) {
                            {"fma_gflops", profile.fma_gflops},
                            {"peak_gflops", profile.peak_gflops},
                            {"memory_gigabytes_per_second", profile.memory_gigabytes},
+                           {"core_to_core_nanoseconds", profile.core_to_core_nanoseconds},
                            {"parts", parts}})
       .line();
 }
@@ -107,9 +108,10 @@ void print_table(const Context& context, const StepProfile& profile) {
                     isa_name(current_isa()), context.threads(), profile.parameters,
                     profile.tokens));
   print(fmt::format(
-      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s\n\n",
+      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s; "
+      "core to core {:.0f} ns\n\n",
       profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.peak_gflops,
-      profile.memory_gigabytes));
+      profile.memory_gigabytes, profile.core_to_core_nanoseconds));
   print(fmt::format("{:20} {:>18} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "what", "shape", "calls", "ms",
                     "part", "of peak", "of memory"));
   const auto row = [&](const std::string& what, const std::string& shape, const std::string& calls,

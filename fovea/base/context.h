@@ -50,10 +50,11 @@ class Context {
   Profile* profile() const { return profile_ == nullptr ? nullptr : profile_of_this_thread(); }
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
-  /// are done. Free threads take items in ascending order, so f must not depend on its thread.
-  /// Split sums by the size of the problem, never by threads(): then the bits of the result do not
-  /// depend on the number of threads. If items throw, the exception of the lowest such item is
-  /// thrown here. An item may call for_each itself; the nested call may use the same threads.
+  /// are done. A thread begins with a range of items of its own, the same in every call with as
+  /// many items, and then takes those of others, so f must not depend on its thread. Split sums by
+  /// the size of the problem, never by threads(): then the bits of the result do not depend on the
+  /// number of threads. If items throw, the exception of the lowest such item is thrown here. An
+  /// item may call for_each itself; the nested call may use the same threads.
   template <class F>
   void for_each(index items, F&& f) const {
     using Callable = std::remove_reference_t<F>;

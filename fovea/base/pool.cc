@@ -66,20 +66,26 @@ Pool& Pool::process_pool() {
 
 void Pool::run(const Task& task) {
   Job job(task);
+  const int own = job.shares.own();  // before a worker can take it
   post(job);
-  work_on(job);
+  work_on(job, own);
   withdraw(job);
   const double begin = task.waited ? monotonic_seconds() : 0;
   wait_for_workers(job);
   if (task.waited) *task.waited = monotonic_seconds() - begin;
-  if (job.error) std::rethrow_exception(job.error);
+  job.error.rethrow();
 }
 
 void Pool::run_on(const Team& team, const Task& task) {
   Job job(task);
   team.run(
-      task.threads, [](void* data) { work_on(*static_cast<Job*>(data)); }, &job);
-  if (job.error) std::rethrow_exception(job.error);
+      task.threads,
+      [](void* data) {
+        Job& shared = *static_cast<Job*>(data);
+        work_on(shared, shared.shares.own());
+      },
+      &job);
+  job.error.rethrow();
 }
 
 void Pool::post(Job& job) {
@@ -135,7 +141,7 @@ void Pool::grow(int workers) {
 void Pool::worker_main() {
   for (;;) {
     Job* const job = wait_for_job();
-    helped_.fetch_add(work_on(*job), std::memory_order_relaxed);
+    helped_.fetch_add(work_on(*job, job->shares.own()), std::memory_order_relaxed);
     leave(*job);
   }
 }
@@ -162,7 +168,7 @@ Pool::Job* Pool::join_job() {
   Job* found = nullptr;
   while (found == nullptr && !jobs_.empty()) {
     Job* const job = jobs_.front();
-    if (job->next.load(std::memory_order_relaxed) < job->task.items) {
+    if (job->shares.any_left()) {
       --job->places;
       job->active.fetch_add(1, std::memory_order_relaxed);
       found = job;
@@ -181,24 +187,25 @@ void Pool::leave(Job& job) {
 }
 
 // Runs items until none is left; returns how many this thread ran.
-index Pool::work_on(Job& job) {
+index Pool::work_on(Job& job, int own) {
+  const int shares = job.shares.size();
   index done = 0;
-  for (;; ++done) {
-    const index item = job.next.fetch_add(1, std::memory_order_relaxed);
-    if (item >= job.task.items) return done;
+  for (int k = 0; k < shares; ++k) done += run_share(job, (own + k) % shares);
+  return done;
+}
+
+index Pool::run_share(Job& job, int share) {
+  index done = 0;
+  for (index item = job.shares.take(share); item >= 0; item = job.shares.take(share)) {
+    if (!job.error.concerns(item)) return done;  // nor do those after it
     try {
       job.task.invoke(job.task.callable, item);
     } catch (...) {
-      std::lock_guard lock(job.error_mutex);
-      // Items are taken in ascending order, so every lower item has begun already: if it throws
-      // too, its exception replaces this one.
-      if (!job.error || item < job.error_item) {
-        job.error = std::current_exception();
-        job.error_item = item;
-      }
-      job.next.store(job.task.items, std::memory_order_relaxed);
+      job.error.keep(item);
     }
+    ++done;
   }
+  return done;
 }
 
 }  // namespace fovea

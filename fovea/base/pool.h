@@ -4,10 +4,11 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <vector>
 
+#include "fovea/base/lowest_error.h"
+#include "fovea/base/shares.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
@@ -41,15 +42,13 @@ class Pool {
   // Lives on the stack of the caller. The caller returns only when no worker can find the job any
   // more and `active` is 0.
   struct Job {
-    explicit Job(const Task& t) : task(t) {}
+    explicit Job(const Task& t) : task(t), shares(t.items, t.threads) {}
     const Task task;
-    std::atomic<index> next{0};
+    Shares shares;
     std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
     std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
     int places = 0;                   // workers that may still join; guarded by Pool::mutex_
-    std::mutex error_mutex;
-    std::exception_ptr error;
-    index error_item = 0;
+    LowestError error;
   };
 
   static constexpr int kCallerSleeps = 1 << 30;
@@ -64,7 +63,8 @@ class Pool {
   Job* wait_for_job();
   Job* join_job();
   void leave(Job& job);
-  static index work_on(Job& job);
+  static index work_on(Job& job, int own);
+  static index run_share(Job& job, int share);
 
   std::mutex mutex_;
   std::condition_variable work_posted_;

@@ -68,7 +68,9 @@ detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& 
   }
   // Items that follow one another share a part of one operand, which is then read once; the other
   // operand is read again for each of these parts. So the larger one is shared: A if N <= M.
-  return {{M, rows, block.rows}, {N, columns, block.lanes}, N <= M};
+  detail::ProductCut cut{{M, rows, block.rows}, {N, columns, block.lanes}, N <= M};
+  cut.groups = std::min<index>(threads, cut.rows.parts());
+  return cut;
 }
 
 template <class T>
@@ -185,7 +187,7 @@ void PackedMatrix<T>::pack(const Context& ctx, Rows<const T> m, Form form) {
 template <class T>
 MatmulItems<T>::MatmulItems(const Context& ctx, ProductRows<const T> a, const Panels<T>& b,
                             ProductRows<T> c, const MatmulOptions<T>& options)
-    : a_(a), b_(b), c_(c), options_(options), threads_(ctx.threads()) {
+    : a_(a), b_(b), c_(c), options_(options) {
   check_matmul<T>(a, b, c, options);
   if (c.rows() == 0 || c.columns() == 0) return;
   cut_ = cut_for_threads(c.rows(), c.columns(), a.columns(),
@@ -205,7 +207,7 @@ void MatmulItems<T>::run(index item) const {
                      columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
                      c_.slice(rows.begin, rows.end), o};
   // Threads take items in order.
-  if (const index next = item + threads_; next < cut_.items()) {
+  if (const index next = item + 1; next < cut_.items()) {
     const auto next_rows = cut_.item(next).rows;
     if (next_rows.begin != rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);
   }

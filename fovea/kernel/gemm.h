@@ -25,6 +25,7 @@
 // are multiplied as float32 is.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -159,7 +160,6 @@ class MatmulItems {
   Panels<T> b_;
   ProductRows<T> c_;
   MatmulOptions<T> options_;
-  int threads_;
   detail::ProductCut cut_;
 };
 
@@ -214,8 +214,8 @@ void matmul_at_b(const Context& ctx, InProductRows<T> a, InProductRows<T> b, Row
 }
 
 /// Computes two products together, so that threads wait only once. The items of at_b take longer,
-/// so they come first: then threads end together. With a profile, one after the other. Neither
-/// product may write what the other reads or writes.
+/// so each thread begins with these: then threads end together. With a profile, one after the
+/// other. Neither product may write what the other reads or writes.
 template <class T>
 void run_together(const Context& ctx, const MatmulItems<T>& product,
                   const MatmulAtBItems<T>& at_b) {
@@ -223,8 +223,12 @@ void run_together(const Context& ctx, const MatmulItems<T>& product,
     run_items(ctx, product);
     return run_items(ctx, at_b);
   }
-  ctx.for_each(at_b.size() + product.size(), [&](index item) {
-    item < at_b.size() ? at_b.run(item) : product.run(item - at_b.size());
+  const index items = at_b.size() + product.size();
+  const detail::TwoProducts both{at_b.size(), product.size(),
+                                 std::min<index>(ctx.threads(), items)};
+  ctx.for_each(items, [&](index i) {
+    const auto [is_of_first, number] = both.item(i);
+    is_of_first ? at_b.run(number) : product.run(number);
   });
 }
 

@@ -29,17 +29,51 @@ class AxisCut {
 struct ProductCut {
   AxisCut rows, columns;
   /// The order of the items: all parts of the columns for a part of the rows, then the next part of
-  /// the rows. If false: all parts of the rows for a part of the columns.
+  /// the rows. If false: all parts of the rows of a group for a part of the columns.
   bool columns_first = false;
+  /// Groups of the rows, as many as threads. A thread begins with a share of the items that is its
+  /// own (Context::for_each), so it has some rows to itself, as in passes over rows.
+  index groups = 1;
 
   index items() const { return rows.parts() * columns.parts(); }
   struct Tile {
     AxisCut::Part rows, columns;
   };
   Tile item(index i) const {
-    if (columns_first) return {rows.part(i / columns.parts()), columns.part(i % columns.parts())};
-    return {rows.part(i % rows.parts()), columns.part(i / rows.parts())};
+    const index part = i / columns.parts();
+    if (columns_first) return {rows.part(part), columns.part(i % columns.parts())};
+    // The group that holds `part`, begins at `begin` and has `size` parts.
+    const index group = ((part + 1) * groups - 1) / rows.parts();
+    const index begin = group * rows.parts() / groups;
+    const index size = (group + 1) * rows.parts() / groups - begin;
+    const index place = i - begin * columns.parts();
+    return {rows.part(begin + place % size), columns.part(place / size)};
   }
+};
+
+/// The items of two products in one list, whose shares (Context::for_each) hold their part of the
+/// first product, then of the second.
+struct TwoProducts {
+  index first, second;
+  index shares;
+
+  index items() const { return first + second; }
+  struct Item {
+    bool is_of_first;
+    index number;
+  };
+  Item item(index i) const {
+    index share = i * shares / items();
+    while (begin_of(share) > i) --share;
+    while (begin_of(share + 1) <= i) ++share;
+    const index place = i - begin_of(share);
+    const index begin = first * share / shares, end = first * (share + 1) / shares;
+    if (place < end - begin) return {true, begin + place};
+    return {false, second * share / shares + place - (end - begin)};
+  }
+
+ private:
+  index begin_of(index share) const { return first * share / shares + second * share / shares; }
 };
 
 }  // namespace fovea::detail

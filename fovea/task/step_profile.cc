@@ -2,6 +2,7 @@
 #include "fovea/task/step_profile.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -117,6 +118,27 @@ double memory_gigabytes(const Context& ctx) {
   return 3 * static_cast<double>(kBytes) / least / 1e9;
 }
 
+// Nanoseconds until another thread sees what one wrote: two answer each other. 0 if there is one
+// thread, or a second one does not come within a second.
+double core_to_core_nanoseconds(const Context& ctx) {
+  constexpr int kAnswers = 20000;
+  if (ctx.threads() < 2) return 0;
+  alignas(64) std::atomic<int> said{0};
+  double begin = 0, end = 0;
+  const double last_moment = monotonic_seconds() + 1;
+  ctx.for_each(2, [&](index own) {
+    for (int n = static_cast<int>(own); n < kAnswers; n += 2) {
+      for (index look = 1; said.load(std::memory_order_acquire) != n; ++look) {
+        if (look % 100000 == 0 && monotonic_seconds() > last_moment) return;
+      }
+      if (n == 2) begin = monotonic_seconds();  // now both are there
+      if (n == kAnswers - 2) end = monotonic_seconds();
+      said.store(n + 1, std::memory_order_release);
+    }
+  });
+  return end > begin ? (end - begin) * 1e9 / (kAnswers - 4) : 0;
+}
+
 StepPart part_of(const Profile::Part& from, const StepProfile& profile) {
   const double steps = static_cast<double>(profile.steps);
   StepPart part{.what = std::string(from.work.what),
@@ -142,7 +164,8 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
   StepProfile result{.parameters = parameter_count(run.settings.model),
                      .tokens = run.training->largest_batch(),
                      .steps = steps,
-                     .memory_gigabytes = memory_gigabytes(ctx)};
+                     .memory_gigabytes = memory_gigabytes(ctx),
+                     .core_to_core_nanoseconds = core_to_core_nanoseconds(ctx)};
   const bool rounds = ctx.precision() == Precision::kBFloat16;
   const double before = peak_gflops(ctx);
   result.step_seconds = median(train(ctx, model, run, steps, nullptr));

@@ -27,14 +27,15 @@ struct StepPart {
 
 struct StepProfile {
   index parameters = 0, tokens = 0, steps = 0;
-  double step_seconds = 0;           ///< median, not profiled
-  double profiled_seconds = 0;       ///< mean; products do not run side by side here
-  double waiting_seconds = 0;        ///< the calling thread waits for others
-  double other_seconds = 0;          ///< in none of the parts
-  double fma_gflops = 0;             ///< of multiply-adds in registers
-  double peak_gflops = 0;            ///< the same of the precision: fma_gflops unless it is bf16
-  double memory_gigabytes = 0;       ///< read and written a second by y += x, 64 MiB each
-  std::vector<StepPart> parts = {};  ///< the longest first
+  double step_seconds = 0;              ///< median, not profiled
+  double profiled_seconds = 0;          ///< mean; products do not run side by side here
+  double waiting_seconds = 0;           ///< the calling thread waits for others
+  double other_seconds = 0;             ///< in none of the parts
+  double fma_gflops = 0;                ///< of multiply-adds in registers
+  double peak_gflops = 0;               ///< the same of the precision: fma_gflops unless it is bf16
+  double memory_gigabytes = 0;          ///< read and written a second by y += x, 64 MiB each
+  double core_to_core_nanoseconds = 0;  ///< until a thread sees what another wrote; 0: not known
+  std::vector<StepPart> parts = {};     ///< the longest first
 };
 
 /// Trains a model of these settings for `steps` updates on random tokens, and then for as many

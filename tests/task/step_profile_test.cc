@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "fovea/base/context.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -56,6 +57,17 @@ TEST(StepProfile, AddsUpToTheStep) {
   for (const StepPart& part : profile.parts) EXPECT_GE(part.seconds, 0) << part.what;
   EXPECT_TRUE(std::is_sorted(profile.parts.begin(), profile.parts.end(),
                              [](const auto& a, const auto& b) { return a.seconds > b.seconds; }));
+}
+
+TEST(StepProfile, TimeFromCoreToCoreNeedsTwoThreads) {
+  EXPECT_EQ(profile_step(Context(1), tiny(), 1).core_to_core_nanoseconds, 0);
+  if (available_cores() < 2) GTEST_SKIP() << "one core";
+  // A busy machine may not give the second thread a core for a second.
+  double least = 0;
+  for (int tries = 0; least == 0 && tries < 5; ++tries)
+    least = profile_step(Context(2), tiny(), 1).core_to_core_nanoseconds;
+  EXPECT_GT(least, 5);
+  EXPECT_LT(least, 1e6);
 }
 
 TEST(StepProfile, RefusesAModelThatCannotBe) {

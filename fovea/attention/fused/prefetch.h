@@ -5,38 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <limits>
-#include <mutex>
 #include <vector>
 
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/query_tiles.h"
+#include "fovea/base/lowest_error.h"
 #include "fovea/simd/prefetch.h"
 
 namespace fovea::detail {
-
-/// The exception of the lowest item that throws, whichever throws first.
-class LowestError {
- public:
-  /// Could an item still throw what is kept in the end?
-  bool concerns(index item) const { return item < item_.load(std::memory_order_relaxed); }
-  /// Keeps the exception that is being handled, which `item` threw.
-  void keep(index item) {
-    const std::lock_guard lock(mutex_);
-    if (!concerns(item)) return;
-    error_ = std::current_exception();
-    item_.store(item, std::memory_order_relaxed);
-  }
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::exception_ptr error_;
-  std::atomic<index> item_{std::numeric_limits<index>::max()};
-};
 
 /// Calls f(item, next) for every item in [0, items), as ctx.for_each does: `next` is the item that
 /// the same thread does after it, or -1 if that is not known. Each thread has a range of its own,
