@@ -57,6 +57,8 @@ TEST(Pool, TheCallerBeginsWithTheSameItemInEveryCall) {
       std::atomic<index> first{-1};
       Context(threads).for_each(500, [&, caller = std::this_thread::get_id()](index item) {
         if (std::this_thread::get_id() == caller && first < 0) first = item;
+        // Workers wait, each in a share of its own: else they might take the caller's items first.
+        while (first < 0) std::this_thread::yield();
       });
       return first.load();
     };
