@@ -33,7 +33,7 @@ int available_cores() {
 
 Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}
 
-void Context::run(index items, void* callable, Invoke invoke) const {
+void Context::run(index items, void* callable, Invoke invoke, bool in_order) const {
   if (items <= 0) return;
   if (threads_ == 1 || items == 1) {
     // The first item that throws is the lowest one.
@@ -41,11 +41,12 @@ void Context::run(index items, void* callable, Invoke invoke) const {
     return;
   }
   if (team_ != nullptr && team_->is_of(threads_)) {
-    return Pool::run_on(*team_, {items, threads_, callable, invoke});
+    return Pool::run_on(*team_, {items, threads_, in_order, callable, invoke});
   }
   Profile* const profile = this->profile();
   double waited = 0;
-  Pool::process_pool().run({items, threads_, callable, invoke, profile ? &waited : nullptr});
+  Pool::process_pool().run(
+      {items, threads_, in_order, callable, invoke, profile ? &waited : nullptr});
   if (profile) profile->add_waiting(waited);
 }
 

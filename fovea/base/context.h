@@ -51,15 +51,20 @@ class Context {
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
   /// are done. A thread begins with a range of items of its own, the same in every call with as
-  /// many items, and then takes those of others, so f must not depend on its thread. Split sums by
-  /// the size of the problem, never by threads(): then the bits of the result do not depend on the
-  /// number of threads. If items throw, the exception of the lowest such item is thrown here. An
-  /// item may call for_each itself; the nested call may use the same threads.
+  /// many items and threads, and then takes those of others, so f must not depend on its thread.
+  /// Split sums by the size of the problem, never by threads(): then the bits of the result do not
+  /// depend on the number of threads. If items throw, the exception of the lowest such item is
+  /// thrown here. An item may call for_each itself; the nested call may use the same threads.
   template <class F>
   void for_each(index items, F&& f) const {
-    using Callable = std::remove_reference_t<F>;
-    run(items, const_cast<void*>(static_cast<const void*>(&f)),
-        [](void* callable, index item) { (*static_cast<Callable*>(callable))(item); });
+    run(items, f, false);
+  }
+
+  /// The same, but each thread takes the lowest item that is left: for few, long items, the longest
+  /// first, so that threads end together.
+  template <class F>
+  void for_each_in_order(index items, F&& f) const {
+    run(items, f, true);
   }
 
   /// Calls f(begin, end) over [0, n) in ranges that depend on n and `cost` alone. `cost` is the
@@ -80,7 +85,13 @@ class Context {
 
  private:
   using Invoke = void (*)(void* callable, index item);
-  void run(index items, void* callable, Invoke invoke) const;
+  template <class F>
+  void run(index items, F& f, bool in_order) const {
+    run(
+        items, const_cast<void*>(static_cast<const void*>(&f)),
+        [](void* callable, index item) { (*static_cast<F*>(callable))(item); }, in_order);
+  }
+  void run(index items, void* callable, Invoke invoke, bool in_order) const;
   static index range_length(index n, double cost);
   Profile* profile_of_this_thread() const;
 

@@ -24,7 +24,8 @@ class Pool {
  public:
   struct Task {
     index items;
-    int threads;  // the caller and at most threads - 1 workers
+    int threads;    // the caller and at most threads - 1 workers
+    bool in_order;  // all items are one share
     void* callable;
     void (*invoke)(void* callable, index item);
     double* waited = nullptr;  // if set: seconds in which the caller waited for workers
@@ -42,7 +43,7 @@ class Pool {
   // Lives on the stack of the caller. The caller returns only when no worker can find the job any
   // more and `active` is 0.
   struct Job {
-    explicit Job(const Task& t) : task(t), shares(t.items, t.threads) {}
+    explicit Job(const Task& t) : task(t), shares(t.items, t.in_order ? 1 : t.threads) {}
     const Task task;
     Shares shares;
     std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps

@@ -67,13 +67,17 @@ struct TwoProducts {
     while (begin_of(share) > i) --share;
     while (begin_of(share + 1) <= i) ++share;
     const index place = i - begin_of(share);
-    const index begin = first * share / shares, end = first * (share + 1) / shares;
-    if (place < end - begin) return {true, begin + place};
-    return {false, second * share / shares + place - (end - begin)};
+    const index begin = part(first, share), size = part(first, share + 1) - begin;
+    if (place < size) return {true, begin + place};
+    return {false, begin_of(share) - begin + place - size};
   }
 
  private:
-  index begin_of(index share) const { return first * share / shares + second * share / shares; }
+  // As Shares cuts.
+  index part(index size, index share) const {
+    return share * (size / shares) + std::min(share, size % shares);
+  }
+  index begin_of(index share) const { return part(items(), share); }
 };
 
 }  // namespace fovea::detail

@@ -300,7 +300,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
                 [&](TranslationModel& writer) { translate_batch(writer, batches[0]); });
   } else {
     const Context one = Context(1).with(context_.precision());
-    context_.for_each(static_cast<index>(batches.size()), [&](index b) {
+    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
       alone_.lend([&] { return make_writer(one); },
                   [&](TranslationModel& writer) {
                     translate_batch(writer, batches[static_cast<std::size_t>(b)]);

@@ -140,7 +140,7 @@ std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
   if (batches.size() == 1) {
     tag_batch(tapes_.whole(), batches[0], probabilities, results);
   } else {
-    context_.for_each(static_cast<index>(batches.size()), [&](index b) {
+    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
       tapes_.lend([&](Tape& tape) {
         tag_batch(tape, batches[static_cast<std::size_t>(b)], probabilities, results);
       });

@@ -102,7 +102,7 @@ Rows<const float> TextPredictor::predict_read(const std::function<std::string(st
   if (batches.size() == 1) {
     predict_batch(tapes_->whole(), batches[0]);
   } else {
-    context_.for_each(static_cast<index>(batches.size()), [&](index b) {
+    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
       tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
     });
   }

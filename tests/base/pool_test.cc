@@ -67,6 +67,23 @@ TEST(Pool, TheCallerBeginsWithTheSameItemInEveryCall) {
   }
 }
 
+TEST(Pool, InOrderEachThreadTakesTheLowestItem) {
+  for (const int threads : kThreadCounts) {
+    std::mutex mutex;
+    std::map<std::thread::id, std::vector<index>> taken;
+    Context(threads).for_each_in_order(500, [&](index item) {
+      const std::lock_guard lock(mutex);
+      taken[std::this_thread::get_id()].push_back(item);
+    });
+    std::size_t count = 0;
+    for (const auto& [thread, items] : taken) {
+      EXPECT_TRUE(std::is_sorted(items.begin(), items.end()));
+      count += items.size();
+    }
+    EXPECT_EQ(count, 500U);
+  }
+}
+
 TEST(Pool, AThreadTakesTheItemsOfAShareInOrder) {
   for (const int threads : {2, 3}) {
     std::mutex mutex;

@@ -66,8 +66,8 @@ TEST(StepProfile, TimeFromCoreToCoreNeedsTwoThreads) {
   double least = 0;
   for (int tries = 0; least == 0 && tries < 5; ++tries)
     least = profile_step(Context(2), tiny(), 1).core_to_core_nanoseconds;
-  EXPECT_GT(least, 5);
-  EXPECT_LT(least, 1e6);
+  EXPECT_GT(least, 1);
+  EXPECT_LT(least, 6e4);
 }
 
 TEST(StepProfile, RefusesAModelThatCannotBe) {
