@@ -93,7 +93,7 @@ TEST(Pool, AThreadTakesTheItemsOfAShareInOrder) {
       taken[std::this_thread::get_id()].push_back(item);
     });
     EXPECT_LE(taken.size(), static_cast<std::size_t>(threads));
-    // Each share that it comes to begins below the one before at most once: after the last one.
+    // A thread goes once round the shares, so it comes to lower items at most once.
     for (const auto& [thread, items] : taken) {
       int descents = 0;
       for (std::size_t i = 1; i < items.size(); ++i) descents += items[i] < items[i - 1];
