@@ -45,8 +45,8 @@ void Context::run(index items, void* callable, Invoke invoke, bool in_order) con
   }
   Profile* const profile = this->profile();
   double waited = 0;
-  Pool::process_pool().run(
-      {items, threads_, in_order, callable, invoke, profile ? &waited : nullptr});
+  Pool::process_pool().run({items, threads_, in_order, callable, invoke},
+                           profile ? &waited : nullptr);
   if (profile) profile->add_waiting(waited);
 }
 

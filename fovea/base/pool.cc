@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -20,7 +21,7 @@ namespace {
 // worker does not fall asleep within the step, and short enough to waste little when the work is
 // over.
 constexpr int kSpins = 1500;
-constexpr int kPausesBetweenLooks = 8;
+constexpr int kPausesBetweenLooks = 2;
 constexpr int kLooks = kSpins / kPausesBetweenLooks;
 
 // More threads than any machine has. A larger number is probably mistyped and gets no more threads.
@@ -64,15 +65,15 @@ Pool& Pool::process_pool() {
   return *pool_of_process.load(std::memory_order_acquire);
 }
 
-void Pool::run(const Task& task) {
+// The caller has the first share, worker n one of the others.
+void Pool::run(const Task& task, double* waited) {
   Job job(task);
-  const int own = job.shares.own();  // before a worker can take it
   post(job);
-  work_on(job, own);
+  work_on(job, 0);
   withdraw(job);
-  const double begin = task.waited ? monotonic_seconds() : 0;
+  const double begin = waited ? monotonic_seconds() : 0;
   wait_for_workers(job);
-  if (task.waited) *task.waited = monotonic_seconds() - begin;
+  if (waited) *waited = monotonic_seconds() - begin;
   job.error.rethrow();
 }
 
@@ -80,9 +81,9 @@ void Pool::run_on(const Team& team, const Task& task) {
   Job job(task);
   team.run(
       task.threads,
-      [](void* data) {
+      [](void* data, int thread) {
         Job& shared = *static_cast<Job*>(data);
-        work_on(shared, shared.shares.own());
+        work_on(shared, thread % shared.shares_count);
       },
       &job);
   job.error.rethrow();
@@ -94,28 +95,39 @@ void Pool::post(Job& job) {
   if (job.places <= 0) return;
   const auto lock = lock_soon(mutex_);
   grow(job.places);
-  jobs_.push_back(&job);
+  const int woken = job.places;
   job.listed.store(true, std::memory_order_relaxed);
-  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
-  for (int i = 0; i < job.places; ++i) work_posted_.notify_one();
+  if (last_ == nullptr) {
+    first_.store(&job, std::memory_order_release);
+  } else {
+    last_->next = &job;
+  }
+  last_ = &job;
+  for (int i = 0; i < woken; ++i) work_posted_.notify_one();
 }
 
 // Most jobs are off the list by now: then the mutex need not be taken.
 void Pool::withdraw(Job& job) {
   if (!job.listed.load(std::memory_order_acquire)) return;
   const auto lock = lock_soon(mutex_);
-  const auto place = std::find(jobs_.begin(), jobs_.end(), &job);
-  if (place != jobs_.end()) unlist(place);
+  Job* before = nullptr;
+  for (Job* at = first_.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
+    if (at == &job) return unlist(job, before);
+    before = at;
+  }
 }
 
-void Pool::unlist(std::vector<Job*>::iterator job) {
-  Job& left = **job;
-  jobs_.erase(job);
-  open_jobs_.store(static_cast<int>(jobs_.size()), std::memory_order_release);
-  left.listed.store(false, std::memory_order_release);  // from here on the job may be destroyed
+// `before`: the job before it in the list, if it is not the first.
+void Pool::unlist(Job& job, Job* before) {
+  if (last_ == &job) last_ = before;
+  if (before == nullptr) {
+    first_.store(job.next, std::memory_order_release);
+  } else {
+    before->next = job.next;
+  }
+  job.listed.store(false, std::memory_order_release);  // from here on the job may be destroyed
 }
 
-// The caller sets kCallerSleeps before it sleeps: the last worker wakes it only if that is set.
 void Pool::wait_for_workers(Job& job) {
   for (int spin = 0; spin < kSpins; ++spin) {
     if (job.active.load(std::memory_order_acquire) == 0) return;
@@ -129,7 +141,7 @@ void Pool::wait_for_workers(Job& job) {
 void Pool::grow(int workers) {
   for (; workers_ < workers; ++workers_) {
     try {
-      std::thread([this] { worker_main(); }).detach();
+      std::thread([this, number = workers_] { worker_main(number); }).detach();
     } catch (const std::system_error&) {
       return;  // the system starts no more threads: go on with those that run
     } catch (const std::bad_alloc&) {
@@ -138,44 +150,79 @@ void Pool::grow(int workers) {
   }
 }
 
-void Pool::worker_main() {
+void Pool::worker_main(int number) {
   for (;;) {
-    Job* const job = wait_for_job();
-    helped_.fetch_add(work_on(*job, job->shares.own()), std::memory_order_relaxed);
-    leave(*job);
+    const Place place = wait_for_place(number);
+    helped_.fetch_add(work_on(*place.job, place.share), std::memory_order_relaxed);
+    leave(*place.job);
   }
 }
 
-Pool::Job* Pool::wait_for_job() {
-  for (int look = 0; look < kLooks; ++look) {
-    if (open_jobs_.load(std::memory_order_acquire) > 0 && mutex_.try_lock()) {
-      const std::lock_guard lock(mutex_, std::adopt_lock);
-      if (Job* const job = join_job()) return job;
-    }
-    // Pause between looks: a thread that posts a job needs the lock.
-    for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
-  }
-  std::unique_lock lock(mutex_);
+Pool::Place Pool::wait_for_place(int number) {
   for (;;) {
-    if (Job* const job = join_job()) return job;
+    if (const Place place = look_for_place(number); place.job != nullptr) return place;
+    std::unique_lock lock(mutex_);
+    if (const Place place = find_place(number); place.job != nullptr) return place;
+    // Who is woken too late for a job looks for the next one before it sleeps again: else it would
+    // miss every short one.
     work_posted_.wait(lock);
   }
 }
 
+// Looks for some microseconds, without sleeping.
+Pool::Place Pool::look_for_place(int number) {
+  for (int look = 0; look < kLooks; ++look) {
+    if (Job* const job = first_.load(std::memory_order_acquire)) {
+      // Even if it is gone by now, to ask for its memory does no harm.
+      __builtin_prefetch(job, 1);
+      if (mutex_.try_lock()) {
+        const std::lock_guard lock(mutex_, std::adopt_lock);
+        if (const Place place = find_place(number); place.job != nullptr) return place;
+      }
+    }
+    // Pause between looks: a thread that posts a job needs the cache line that this one reads.
+    for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
+  }
+  return {};
+}
+
 // The oldest job that has a place and an item left; mutex_ is held. A job leaves the list when its
 // last place or item is taken, so that idle workers can sleep while it still runs.
-Pool::Job* Pool::join_job() {
-  Job* found = nullptr;
-  while (found == nullptr && !jobs_.empty()) {
-    Job* const job = jobs_.front();
-    if (job->shares.any_left()) {
+Pool::Place Pool::find_place(int number) {
+  while (Job* const job = first_.load(std::memory_order_relaxed)) {
+    const int wanted = (number + 1) % job->shares_count;
+    job->shares.expect(wanted);
+    const bool has_work = job->has_items_left(wanted);
+    Place place;
+    if (has_work) {
       --job->places;
       job->active.fetch_add(1, std::memory_order_relaxed);
-      found = job;
+      place = {job, job->give_share(wanted)};
     }
-    if (found == nullptr || job->places == 0) unlist(jobs_.begin());
+    if (!has_work || job->places == 0) unlist(*job, nullptr);
+    if (has_work) return place;
   }
-  return found;
+  return {};
+}
+
+bool Pool::Job::has_items_left(int first_share) {
+  for (int k = 0; k < shares_count; ++k) {
+    if (shares.any_left((first_share + k) % shares_count)) return true;
+  }
+  return false;
+}
+
+// The share `wanted`, or if another thread has that, the next one that is free.
+int Pool::Job::give_share(int wanted) {
+  for (int k = 0; k < shares_count; ++k) {
+    const int share = (wanted + k) % shares_count;
+    const std::uint64_t bit = std::uint64_t{1} << share;
+    if ((taken & bit) == 0) {
+      taken |= bit;
+      return share;
+    }
+  }
+  return wanted;
 }
 
 void Pool::leave(Job& job) {
@@ -187,21 +234,25 @@ void Pool::leave(Job& job) {
 }
 
 // Runs items until none is left; returns how many this thread ran.
-index Pool::work_on(Job& job, int own) {
-  const int shares = job.shares.size();
+index Pool::work_on(Job& job, int share) {
+  const int shares = job.shares_count;
   index done = 0;
-  for (int k = 0; k < shares; ++k) done += run_share(job, (own + k) % shares);
+  for (int k = 0; k < shares; ++k) done += run_share(job, (share + k) % shares);
   return done;
 }
 
 index Pool::run_share(Job& job, int share) {
+  const Task task = job.task;
   index done = 0;
   for (index item = job.shares.take(share); item >= 0; item = job.shares.take(share)) {
-    if (!job.error.concerns(item)) return done;  // nor do those after it
+    if (job.has_error.load(std::memory_order_relaxed) && !job.error.concerns(item)) {
+      return done;  // nor do those after it
+    }
     try {
-      job.task.invoke(job.task.callable, item);
+      task.invoke(task.callable, item);
     } catch (...) {
       job.error.keep(item);
+      job.has_error.store(true, std::memory_order_relaxed);
     }
     ++done;
   }

@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
-#include <vector>
 
 #include "fovea/base/lowest_error.h"
 #include "fovea/base/shares.h"
@@ -20,7 +20,7 @@ class Team;
 /// block each other. Workers spin for some microseconds after their last job, then sleep. After
 /// fork, the child gets a pool of its own (a call that was running when the process forked cannot
 /// be continued in the child).
-class Pool {
+class alignas(64) Pool {
  public:
   struct Task {
     index items;
@@ -28,51 +28,69 @@ class Pool {
     bool in_order;  // all items are one share
     void* callable;
     void (*invoke)(void* callable, index item);
-    double* waited = nullptr;  // if set: seconds in which the caller waited for workers
   };
 
   static Pool& process_pool();
 
-  void run(const Task& task);
-  /// The same on threads that are not the pool's; task.waited is left as it is.
+  /// `waited`, if given: seconds in which the caller waited for workers.
+  void run(const Task& task, double* waited = nullptr);
+  /// The same on threads that are not the pool's.
   static void run_on(const Team& team, const Task& task);
 
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 
  private:
   // Lives on the stack of the caller. The caller returns only when no worker can find the job any
-  // more and `active` is 0.
-  struct Job {
-    explicit Job(const Task& t) : task(t), shares(t.items, t.in_order ? 1 : t.threads) {}
+  // more and `active` is 0. To begin, a worker reads the first cache line and that of its share.
+  struct alignas(64) Job {
+    explicit Job(const Task& t)
+        : task(t), shares_count(Shares::count(t.items, t.in_order ? 1 : t.threads)) {}
+    bool has_items_left(int first_share);
+    int give_share(int wanted);
+
     const Task task;
-    Shares shares;
+    const int shares_count;
+    int places = 0;                   // workers that may still join
+    std::uint64_t taken = 1;          // a bit for each share that some thread begins with
+    Job* next = nullptr;              // in the pool's list; these three are guarded by Pool::mutex_
     std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
     std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
-    int places = 0;                   // workers that may still join; guarded by Pool::mutex_
+    std::atomic<bool> has_error{false};
     LowestError error;
+    Shares shares{{task.items, shares_count}};
   };
 
   static constexpr int kCallerSleeps = 1 << 30;
+
+  // What a worker found to do: a job, and the share that it begins with.
+  struct Place {
+    Job* job = nullptr;
+    int share = 0;
+  };
 
   Pool() = default;
   void grow(int workers);
   void post(Job& job);
   void withdraw(Job& job);
-  void unlist(std::vector<Job*>::iterator job);
+  void unlist(Job& job, Job* before);
   void wait_for_workers(Job& job);
-  void worker_main();
-  Job* wait_for_job();
-  Job* join_job();
+  void worker_main(int number);
+  Place wait_for_place(int number);
+  Place look_for_place(int number);
+  Place find_place(int number);
   void leave(Job& job);
-  static index work_on(Job& job, int own);
+  static index work_on(Job& job, int share);
   static index run_share(Job& job, int share);
 
+  // One cache line: a core that shares no cache with the last one to post a job or to join one
+  // waits for it once.
   std::mutex mutex_;
-  std::condition_variable work_posted_;
+  std::atomic<Job*> first_{nullptr};  // of the list of those that a worker may join, the oldest
+  Job* last_ = nullptr;               // of that list; it and `workers_` are guarded by mutex_
+  int workers_ = 0;
+
+  alignas(64) std::condition_variable work_posted_;
   std::condition_variable job_left_;
-  std::vector<Job*> jobs_;         // those that a worker may join; guarded by mutex_
-  int workers_ = 0;                // guarded by mutex_
-  std::atomic<int> open_jobs_{0};  // jobs_.size(), readable while spinning
   std::atomic<index> helped_{0};
 };
 

@@ -4,40 +4,56 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 
+#include "fovea/base/equal_parts.h"
 #include "fovea/base/types.h"
 
 namespace fovea {
 
-/// The items of a job in as many ranges, its shares, as threads may run it. A thread begins with
-/// the same share in every job that has as many, so what it wrote in one job is in its own cache
-/// for the next. Then it takes items that are left in the shares of others.
+/// The items of a job in as many equal parts, its shares, as threads may run it. A thread begins
+/// with the same share in every job that has as many, so what it wrote in one job is in its own
+/// cache for the next. Then it takes items that are left in the shares of others.
 class Shares {
  public:
-  Shares(index items, int threads);
-
-  int size() const { return size_; }
-
-  /// The share that the calling thread begins with: no other thread's, unless there are more
-  /// threads than shares. To be called once by each thread.
-  int own();
-
-  /// The next item of a share, or -1 if none is left.
-  index take(int share);
-
-  bool any_left() const;
-
- private:
-  struct alignas(64) Share {  // a cache line each
-    std::atomic<index> next{0};
-    index end = 0;
-    std::atomic<bool> owned{false};
-  };
-
-  // More threads than these have some shares in common.
+  /// Threads beyond these begin in a share of another.
   static constexpr int kMost = 64;
 
-  int size_;
+  /// How many shares a job has.
+  static int count(index items, int threads) {
+    return static_cast<int>(std::clamp<index>(std::min<index>(items, threads), 1, kMost));
+  }
+
+  explicit Shares(const EqualParts& cut) {
+    for (index s = 0; s < cut.parts; ++s) {
+      const index begin = cut.begin(s);
+      shares_[static_cast<std::size_t>(s)] = {begin, begin + cut.size(s)};
+    }
+  }
+
+  /// The next item of a share, or -1 if none is left.
+  index take(int share) {
+    Share& from = shares_[static_cast<std::size_t>(share)];
+    const std::atomic_ref next(from.next);
+    if (next.load(std::memory_order_relaxed) >= from.end) return -1;
+    const index item = next.fetch_add(1, std::memory_order_relaxed);
+    return item < from.end ? item : -1;
+  }
+
+  bool any_left(int share) {
+    Share& from = shares_[static_cast<std::size_t>(share)];
+    return std::atomic_ref(from.next).load(std::memory_order_relaxed) < from.end;
+  }
+
+  /// Asks for a share's cache line, to write.
+  void expect(int share) const { __builtin_prefetch(&shares_[static_cast<std::size_t>(share)], 1); }
+
+ private:
+  // A cache line each. No constructor: a job with two threads writes two of them.
+  struct alignas(64) Share {
+    index next, end;
+  };
+
   std::array<Share, kMost> shares_;
 };
 

@@ -16,9 +16,10 @@ class Team {
   /// Whether it is of this size, for the calling thread; if not, the pool works.
   virtual bool is_of(int threads) const = 0;
 
-  /// Calls work(data) once on each of up to `threads` threads, the caller among them, and returns
-  /// when all these calls have returned. `work` throws nothing.
-  virtual void run(int threads, void (*work)(void* data), void* data) const = 0;
+  /// Calls work(data, thread) once on each of up to `threads` threads, the caller among them, and
+  /// returns when all these calls have returned. `thread` is below `threads` and another on each,
+  /// the same for a thread in every call. `work` throws nothing.
+  virtual void run(int threads, void (*work)(void* data, int thread), void* data) const = 0;
 };
 
 }  // namespace fovea

@@ -192,8 +192,8 @@ Vec<const Segment> runs_of(Scratch& scratch, std::span<const AdamWSlot<T>> slots
 }
 
 // The order in which segments are worked on: those in the first sixteenth of every slot, then those
-// in the second, and so on. A thread begins with a share of this order that is its own, so it has
-// the same part of each parameter in every update, moments included. A product that makes a
+// in the second, and so on. Up to 16 threads each begin with a share of this order that is their
+// own, the same part of each parameter in every update, moments included. A product that makes a
 // gradient begins with its rows in the same way, so most of what a thread reads is in its own
 // caches. (Another core's are far where cores are not of one cluster.)
 Vec<const index> by_position(Scratch& scratch, Vec<const Segment> segments, std::size_t slots) {

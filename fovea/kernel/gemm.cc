@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fovea/base/shares.h"
 #include "fovea/kernel/column_sums.h"
 #include "fovea/kernel/gemm_tiles.h"
 
@@ -69,7 +70,7 @@ detail::ProductCut cut_for_threads(index M, index N, index K, const TileLimits& 
   // Items that follow one another share a part of one operand, which is then read once; the other
   // operand is read again for each of these parts. So the larger one is shared: A if N <= M.
   detail::ProductCut cut{{M, rows, block.rows}, {N, columns, block.lanes}, N <= M};
-  cut.groups = std::min<index>(threads, cut.rows.parts());
+  cut.groups = Shares::count(cut.rows.parts(), threads);
   return cut;
 }
 

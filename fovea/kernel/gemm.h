@@ -33,6 +33,7 @@
 #include "fovea/base/context.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
+#include "fovea/base/shares.h"
 #include "fovea/base/view.h"
 #include "fovea/kernel/activation.h"
 #include "fovea/kernel/product_cut.h"
@@ -224,8 +225,7 @@ void run_together(const Context& ctx, const MatmulItems<T>& product,
     return run_items(ctx, at_b);
   }
   const index items = at_b.size() + product.size();
-  const detail::TwoProducts both{at_b.size(), product.size(),
-                                 std::min<index>(ctx.threads(), items)};
+  const detail::TwoProducts both{at_b.size(), product.size(), Shares::count(items, ctx.threads())};
   ctx.for_each(items, [&](index i) {
     const auto [is_of_first, number] = both.item(i);
     is_of_first ? at_b.run(number) : product.run(number);

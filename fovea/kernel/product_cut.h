@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "fovea/base/equal_parts.h"
 #include "fovea/base/types.h"
 
 namespace fovea::detail {
@@ -42,10 +43,9 @@ struct ProductCut {
   Tile item(index i) const {
     const index part = i / columns.parts();
     if (columns_first) return {rows.part(part), columns.part(i % columns.parts())};
-    // The group that holds `part`, begins at `begin` and has `size` parts.
-    const index group = ((part + 1) * groups - 1) / rows.parts();
-    const index begin = group * rows.parts() / groups;
-    const index size = (group + 1) * rows.parts() / groups - begin;
+    const EqualParts cut{rows.parts(), groups};
+    const index group = cut.holding(part);
+    const index begin = cut.begin(group), size = cut.size(group);
     const index place = i - begin * columns.parts();
     return {rows.part(begin + place % size), columns.part(place / size)};
   }
@@ -63,21 +63,12 @@ struct TwoProducts {
     index number;
   };
   Item item(index i) const {
-    index share = i * shares / items();
-    while (begin_of(share) > i) --share;
-    while (begin_of(share + 1) <= i) ++share;
-    const index place = i - begin_of(share);
-    const index begin = part(first, share), size = part(first, share + 1) - begin;
-    if (place < size) return {true, begin + place};
-    return {false, begin_of(share) - begin + place - size};
+    const EqualParts both{items(), shares}, of_first{first, shares};
+    const index share = both.holding(i), place = i - both.begin(share);
+    const index begin = of_first.begin(share);
+    if (place < of_first.size(share)) return {true, begin + place};
+    return {false, both.begin(share) - begin + place - of_first.size(share)};
   }
-
- private:
-  // As Shares cuts.
-  index part(index size, index share) const {
-    return share * (size / shares) + std::min(share, size % shares);
-  }
-  index begin_of(index share) const { return part(items(), share); }
 };
 
 }  // namespace fovea::detail

@@ -20,19 +20,31 @@ namespace {
 class OpenMpTeam : public Team {
  public:
   using Parallel = void (*)(void (*work)(void*), void* data, unsigned threads, unsigned flags);
-  using MostThreads = int (*)();
+  using Number = int (*)();
 
-  OpenMpTeam(Parallel parallel, MostThreads most_threads)
-      : parallel_(parallel), most_threads_(most_threads) {}
+  OpenMpTeam(Parallel parallel, Number most_threads, Number thread)
+      : parallel_(parallel), most_threads_(most_threads), thread_(thread) {}
 
   bool is_of(int threads) const override;
-  void run(int threads, void (*work)(void*), void* data) const override {
-    parallel_(work, data, static_cast<unsigned>(threads), 0);
+  void run(int threads, void (*work)(void*, int), void* data) const override {
+    struct Region {
+      Number thread;
+      void (*work)(void*, int);
+      void* data;
+    };
+    Region region{thread_, work, data};
+    parallel_(
+        [](void* of_all) {
+          const Region& entered = *static_cast<const Region*>(of_all);
+          entered.work(entered.data, entered.thread());
+        },
+        &region, static_cast<unsigned>(threads), 0);
   }
 
  private:
   Parallel parallel_;
-  MostThreads most_threads_;
+  Number most_threads_;  // omp_get_max_threads
+  Number thread_;        // omp_get_thread_num
 };
 
 std::atomic<const OpenMpTeam*> team_of_process{nullptr};
@@ -43,9 +55,10 @@ bool OpenMpTeam::is_of(int threads) const {
   return team_of_process == this && threads == most_threads_();
 }
 
-void use_openmp(std::uintptr_t parallel, std::uintptr_t most_threads) {
+void use_openmp(std::uintptr_t parallel, std::uintptr_t most_threads, std::uintptr_t thread) {
   static const OpenMpTeam team(reinterpret_cast<OpenMpTeam::Parallel>(parallel),
-                               reinterpret_cast<OpenMpTeam::MostThreads>(most_threads));
+                               reinterpret_cast<OpenMpTeam::Number>(most_threads),
+                               reinterpret_cast<OpenMpTeam::Number>(thread));
   if (pthread_atfork(nullptr, nullptr, [] { team_of_process = nullptr; }) != 0) return;
   team_of_process = &team;
 }
@@ -59,9 +72,9 @@ Context context_of(int threads) {
 }
 
 void bind_team(nb::module_& m) {
-  m.def("use_openmp", &use_openmp, nb::arg("parallel"), nb::arg("most_threads"),
+  m.def("use_openmp", &use_openmp, nb::arg("parallel"), nb::arg("most_threads"), nb::arg("thread"),
         "Calls run on the threads of an OpenMP library from now on: the addresses of its "
-        "GOMP_parallel and omp_get_max_threads.");
+        "GOMP_parallel, omp_get_max_threads and omp_get_thread_num.");
 }
 
 }  // namespace fovea::python

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,19 +52,36 @@ TEST(Pool, NegativeItemsAreNone) {
   Context(4).for_each(-5, [](index) { FAIL(); });
 }
 
-TEST(Pool, TheCallerBeginsWithTheSameItemInEveryCall) {
-  for (const int threads : kThreadCounts) {
-    const auto first_of_caller = [&] {
-      std::atomic<index> first{-1};
-      Context(threads).for_each(500, [&, caller = std::this_thread::get_id()](index item) {
-        if (std::this_thread::get_id() == caller && first < 0) first = item;
-        // Workers wait, each in a share of its own: else they might take the caller's items first.
-        while (first < 0) std::this_thread::yield();
-      });
-      return first.load();
-    };
-    const index first = first_of_caller();
-    for (int round = 0; round < 20; ++round) EXPECT_EQ(first_of_caller(), first);
+// The item that each thread runs first, for each item that was the first of a thread. All threads
+// wait until all have begun, so none takes an item of a share that another begins with.
+std::map<index, std::thread::id> first_items(const Context& ctx, index items) {
+  std::mutex mutex;
+  std::map<index, std::thread::id> first;
+  std::set<std::thread::id> begun;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  ctx.for_each(items, [&](index item) {
+    std::unique_lock lock(mutex);
+    if (begun.insert(std::this_thread::get_id()).second) first[item] = std::this_thread::get_id();
+    while (std::ssize(begun) < ctx.threads() && std::chrono::steady_clock::now() < deadline) {
+      lock.unlock();
+      std::this_thread::yield();
+      lock.lock();
+    }
+  });
+  return first;
+}
+
+TEST(Pool, AThreadBeginsWithAShareOfItsOwn) {
+  for (const int threads : {2, 3, 8}) {
+    std::vector<index> begins;
+    for (index share = 0; share < threads; ++share) begins.push_back(share * 50);
+    for (int round = 0; round < 20; ++round) {
+      const auto first = first_items(Context(threads), threads * 50);
+      std::vector<index> items;
+      for (const auto& [item, thread] : first) items.push_back(item);
+      EXPECT_EQ(items, begins);
+      EXPECT_EQ(first.at(0), std::this_thread::get_id()) << "the caller has the first share";
+    }
   }
 }
 
@@ -228,11 +246,11 @@ TEST(Pool, WorkersSleepBesideACallThatHasNoPlaceForThem) {
 class ThreeThreads : public Team {
  public:
   bool is_of(int threads) const override { return threads == 3; }
-  void run(int threads, void (*work)(void*), void* data) const override {
+  void run(int threads, void (*work)(void*, int), void* data) const override {
     ++calls;
     std::vector<std::thread> others;
-    for (int n = 1; n < threads; ++n) others.emplace_back(work, data);
-    work(data);
+    for (int n = 1; n < threads; ++n) others.emplace_back(work, data, n);
+    work(data, 0);
     for (std::thread& other : others) other.join();
   }
   mutable std::atomic<int> calls{0};
@@ -249,6 +267,15 @@ TEST(PoolTeam, RunsEveryItemOnce) {
   }
   EXPECT_EQ(team.calls, 3);
   EXPECT_EQ(Context::items_run_by_helpers(), before) << "no thread of the pool worked";
+}
+
+TEST(PoolTeam, AThreadBeginsWithTheShareOfItsNumber) {
+  const ThreeThreads team;
+  const auto first = first_items(Context(3).on(team), 150);
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_EQ(first.at(0), std::this_thread::get_id());
+  EXPECT_TRUE(first.contains(50));
+  EXPECT_TRUE(first.contains(100));
 }
 
 TEST(PoolTeam, ThreePlacesAreThreeThreads) {
@@ -303,6 +330,23 @@ TEST(Pool, AForkedChildHasItsOwn) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(sum_below(Context(4), 1000), 499500);
+}
+
+// With as many workers as there are places, each has the same share in every call. (Where there are
+// more, it may be another worker that joins.)
+TEST(Pool, AWorkerHasTheSameShareInEveryCall) {
+  const pid_t child = fork();  // a process without workers
+  if (child == 0) {
+    const Context ctx(3);
+    const auto first = first_items(ctx, 150);
+    bool same = first.size() == 3;
+    for (int round = 0; round < 20; ++round) same = same && first_items(ctx, 150) == first;
+    _exit(same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(Pool, AChildForkedWhileOthersCallHasItsOwn) {

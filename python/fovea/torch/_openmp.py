@@ -27,10 +27,10 @@ def use_threads_of_torch() -> None:
     if not _is_available() or _is_fork() or _has_small_stacks():
         return
     loaded = ctypes.CDLL(torch._C.__file__)  # with all that it is linked to, among it PyTorch's OpenMP
-    names = ("GOMP_parallel", "omp_get_max_threads")
+    names = ("GOMP_parallel", "omp_get_max_threads", "omp_get_thread_num")
     if all(hasattr(loaded, name) for name in names):
-        parallel, most_threads = (_address(getattr(loaded, name)) for name in names)
-        _fovea.use_openmp(parallel, most_threads)
+        parallel, most_threads, thread = (_address(getattr(loaded, name)) for name in names)
+        _fovea.use_openmp(parallel, most_threads, thread)
 
 
 def _is_fork() -> bool:
