@@ -74,6 +74,43 @@ def fovea(options, *arguments):
     return last_object(done.stdout)
 
 
+FAR = 100  # nanoseconds from core to core; those that share a cache take about 40
+
+
+def core_to_core(options):
+    """Nanoseconds until a thread of ours sees what another one wrote."""
+    tiny = ("--layers", 1, "--heads", 1, "--width", 16, "--block", 8, "--batch-size", 1, "--vocabulary", 16)
+    return fovea(options, "bench", "step", *tiny, "--steps", 1, "--threads", options.threads)["core_to_core_nanoseconds"]
+
+
+class Placed:
+    """What was measured, each with where the cores were: hosts of virtual machines move them, and programs
+    whose threads exchange data are then faster or slower."""
+
+    def __init__(self, options):
+        self.options = options
+        self.values = {}  # (name, place) -> list
+        self.before = core_to_core(options)
+
+    def add(self, name, value):
+        """A value that was measured since the last one was added."""
+        after = core_to_core(self.options)
+        far = {self.before > FAR, after > FAR}
+        place = "cores moved" if len(far) > 1 else "far cores" if True in far else "near cores"
+        self.values.setdefault((name, place), []).append(value)
+        self.before = after
+
+    def all(self):
+        """name -> values, wherever the cores were."""
+        found = {}
+        for (name, _), values in self.values.items():
+            found.setdefault(name, []).extend(values)
+        return found
+
+    def at(self, place):
+        return {name: values for (name, where), values in self.values.items() if where == place}
+
+
 def last_object(output):
     """What a command with --json says on its last line."""
     return json.loads(output.strip().splitlines()[-1])

@@ -9,7 +9,8 @@ a process of PyTorch may be fast or slow for its whole life. A ratio is one of m
 fastest variant of a peer (eager or compiled; AdamW foreach or fused). PyTorch is measured as installed
 and with MKL's fastest kernels ("unlocked"); targets count against its fastest. Everybody warms up for
 three steps before he is measured (the first one of 11 million parameters touches its memory for the
-first time, and takes half as long again). In bf16 PyTorch runs under autocast.
+first time, and takes half as long again). In bf16 PyTorch runs under autocast. Where the host moved the
+cores between rounds, ratios are also given for cores that share a cache (near) and that do not (far).
 """
 import argparse
 import json
@@ -99,24 +100,24 @@ def start_peer(options, peer, described):
 
 
 def measure(options, case, text_path, folder):
-    """name -> tokens per second of every round; and name -> number of parameters."""
+    """Tokens per second of every round (common.Placed); and name -> number of parameters."""
     text = text_of(case, text_path)
     written = folder / "text.txt"
     written.write_text(text, encoding="utf-8")
     vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:int(len(text) * (1 - VALID_FRACTION))]))
     described = json.dumps({**case["model"], "vocabulary": vocabulary})
     peers = [*VARIANTS, "JAX"] if options.precision == "float32" else list(VARIANTS)
-    speeds, parameters = {"fovea": []}, {}
+    speeds, parameters = common.Placed(options), {}
     for _ in range(options.rounds):
         speed, parameters["fovea"] = ours(options, case, written, folder / "model")
-        speeds["fovea"].append(speed)
+        speeds.add("fovea", speed)
         for peer in list(peers):
             workers = start_peer(options, peer, described)
             if not workers:
                 peers.remove(peer)
             for name, worker in workers.items():
                 parameters[name] = worker.hello["parameters"]
-                speeds.setdefault(name, []).append(worker.ask(steps=case["steps"])["tokens_per_second"])
+                speeds.add(name, worker.ask(steps=case["steps"])["tokens_per_second"])
                 worker.close()
     return speeds, parameters
 
@@ -126,27 +127,34 @@ def best_of(medians, peer):
     return max((m for name, m in medians.items() if name.startswith(peer)), default=None)
 
 
+def ratios(speeds):
+    """Of fovea to the fastest of each peer, by medians."""
+    medians = {name: statistics.median(values) for name, values in speeds.items()}
+    return {peer: medians["fovea"] / best_of(medians, peer)
+            for peer in ("PyTorch installed", "PyTorch", "JAX") if best_of(medians, peer) and "fovea" in medians}
+
+
 def to_keep(options, case, speeds):
     """What --output writes of a case: medians in tokens per second."""
-    medians = {name: statistics.median(values) for name, values in speeds.items()}
-    return {"what": case["what"], "rounds": options.rounds, "tokens_per_second": medians,
-            "ratio": {peer: medians["fovea"] / best_of(medians, peer)
-                      for peer in ("PyTorch installed", "PyTorch", "JAX") if best_of(medians, peer)}}
+    return {"what": case["what"], "rounds": options.rounds,
+            "tokens_per_second": {name: statistics.median(values) for name, values in speeds.all().items()},
+            "ratio": ratios(speeds.all()),
+            "ratio_near": ratios(speeds.at("near cores")), "ratio_far": ratios(speeds.at("far cores"))}
 
 
 def report(case, speeds, parameters, precision):
-    for name, values in speeds.items():
-        print(f"  {name:24} {common.spread(values)} tokens/s, {parameters[name]:,} parameters")
     if len(set(parameters.values())) > 1:
         print("  the numbers of parameters differ: this is not the same model")
-    medians = {name: statistics.median(values) for name, values in speeds.items()}
-    for peer, words in ("PyTorch installed", "PyTorch as installed"), ("PyTorch", "PyTorch at its strongest"), ("JAX", "JAX"):
-        best = best_of(medians, peer)
-        if best is None:
-            continue
-        target = case.get("targets" if precision == "float32" else precision, {}).get(peer)
-        aim = f" (target {target})" if target else ""
-        print(f"  fovea / {words}: {medians['fovea'] / best:.2f}{aim}")
+    targets = case.get("targets" if precision == "float32" else precision, {})
+    places = [place for place in ("near cores", "far cores") if speeds.at(place)]
+    for place, found in ("all", speeds.all()), *((place, speeds.at(place)) for place in places):
+        print(f"  {place}:")
+        for name, values in found.items():
+            print(f"    {name:33} {common.spread(values)} tokens/s, {len(values)} times, {parameters[name]:,} parameters")
+        for peer, ratio in ratios(found).items():
+            words = {"PyTorch installed": "PyTorch as installed", "PyTorch": "PyTorch at its strongest"}.get(peer, peer)
+            aim = f" (target {targets[peer]})" if peer in targets else ""
+            print(f"    fovea / {words}: {ratio:.2f}{aim}")
 
 
 def main():
