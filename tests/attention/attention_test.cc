@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/fused/scratch_sizes.h"
 #include "fovea/base/profile.h"
 #include "tests/attention/support/call.h"
@@ -135,6 +136,28 @@ TEST(FusedAttention, TilesMayRunTogether) {
     EXPECT_EQ(call.dv, alone.dv);
     EXPECT_EQ(dslopes_together, dslopes);
   });
+}
+
+// With one thread, a run of tiles reads a copy of all keys; with many threads, runs are shorter and
+// read the keys where they are.
+TEST(FusedAttention, ManyQueriesReadACopyOfTheKeys) {
+  Call<float> call({.T = 1100, .S = 150, .H = 4, .G = 2, .D = 24, .Dv = 40}), alone = call,
+                                                                              exact = call;
+  const auto k = call.in().k, v = call.in().v;
+  const detail::HeadKeys<float> head{
+      0, {k.row(0, 0, 0), 150, 24, k.length_stride}, {v.row(0, 0, 0), 150, 40, v.length_stride}};
+  ASSERT_TRUE(detail::copies_all_keys(head, 512));
+  for (const Mask& mask : {Mask(mask::All()), Mask(mask::Window(50, 0))}) {
+    const Attention<float> attention{.mask = mask};
+    exact.run(attention, Method::kReference);
+    for_each_isa([&] {
+      call.run(attention, Method::kFused, 1);
+      alone.run(attention, Method::kFused, 64);
+      for (std::size_t i = 0; i < call.o.size(); ++i) ASSERT_NEAR(call.o[i], exact.o[i], 1e-5);
+      EXPECT_EQ(call.o, alone.o);
+      EXPECT_EQ(call.lse, alone.lse);
+    });
+  }
 }
 
 // FLOPs that a profile of the forward and the backward of a call shows.

@@ -131,8 +131,7 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
               const QueryRun* next) {
   Prefetch prefetch;
   Scratch scratch;
-  KvBlocks<T> keys(keys_of_run(call, run), std::min(kLaneTile, run.query_end - run.query_begin),
-                   scratch);
+  KvBlocks<T> keys(keys_of_run(call, run), run.query_end - run.query_begin, scratch);
   const index together = schedule_of(call, run, keys.head(), LanesOf<T>()).together;
   const index step = kLaneTile * together;
   // Tiles that run together prefetch their own next block.

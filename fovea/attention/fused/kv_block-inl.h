@@ -32,17 +32,23 @@ LaneCounts LanesOf() {
 /// of all heads together, often a multiple of 1024 bytes: then most rows share a few sets of L1 and
 /// come from L2 each time. If a tile has several panels, a copy of the block is read instead.
 /// Measured with floats and whole tiles: AVX2 takes .80 to .90 of the time for the two products of
-/// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing.
+/// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing. A run of many queries reads
+/// a copy of all keys instead (copies_all_keys).
 template <class T>
 class KvBlocks {
  public:
-  /// `queries`: the number of queries of the largest tile.
+  /// `queries`: of all tiles that read them.
   KvBlocks(const HeadKeys<T>& head, index queries, Scratch& scratch) : head_(head) {
     const KvSizes sizes = kv_sizes(head, queries, LanesOf<T>());
-    copies_ = sizes.rows > 0;
-    if (!copies_) return;
+    if (sizes.rows == 0) return;
     k_.rows = {scratch.allocate<T>(sizes.k), sizes.rows, head.k.columns};
     v_.rows = {scratch.allocate<T>(sizes.v), sizes.rows, head.v.columns};
+    copies_ = sizes.rows != head.k.rows;
+    if (copies_) return;
+    CopyRows(head.k, k_.rows);
+    CopyRows(head.v, v_.rows);
+    head_.k = k_.rows;
+    head_.v = v_.rows;
   }
 
   const HeadKeys<T>& head() const { return head_; }
@@ -70,7 +76,7 @@ class KvBlocks {
   }
 
   HeadKeys<T> head_;
-  bool copies_ = false;
+  bool copies_ = false;  // block by block
   Copy k_, v_;
 };
 

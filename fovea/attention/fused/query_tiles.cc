@@ -14,6 +14,8 @@ constexpr double kGroupFlops = 1e6;
 // Tiles of one item reuse the keys in the cache. Items are made larger as long as each thread still
 // has this many of them.
 constexpr index kItemsOfThread = 8;
+// Up to this many tiles: all of a head of 1024 tokens, for it may be worth a copy of the keys.
+constexpr index kMostTilesOfItem = 16;
 
 }  // namespace
 
@@ -26,7 +28,7 @@ QueryTiles::QueryTiles(const std::vector<Sequence>& sequences, index heads, doub
   }
   const auto worthwhile = static_cast<index>(kGroupFlops / std::max(tile_flops, 1.0));
   const index shared = total_ / (kItemsOfThread * threads);
-  group_ = std::max(std::clamp<index>(shared, 1, kMostTilesTogether), worthwhile);
+  group_ = std::max(std::clamp<index>(shared, 1, kMostTilesOfItem), worthwhile);
 }
 
 QueryTiles::Place QueryTiles::find(index n) const {
@@ -57,7 +59,7 @@ RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const
     return observer_values(*call.observe, run.sequence, rows);
   };
   const index most = query_tiles_together<T>(D, Dv, keys.k.rows, observed(kLaneTile), lanes.panel);
-  return {std::min(tiles, most), kv_sizes(keys, largest, lanes),
+  return {std::min(tiles, most), kv_sizes(keys, queries, lanes),
           ForwardSizes<T>(widths_of(D, Dv, lanes), stride, call.bias_needs_rows()),
           observed(stride)};
 }

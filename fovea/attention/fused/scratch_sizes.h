@@ -66,8 +66,8 @@ struct KvSizes {
   index values() const { return k + v + turned; }
 };
 
-/// A copy of a block.
-inline KvSizes copy_sizes(index D, index Dv) { return {kRowBlock, kRowBlock * D, kRowBlock * Dv}; }
+/// A copy of `rows` keys and values.
+inline KvSizes copy_sizes(index rows, index D, index Dv) { return {rows, rows * D, rows * Dv}; }
 
 /// The pairs of `keys` keys. As long as those of all stay in a core's cache, they are made once;
 /// beyond that block by block. Turned values come on top. `in_place`: the rows of k are read where
