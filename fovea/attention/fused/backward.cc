@@ -337,8 +337,9 @@ void Backward<T>::run_shared(const Unit& unit) const {
       chunks.back().packed = packed;
       place(unit, dq, chunks.back(), of_these);
     }
-    ctx_.for_each(static_cast<index>(chunks.size()),
-                  [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
+    // In order: under a causal mask the first chunks take longest.
+    ctx_.for_each_in_order(std::ssize(chunks),
+                           [&](index n) { compute(unit, chunks[static_cast<std::size_t>(n)]); });
     // The first chunk stores every row; of the others only the rows that they cover are added.
     Span covered{first == 0 ? 0 : sequence.queries, first == 0 ? sequence.queries : 0};
     for (const auto& chunk : chunks) {
