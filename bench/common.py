@@ -78,12 +78,23 @@ FAR = 100  # nanoseconds from core to core; those that share a cache take about 
 
 
 def core_to_core(options):
-    """Nanoseconds until a thread of ours sees what another one wrote."""
+    """Nanoseconds until a thread of ours sees what another one wrote; 0 if that is not known."""
+    if options.threads == 1:
+        return 0
     tiny = ("--layers", 1, "--heads", 1, "--width", 16, "--block", 8, "--batch-size", 1, "--vocabulary", 16)
     return fovea(options, "bench", "step", *tiny, "--steps", 1, "--threads", options.threads)["core_to_core_nanoseconds"]
 
 
-class Placed:
+def place_of(before, after):
+    """Where the cores were, by their distance before and after."""
+    if 0 in (before, after):
+        return "cores unknown"
+    if (before > FAR) != (after > FAR):
+        return "cores moved"
+    return "far cores" if after > FAR else "near cores"
+
+
+class PlacedValues:
     """What was measured, each with where the cores were: hosts of virtual machines move them, and programs
     whose threads exchange data are then faster or slower."""
 
@@ -95,9 +106,7 @@ class Placed:
     def add(self, name, value):
         """A value that was measured since the last one was added."""
         after = core_to_core(self.options)
-        far = {self.before > FAR, after > FAR}
-        place = "cores moved" if len(far) > 1 else "far cores" if True in far else "near cores"
-        self.values.setdefault((name, place), []).append(value)
+        self.values.setdefault((name, place_of(self.before, after)), []).append(value)
         self.before = after
 
     def all(self):
@@ -108,7 +117,8 @@ class Placed:
         return found
 
     def at(self, place):
-        return {name: values for (name, where), values in self.values.items() if where == place}
+        """The same of one place."""
+        return {name: self.values[name, place] for name in self.all() if (name, place) in self.values}
 
 
 def last_object(output):

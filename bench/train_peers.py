@@ -100,14 +100,14 @@ def start_peer(options, peer, described):
 
 
 def measure(options, case, text_path, folder):
-    """Tokens per second of every round (common.Placed); and name -> number of parameters."""
+    """Tokens per second of every round (common.PlacedValues); and name -> number of parameters."""
     text = text_of(case, text_path)
     written = folder / "text.txt"
     written.write_text(text, encoding="utf-8")
     vocabulary = FIRST_LEARNED_TOKEN + len(set(text[:int(len(text) * (1 - VALID_FRACTION))]))
     described = json.dumps({**case["model"], "vocabulary": vocabulary})
     peers = [*VARIANTS, "JAX"] if options.precision == "float32" else list(VARIANTS)
-    speeds, parameters = common.Placed(options), {}
+    speeds, parameters = common.PlacedValues(options), {}
     for _ in range(options.rounds):
         speed, parameters["fovea"] = ours(options, case, written, folder / "model")
         speeds.add("fovea", speed)
@@ -146,7 +146,8 @@ def report(case, speeds, parameters, precision):
     if len(set(parameters.values())) > 1:
         print("  the numbers of parameters differ: this is not the same model")
     targets = case.get("targets" if precision == "float32" else precision, {})
-    places = [place for place in ("near cores", "far cores") if speeds.at(place)]
+    moved = len({place for _, place in speeds.values}) > 1
+    places = [place for place in ("near cores", "far cores") if moved and speeds.at(place)]
     for place, found in ("all", speeds.all()), *((place, speeds.at(place)) for place in places):
         print(f"  {place}:")
         for name, values in found.items():

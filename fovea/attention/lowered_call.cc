@@ -25,6 +25,9 @@ LoweredCall<T>::LoweredCall(const Attention<W>& attention, const AttentionInputs
   lowered_->rotary = {};
   lowered_->bias = pair + attention.bias;
   in_.q.width = in_.k.width = made_width(attention.score, in.q.width);
+  if (!makes_rows()) return;
+  in_.q = in_.q.without_gaps();
+  in_.k = in_.k.without_gaps();
 }
 
 template <class T>

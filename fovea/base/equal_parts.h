@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// A row of items in parts whose lengths differ by one at most, the longer ones first. At least one
-/// part, and no more parts than items unless there are none.
+/// A row of items in parts whose lengths differ by one at most, the longer ones first. There is at
+/// least one part. If there are fewer items than parts, the last parts are empty.
 struct EqualParts {
   index items, parts;
 

@@ -39,8 +39,8 @@ constinit std::atomic<Pool*> pool_of_process{nullptr};
 // here.
 alignas(Pool) constinit std::byte room_of_pool[sizeof(Pool)]{};
 
-// The pool's mutex is held for some nanoseconds at a time: to sleep until it is free, and be woken,
-// would take a thousand times as long.
+// The pool's mutex is held for less than a microsecond at a time: to sleep until it is free, and be
+// woken, would take many times as long.
 std::unique_lock<std::mutex> lock_soon(std::mutex& mutex) {
   for (int spin = 0; spin < kSpins; ++spin) {
     if (mutex.try_lock()) return std::unique_lock(mutex, std::adopt_lock);
@@ -65,7 +65,7 @@ Pool& Pool::process_pool() {
   return *pool_of_process.load(std::memory_order_acquire);
 }
 
-// The caller has the first share, worker n one of the others.
+// The caller begins with the first share.
 void Pool::run(const Task& task, double* waited) {
   Job job(task);
   post(job);
@@ -95,7 +95,6 @@ void Pool::post(Job& job) {
   if (job.places <= 0) return;
   const auto lock = lock_soon(mutex_);
   grow(job.places);
-  const int woken = job.places;
   job.listed.store(true, std::memory_order_relaxed);
   if (last_ == nullptr) {
     first_.store(&job, std::memory_order_release);
@@ -103,7 +102,17 @@ void Pool::post(Job& job) {
     last_->next = &job;
   }
   last_ = &job;
-  for (int i = 0; i < woken; ++i) work_posted_.notify_one();
+  for (int i = workers_to_wake(job); i > 0; --i) work_posted_.notify_one();
+}
+
+// Those who look find the jobs of the list, this one among them, without being woken.
+int Pool::workers_to_wake(const Job& job) const {
+  index places = 0;
+  for (const Job* at = first_.load(std::memory_order_relaxed); at != nullptr; at = at->next) {
+    places += at->places;
+  }
+  return static_cast<int>(
+      std::min<index>(job.places, places - looking_.load(std::memory_order_relaxed)));
 }
 
 // Most jobs are off the list by now: then the mutex need not be taken.
@@ -159,26 +168,25 @@ void Pool::worker_main(int number) {
 }
 
 Pool::Place Pool::wait_for_place(int number) {
+  looking_.fetch_add(1, std::memory_order_relaxed);
   for (;;) {
     if (const Place place = look_for_place(number); place.job != nullptr) return place;
     std::unique_lock lock(mutex_);
-    if (const Place place = find_place(number); place.job != nullptr) return place;
+    if (const Place place = take_place(number); place.job != nullptr) return place;
     // Who is woken too late for a job looks for the next one before it sleeps again: else it would
     // miss every short one.
+    looking_.fetch_sub(1, std::memory_order_relaxed);
     work_posted_.wait(lock);
+    looking_.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 // Looks for some microseconds, without sleeping.
 Pool::Place Pool::look_for_place(int number) {
   for (int look = 0; look < kLooks; ++look) {
-    if (Job* const job = first_.load(std::memory_order_acquire)) {
-      // Even if it is gone by now, to ask for its memory does no harm.
-      __builtin_prefetch(job, 1);
-      if (mutex_.try_lock()) {
-        const std::lock_guard lock(mutex_, std::adopt_lock);
-        if (const Place place = find_place(number); place.job != nullptr) return place;
-      }
+    if (first_.load(std::memory_order_acquire) != nullptr && mutex_.try_lock()) {
+      const std::lock_guard lock(mutex_, std::adopt_lock);
+      if (const Place place = take_place(number); place.job != nullptr) return place;
     }
     // Pause between looks: a thread that posts a job needs the cache line that this one reads.
     for (int i = 0; i < kPausesBetweenLooks; ++i) pause();
@@ -186,23 +194,27 @@ Pool::Place Pool::look_for_place(int number) {
   return {};
 }
 
-// The oldest job that has a place and an item left; mutex_ is held. A job leaves the list when its
-// last place or item is taken, so that idle workers can sleep while it still runs.
-Pool::Place Pool::find_place(int number) {
+// In the oldest job that has a place and an item left; mutex_ is held. A job leaves the list when
+// its last place or item is taken, so that idle workers can sleep while it still runs.
+Pool::Place Pool::take_place(int number) {
   while (Job* const job = first_.load(std::memory_order_relaxed)) {
-    const int wanted = (number + 1) % job->shares_count;
-    job->shares.expect(wanted);
-    const bool has_work = job->has_items_left(wanted);
-    Place place;
-    if (has_work) {
-      --job->places;
-      job->active.fetch_add(1, std::memory_order_relaxed);
-      place = {job, job->give_share(wanted)};
+    const Place place = job->join(number);
+    if (place.job == nullptr || job->places == 0) unlist(*job, nullptr);
+    if (place.job != nullptr) {
+      looking_.fetch_sub(1, std::memory_order_relaxed);
+      return place;
     }
-    if (!has_work || job->places == 0) unlist(*job, nullptr);
-    if (has_work) return place;
   }
   return {};
+}
+
+// None if no item is left. Worker n begins with share n + 1, as far as there are so many.
+Pool::Place Pool::Job::join(int number) {
+  const int wanted = (number + 1) % shares_count;
+  if (!has_items_left(wanted)) return {};
+  --places;
+  active.fetch_add(1, std::memory_order_relaxed);
+  return {this, give_share(wanted)};
 }
 
 bool Pool::Job::has_items_left(int first_share) {
@@ -212,7 +224,8 @@ bool Pool::Job::has_items_left(int first_share) {
   return false;
 }
 
-// The share `wanted`, or if another thread has that, the next one that is free.
+// The share `wanted`, or if another thread has that, the next one that is free; `wanted` if none
+// is.
 int Pool::Job::give_share(int wanted) {
   for (int k = 0; k < shares_count; ++k) {
     const int share = (wanted + k) % shares_count;
@@ -242,17 +255,14 @@ index Pool::work_on(Job& job, int share) {
 }
 
 index Pool::run_share(Job& job, int share) {
-  const Task task = job.task;
+  const Task task = job.task;  // a copy: workers that join write the line of the job
   index done = 0;
   for (index item = job.shares.take(share); item >= 0; item = job.shares.take(share)) {
-    if (job.has_error.load(std::memory_order_relaxed) && !job.error.concerns(item)) {
-      return done;  // nor do those after it
-    }
+    if (!job.error.concerns(item)) return done;  // nor do those after it
     try {
       task.invoke(task.callable, item);
     } catch (...) {
       job.error.keep(item);
-      job.has_error.store(true, std::memory_order_relaxed);
     }
     ++done;
   }

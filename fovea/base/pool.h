@@ -40,33 +40,39 @@ class alignas(64) Pool {
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 
  private:
+  // What a worker found to do: a job, and the share that it begins with.
+  struct Job;
+  struct Place {
+    Job* job = nullptr;
+    int share = 0;
+  };
+
   // Lives on the stack of the caller. The caller returns only when no worker can find the job any
-  // more and `active` is 0. To begin, a worker reads the first cache line and that of its share.
+  // more and `active` is 0. On x86-64 all that a worker needs to begin is in the first cache line,
+  // but for its share and the error.
   struct alignas(64) Job {
     explicit Job(const Task& t)
         : task(t), shares_count(Shares::count(t.items, t.in_order ? 1 : t.threads)) {}
+    Place join(int number);
     bool has_items_left(int first_share);
     int give_share(int wanted);
 
     const Task task;
     const int shares_count;
-    int places = 0;                   // workers that may still join
-    std::uint64_t taken = 1;          // a bit for each share that some thread begins with
-    Job* next = nullptr;              // in the pool's list; these three are guarded by Pool::mutex_
-    std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
+    // Guarded by Pool::mutex_:
+    int places = 0;           // workers that may still join
+    std::uint64_t taken = 1;  // a bit for each share that some thread begins with
+    Job* next = nullptr;      // in the pool's list
+
     std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
-    std::atomic<bool> has_error{false};
+    std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
     LowestError error;
     Shares shares{{task.items, shares_count}};
   };
+  static_assert(Shares::kMost <= 64, "a share has a bit in Job::taken");
 
+  // Part of Job::active while the caller sleeps: only then must the last worker wake it.
   static constexpr int kCallerSleeps = 1 << 30;
-
-  // What a worker found to do: a job, and the share that it begins with.
-  struct Place {
-    Job* job = nullptr;
-    int share = 0;
-  };
 
   Pool() = default;
   void grow(int workers);
@@ -75,19 +81,21 @@ class alignas(64) Pool {
   void unlist(Job& job, Job* before);
   void wait_for_workers(Job& job);
   void worker_main(int number);
+  int workers_to_wake(const Job& job) const;
   Place wait_for_place(int number);
   Place look_for_place(int number);
-  Place find_place(int number);
+  Place take_place(int number);
   void leave(Job& job);
   static index work_on(Job& job, int share);
   static index run_share(Job& job, int share);
 
-  // One cache line: a core that shares no cache with the last one to post a job or to join one
-  // waits for it once.
+  // One cache line on x86-64: a core that shares no cache with the last one to post a job or to
+  // join one waits for it once.
   std::mutex mutex_;
   std::atomic<Job*> first_{nullptr};  // of the list of those that a worker may join, the oldest
   Job* last_ = nullptr;               // of that list; it and `workers_` are guarded by mutex_
   int workers_ = 0;
+  std::atomic<int> looking_{0};  // workers that will look at the list before they sleep
 
   alignas(64) std::condition_variable work_posted_;
   std::condition_variable job_left_;

@@ -2,6 +2,7 @@
 // Which thread of a job runs which items.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -11,9 +12,9 @@
 
 namespace fovea {
 
-/// The items of a job in as many equal parts, its shares, as threads may run it. A thread begins
-/// with the same share in every job that has as many, so what it wrote in one job is in its own
-/// cache for the next. Then it takes items that are left in the shares of others.
+/// The items of a job in as many equal parts, its shares, as threads may run it. The pool lets a
+/// thread begin with the same share in every job that has as many, so what it wrote in one job is
+/// in its own cache for the next. Then it takes items that are left in the shares of others.
 class Shares {
  public:
   /// Threads beyond these begin in a share of another.
@@ -45,11 +46,8 @@ class Shares {
     return std::atomic_ref(from.next).load(std::memory_order_relaxed) < from.end;
   }
 
-  /// Asks for a share's cache line, to write.
-  void expect(int share) const { __builtin_prefetch(&shares_[static_cast<std::size_t>(share)], 1); }
-
  private:
-  // A cache line each. No constructor: a job with two threads writes two of them.
+  // A cache line each. Not std::atomic, whose constructor would write the lines of all 64.
   struct alignas(64) Share {
     index next, end;
   };

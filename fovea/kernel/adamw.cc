@@ -192,7 +192,7 @@ Vec<const Segment> runs_of(Scratch& scratch, std::span<const AdamWSlot<T>> slots
 }
 
 // The order in which segments are worked on: those in the first sixteenth of every slot, then those
-// in the second, and so on. Up to 16 threads each begin with a share of this order that is their
+// in the second, and so on. Each of up to 16 threads begins with a share of this order that is its
 // own, the same part of each parameter in every update, moments included. A product that makes a
 // gradient begins with its rows in the same way, so most of what a thread reads is in its own
 // caches. (Another core's are far where cores are not of one cluster.)

@@ -20,15 +20,15 @@ namespace {
 class OpenMpTeam : public Team {
  public:
   using Parallel = void (*)(void (*work)(void*), void* data, unsigned threads, unsigned flags);
-  using Number = int (*)();
+  using GetNumber = int (*)();
 
-  OpenMpTeam(Parallel parallel, Number most_threads, Number thread)
+  OpenMpTeam(Parallel parallel, GetNumber most_threads, GetNumber thread)
       : parallel_(parallel), most_threads_(most_threads), thread_(thread) {}
 
   bool is_of(int threads) const override;
   void run(int threads, void (*work)(void*, int), void* data) const override {
     struct Region {
-      Number thread;
+      GetNumber thread;
       void (*work)(void*, int);
       void* data;
     };
@@ -43,8 +43,8 @@ class OpenMpTeam : public Team {
 
  private:
   Parallel parallel_;
-  Number most_threads_;  // omp_get_max_threads
-  Number thread_;        // omp_get_thread_num
+  GetNumber most_threads_;  // omp_get_max_threads
+  GetNumber thread_;        // omp_get_thread_num
 };
 
 std::atomic<const OpenMpTeam*> team_of_process{nullptr};
@@ -57,8 +57,8 @@ bool OpenMpTeam::is_of(int threads) const {
 
 void use_openmp(std::uintptr_t parallel, std::uintptr_t most_threads, std::uintptr_t thread) {
   static const OpenMpTeam team(reinterpret_cast<OpenMpTeam::Parallel>(parallel),
-                               reinterpret_cast<OpenMpTeam::Number>(most_threads),
-                               reinterpret_cast<OpenMpTeam::Number>(thread));
+                               reinterpret_cast<OpenMpTeam::GetNumber>(most_threads),
+                               reinterpret_cast<OpenMpTeam::GetNumber>(thread));
   if (pthread_atfork(nullptr, nullptr, [] { team_of_process = nullptr; }) != 0) return;
   team_of_process = &team;
 }

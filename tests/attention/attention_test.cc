@@ -141,23 +141,48 @@ TEST(FusedAttention, TilesMayRunTogether) {
 // With one thread, a run of tiles reads a copy of all keys; with many threads, runs are shorter and
 // read the keys where they are.
 TEST(FusedAttention, ManyQueriesReadACopyOfTheKeys) {
-  Call<float> call({.T = 1100, .S = 150, .H = 4, .G = 2, .D = 24, .Dv = 40}), alone = call,
-                                                                              exact = call;
-  const auto k = call.in().k, v = call.in().v;
-  const detail::HeadKeys<float> head{
-      0, {k.row(0, 0, 0), 150, 24, k.length_stride}, {v.row(0, 0, 0), 150, 40, v.length_stride}};
-  ASSERT_TRUE(detail::copies_all_keys(head, 512));
-  for (const Mask& mask : {Mask(mask::All()), Mask(mask::Window(50, 0))}) {
+  constexpr index T = 1100;
+  Call<float> copied({.B = 2, .T = T, .S = T, .H = 4, .G = 2, .D = 24, .Dv = 40}),
+      in_place = copied, exact = copied;
+  for (const Mask& mask : {Mask(mask::All()), Mask(mask::Causal())}) {
     const Attention<float> attention{.mask = mask};
+    const AttentionInputs<float> in = copied.in();
+    const auto sequences = detail::make_sequences(attention, in);
+    const detail::QueryTiles tiles(sequences, 4, detail::tile_flops(sequences, in), 1);
+    ASSERT_EQ(tiles.items(), 9) << "of 144 tiles";
+    const detail::KernelCall<float> kernel_call(attention, in);
+    const detail::QueryRun run{sequences[0], 0, T - 16 * 64, T};
+    const auto head = detail::keys_of_run(kernel_call, run);
     exact.run(attention, Method::kReference);
     for_each_isa([&] {
-      call.run(attention, Method::kFused, 1);
-      alone.run(attention, Method::kFused, 64);
-      for (std::size_t i = 0; i < call.o.size(); ++i) ASSERT_NEAR(call.o[i], exact.o[i], 1e-5);
-      EXPECT_EQ(call.o, alone.o);
-      EXPECT_EQ(call.lse, alone.lse);
+      const auto lanes = detail::lane_counts<float>();
+      EXPECT_EQ(detail::schedule_of(kernel_call, run, head, lanes).kv.all, lanes.panel == 64);
+      copied.run(attention, Method::kFused, 1);
+      in_place.run(attention, Method::kFused, 64);
+      for (std::size_t i = 0; i < exact.o.size(); ++i) {
+        ASSERT_NEAR(copied.o[i], exact.o[i], 1e-5);
+      }
+      EXPECT_EQ(copied.o, in_place.o);
+      EXPECT_EQ(copied.lse, in_place.lse);
     });
   }
+}
+
+// A window whose tiles read few of the keys that its run reads is not worth a copy.
+TEST(FusedAttention, AWindowReadsTheKeysWhereTheyAre) {
+  constexpr index T = 1024;
+  Call<float> call({.T = T, .S = T, .H = 2, .G = 2});
+  const AttentionInputs<float> in = call.in();
+  const auto copies = [&](const Mask& mask) {
+    const Attention<float> attention{.mask = mask};
+    const auto sequences = detail::make_sequences(attention, in);
+    const detail::KernelCall<float> kernel_call(attention, in);
+    const detail::QueryRun run{sequences[0], 0, 0, T};
+    return detail::copies_all_keys(kernel_call, run, detail::keys_of_run(kernel_call, run));
+  };
+  EXPECT_TRUE(copies(mask::All()));
+  EXPECT_TRUE(copies(mask::Causal()));
+  EXPECT_FALSE(copies(mask::Window(64, 0)));
 }
 
 // FLOPs that a profile of the forward and the backward of a call shows.

@@ -20,6 +20,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/context.h"
+#include "fovea/base/sanitizer.h"
 #include "fovea/base/team.h"
 #include "tests/support/throws.h"
 
@@ -28,7 +29,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kThreadCounts[] = {1, 2, 3, 8, 64};
+constexpr int kThreadCounts[] = {1, 2, 3, 8, 64, 100};
 
 index sum_below(const Context& ctx, index items) {
   std::atomic<index> sum{0};
@@ -320,7 +321,7 @@ TEST(PoolTeam, NestedCallsUseItToo) {
   EXPECT_EQ(team.calls, 6);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // which ends a process that starts threads after a fork
+#ifndef FOVEA_THREAD_SANITIZER  // which ends a process that starts threads after a fork
 TEST(Pool, AForkedChildHasItsOwn) {
   ASSERT_EQ(sum_below(Context(4), 1000), 499500);  // the parent's workers exist
   const pid_t child = fork();
@@ -337,11 +338,46 @@ TEST(Pool, AForkedChildHasItsOwn) {
 TEST(Pool, AWorkerHasTheSameShareInEveryCall) {
   const pid_t child = fork();  // a process without workers
   if (child == 0) {
+    alarm(60);
     const Context ctx(3);
     const auto first = first_items(ctx, 150);
     bool same = first.size() == 3;
     for (int round = 0; round < 20; ++round) same = same && first_items(ctx, 150) == first;
     _exit(same ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// One worker, which is held; so three calls wait in the list for another. The second ends first.
+bool a_call_leaves_the_middle_of_the_list() {
+  std::atomic<int> begun{0}, may_end{0};
+  const auto call = [&](int number) {
+    Context(2).for_each(2, [&](index) {
+      ++begun;
+      while ((may_end & (1 << number)) == 0) std::this_thread::yield();
+    });
+  };
+  std::vector<std::thread> callers;
+  for (int number = 0; number < 4; ++number) {
+    callers.emplace_back(call, number);
+    // The first call has the worker as well.
+    while (begun < 2 + number) std::this_thread::yield();
+  }
+  for (const int number : {2, 1, 3, 0}) {
+    may_end |= 1 << number;
+    callers[static_cast<std::size_t>(number)].join();
+  }
+  return begun == 8 && sum_below(Context(2), 100) == 4950;
+}
+
+TEST(Pool, ACallMayLeaveTheMiddleOfTheList) {
+  const pid_t child = fork();  // a process without workers
+  if (child == 0) {
+    alarm(60);
+    _exit(a_call_leaves_the_middle_of_the_list() ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -138,7 +138,8 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
   const Span tiles = tiles_of(call, chunk);
   if (tiles.begin >= tiles.end) return;
   Scratch scratch;
-  KvBlocks<T> keys(keys_of_chunk(call, chunk), kLaneTile, scratch);
+  const HeadKeys<T> head = keys_of_chunk(call, chunk);
+  KvBlocks<T> keys(head, kv_sizes(head, kLaneTile, LanesOf<T>()), scratch);
   const AttentionOutputs<T> nothing;
   Prefetch prefetch;
   for (index query = tiles.begin; query < tiles.end; query += kLaneTile) {

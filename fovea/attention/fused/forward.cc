@@ -131,9 +131,10 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
               const QueryRun* next) {
   Prefetch prefetch;
   Scratch scratch;
-  KvBlocks<T> keys(keys_of_run(call, run), run.query_end - run.query_begin, scratch);
-  const index together = schedule_of(call, run, keys.head(), LanesOf<T>()).together;
-  const index step = kLaneTile * together;
+  const HeadKeys<T> head = keys_of_run(call, run);
+  const RunSchedule<T> schedule = schedule_of(call, run, head, LanesOf<T>());
+  KvBlocks<T> keys(head, schedule.kv, scratch);
+  const index together = schedule.together, step = kLaneTile * together;
   // Tiles that run together prefetch their own next block.
   if (next != nullptr && together == 1) PrefetchRun(call, *next, prefetch);
   for (index end = run.query_end; end > run.query_begin;) {

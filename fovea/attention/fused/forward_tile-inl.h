@@ -34,11 +34,11 @@
 //   o[Dv][64]  = o * alpha + V (broadcast) x p   rescaled when the accumulator is loaded
 //
 // and o is transposed back at the end. Rows of K and V are read in place, with a stride between
-// heads. For D = Dv = 64 a score costs 256 flops, 128 multiply-adds, plus one exp; a step of a
-// product reads 4 vectors and 6 values for 24 vector multiply-adds, so the multiply-adds limit the
-// speed. A tile of scores (32 KB) and qt or o (16 KB) lie between L1 and L2. Short sequences read
-// every row only once or twice and would wait for memory, so the products prefetch the rows of the
-// next run.
+// heads, or from a copy (KvBlocks). For D = Dv = 64 a score costs 256 flops, 128 multiply-adds,
+// plus one exp; a step of a product reads 4 vectors and 6 values for 24 vector multiply-adds, so
+// the multiply-adds limit the speed. A tile of scores (32 KB) and qt or o (16 KB) lie between L1
+// and L2. Short sequences read every row only once or twice and would wait for memory, so the
+// products prefetch the rows of the next run.
 HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {

@@ -27,24 +27,22 @@ LaneCounts LanesOf() {
   return {kLanes<Wide<T>>, kPanelLanes<Wide<T>>};
 }
 
-/// Keys and values of a head, block by block, in a form that stays in L1. A product reads all rows
+/// Keys and values of a head, in a form that stays in the caches. A product reads all rows
 /// of a block once for each panel of its lanes. The distance between rows of one head is the width
 /// of all heads together, often a multiple of 1024 bytes: then most rows share a few sets of L1 and
 /// come from L2 each time. If a tile has several panels, a copy of the block is read instead.
 /// Measured with floats and whole tiles: AVX2 takes .80 to .90 of the time for the two products of
-/// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing. A run of many queries reads
-/// a copy of all keys instead (copies_all_keys).
+/// a block of 8 heads; AVX-512, whose tile is one panel, gains nothing. There a run of many queries
+/// reads a copy of all keys (copies_all_keys).
 template <class T>
 class KvBlocks {
  public:
-  /// `queries`: of all tiles that read them.
-  KvBlocks(const HeadKeys<T>& head, index queries, Scratch& scratch) : head_(head) {
-    const KvSizes sizes = kv_sizes(head, queries, LanesOf<T>());
+  KvBlocks(const HeadKeys<T>& head, const KvSizes& sizes, Scratch& scratch)
+      : head_(head), by_block_(sizes.rows > 0 && !sizes.all) {
     if (sizes.rows == 0) return;
     k_.rows = {scratch.allocate<T>(sizes.k), sizes.rows, head.k.columns};
     v_.rows = {scratch.allocate<T>(sizes.v), sizes.rows, head.v.columns};
-    copies_ = sizes.rows != head.k.rows;
-    if (copies_) return;
+    if (by_block_) return;
     CopyRows(head.k, k_.rows);
     CopyRows(head.v, v_.rows);
     head_.k = k_.rows;
@@ -67,7 +65,7 @@ class KvBlocks {
 
   Rows<const T> Block(const Rows<const T>& all, index key, index keys, Copy& copy) {
     const Rows<const T> rows = all.slice(key - head_.first, key - head_.first + keys);
-    if (!copies_ || rows.contiguous()) return rows;
+    if (!by_block_ || rows.contiguous()) return rows;
     if (key < copy.keys.begin || copy.keys.end < key + keys) {
       CopyRows(rows, copy.rows);
       copy.keys = {key, key + keys};
@@ -76,7 +74,7 @@ class KvBlocks {
   }
 
   HeadKeys<T> head_;
-  bool copies_ = false;  // block by block
+  bool by_block_;  // whether a block is copied when it is read
   Copy k_, v_;
 };
 
@@ -88,17 +86,16 @@ class KvBlocks {
 template <>
 class KvBlocks<BFloat16> {
  public:
-  KvBlocks(const HeadKeys<BFloat16>& head, index queries, Scratch& scratch)
-      : head_(head), in_place_(reads_in_place(head.k, queries)) {
-    const index D = head.k.columns, Dv = head.v.columns, keys = head.k.rows;
-    const KvSizes sizes = kv_sizes(head, queries, LanesOf<BFloat16>());
+  KvBlocks(const HeadKeys<BFloat16>& head, const KvSizes& sizes, Scratch& scratch)
+      : head_(head), in_place_(sizes.k == 0) {
+    const index D = head.k.columns, Dv = head.v.columns;
     if (!in_place_) {
       k_ = {scratch.allocate<BFloat16Pair>(sizes.k), sizes.rows, operands_of<BFloat16>(D)};
     }
     v_ = {scratch.allocate<BFloat16Pair>(sizes.v), operands_of<BFloat16>(sizes.rows), Dv,
           RoundUpToLanes<float>(Dv)};
     if (sizes.turned > 0) turned_ = scratch.allocate<BFloat16Pair>(sizes.turned);
-    if (sizes.rows == keys) Pair(head.first, keys);
+    if (sizes.all) Pair(head.first, head.k.rows);
   }
 
   const HeadKeys<BFloat16>& head() const { return head_; }

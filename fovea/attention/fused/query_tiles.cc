@@ -14,7 +14,7 @@ constexpr double kGroupFlops = 1e6;
 // Tiles of one item reuse the keys in the cache. Items are made larger as long as each thread still
 // has this many of them.
 constexpr index kItemsOfThread = 8;
-// Up to this many tiles: all of a head of 1024 tokens, for it may be worth a copy of the keys.
+// Up to this many tiles: a copy of the keys (copies_all_keys) then serves 1024 queries.
 constexpr index kMostTilesOfItem = 16;
 
 }  // namespace
@@ -48,6 +48,23 @@ QueryRun QueryTiles::run_at(index n, index end) const {
           std::min((place.tile + 1) * kLaneTile, place.sequence->queries)};
 }
 
+// Six tiles took 1.00 to 1.03 of the time with a copy, eight .98, sixteen .94 (12 heads of 64).
+template <class T>
+bool copies_all_keys(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& head) {
+  constexpr index kEnoughUses = 8;
+  if (head.k.contiguous() && head.v.contiguous()) return false;
+  if (bytes_of_keys<T>(head.k.rows, head.k.columns, head.v.columns) > kSecondCacheBytes) {
+    return false;
+  }
+  index uses = 0;
+  for (index query = run.query_begin; query < run.query_end; query += kLaneTile) {
+    const index queries = std::min(kLaneTile, run.query_end - query);
+    const auto [begin, end] = call.attention.mask.key_range(run.sequence, run.head, query, queries);
+    uses += std::max<index>(0, end - begin);
+  }
+  return uses >= kEnoughUses * head.k.rows;
+}
+
 template <class T>
 RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& keys,
                            const LaneCounts& lanes) {
@@ -59,7 +76,14 @@ RunSchedule<T> schedule_of(const KernelCall<T>& call, const QueryRun& run, const
     return observer_values(*call.observe, run.sequence, rows);
   };
   const index most = query_tiles_together<T>(D, Dv, keys.k.rows, observed(kLaneTile), lanes.panel);
-  return {std::min(tiles, most), kv_sizes(keys, queries, lanes),
+  KvSizes kv = kv_sizes(keys, largest, lanes);
+  if constexpr (!kReadsPairs<T>) {
+    if (kv.rows == 0 && copies_all_keys(call, run, keys)) {
+      kv = copy_sizes(keys.k.rows, D, Dv);
+      kv.all = true;
+    }
+  }
+  return {std::min(tiles, most), kv,
           ForwardSizes<T>(widths_of(D, Dv, lanes), stride, call.bias_needs_rows()),
           observed(stride)};
 }
@@ -87,6 +111,7 @@ double unit_flops(const std::vector<Sequence>& sequences, const AttentionInputs<
   return scores * heads * static_cast<double>(6 * q.width + 4 * v.width);
 }
 
+template bool copies_all_keys(const KernelCall<float>&, const QueryRun&, const HeadKeys<float>&);
 template RunSchedule<float> schedule_of(const KernelCall<float>&, const QueryRun&,
                                         const HeadKeys<float>&, const LaneCounts&);
 template RunSchedule<double> schedule_of(const KernelCall<double>&, const QueryRun&,

@@ -132,7 +132,7 @@ inline Widths widths_of(index D, index Dv, const LaneCounts& lanes) {
   return {D, Dv, round_up(D, lanes.vector), round_up(Dv, lanes.vector)};
 }
 
-/// Whether the products of a run of `queries` queries read such keys where they are. The
+/// Whether products of tiles of at most `queries` queries read such keys where they are. The
 /// distance between rows of one head is often a multiple of 512 bytes, so that many share a set of
 /// the first cache. Tile registers, which wait for it longest, get them side by side, unless they
 /// read them once: for 32 queries.
@@ -140,29 +140,24 @@ inline bool reads_in_place(const Rows<const BFloat16>& k, index queries) {
   return are_whole_pairs(k) && (k.contiguous() || !has_tiles() || queries <= 32);
 }
 
-/// Whether a run of so many queries reads a copy of such keys and values, all side by side. Rows of
-/// one head that are many heads apart share few sets of the caches, and the processor does not ask
-/// for them in time: 12 heads of 64 at 1024 tokens take .94 of the time, .96 with a causal mask.
-/// (256 and 384 queries took 1.00 to 1.03, bfloat16 1.00: pairs of the values are copies anyway.)
-template <class T>
-bool copies_all_keys(const HeadKeys<T>& head, index queries) {
-  constexpr index kEnoughQueries = 512;
-  return queries >= kEnoughQueries && !(head.k.contiguous() && head.v.contiguous()) &&
-         bytes_of_keys<T>(head.k.rows, head.k.columns, head.v.columns) <= kSecondCacheBytes;
-}
-
-/// What KvBlocks makes of such keys for a run of so many queries.
+/// What KvBlocks makes of such keys for tiles of at most `queries` queries.
 template <class T>
 KvSizes kv_sizes(const HeadKeys<T>& head, index queries, const LaneCounts& lanes) {
-  const index keys = head.k.rows, D = head.k.columns, Dv = head.v.columns;
+  const index D = head.k.columns, Dv = head.v.columns;
   if constexpr (kReadsPairs<T>) {
     const bool in_place = reads_in_place(head.k, queries), on_tiles = has_tiles();
-    return pair_sizes(keys, widths_of(D, Dv, lanes), in_place, on_tiles);
+    return pair_sizes(head.k.rows, widths_of(D, Dv, lanes), in_place, on_tiles);
   } else {
-    if (std::min(queries, kLaneTile) > lanes.panel) return copy_sizes(kRowBlock, D, Dv);
-    return copies_all_keys(head, queries) ? copy_sizes(keys, D, Dv) : KvSizes{};
+    return queries > lanes.panel ? copy_sizes(kRowBlock, D, Dv) : KvSizes{};
   }
 }
+
+/// Whether a run reads a copy of its keys and values, all side by side, where products read them in
+/// place otherwise: if its tiles read each key eight times or more, and the copy stays in the
+/// second cache. Rows of one head among many share few sets of the caches, and the processor does
+/// not ask for them in time.
+template <class T>
+bool copies_all_keys(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& head);
 
 /// How the forward takes the tiles of one run, and the memory that they need.
 template <class T>

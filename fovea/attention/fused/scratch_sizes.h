@@ -62,6 +62,7 @@ struct KvSizes {
   index rows = 0;      ///< keys at a time; 0: all are read where they are
   index k = 0, v = 0;  ///< k is 0 where keys alone are
   index turned = 0;    ///< of the values as left operands, if products run on tile registers
+  bool all = false;    ///< whether the rows of all keys are there at once
 
   index values() const { return k + v + turned; }
 };
@@ -81,7 +82,7 @@ inline KvSizes pair_sizes(index keys, const Widths& widths, bool in_place, bool 
   // Turned values lie in blocks of their own, the first and the last of which may be parts.
   const index blocks = on_tiles ? (rows + 2 * (kRowBlock - 1)) / kRowBlock : 0;
   return {rows, in_place ? 0 : of_k(rows), of_v(rows),
-          blocks * widths.Dv * operands_of<BFloat16>(kRowBlock)};
+          blocks * widths.Dv * operands_of<BFloat16>(kRowBlock), all};
 }
 
 /// How many bytes of keys and values a run of tiles reads.

@@ -210,6 +210,27 @@ void expect_each_planned(const Sizes& sizes, const Attention<float>& attention) 
   expect_scratch(detail::backward_scratch(ctx, lowered).caller, [&] { call.backward(attention); });
 }
 
+// Rows that are made (here: turned) have no gaps, however those that were asked for lie.
+TEST(AttentionMemory, OfMadeRowsIsWhatThePlanSays) {
+  constexpr index T = 2048, D = 8;
+  for (const index H : {1, 8}) {
+    std::vector<float> rows(static_cast<std::size_t>(T * H * D));
+    const View<const float> apart{rows.data(), 1, T, H, D, T * H * D, D, T * D};  // heads first
+    const auto together = View<const float>::contiguous(rows.data(), 1, T, H, D);
+    const Attention<float> attention{.rotary = {.pairs = RotaryPairs::kHalves}};
+    for (const auto& [k, v] : {std::pair(apart, apart), {apart, together}, {together, apart}}) {
+      const AttentionInputs<float> in{together, k, v};
+      const Context ctx(1);
+      const detail::LoweredCall<float> made(ctx, attention, in);
+      const auto shape = detail::LoweredCall<float>::shape(attention, in);
+      EXPECT_EQ(detail::forward_scratch(ctx, shape).caller,
+                detail::forward_scratch(ctx, made).caller);
+      EXPECT_EQ(detail::backward_scratch(ctx, shape).caller,
+                detail::backward_scratch(ctx, made).caller);
+    }
+  }
+}
+
 TEST(AttentionMemory, OfEachPassIsWhatThePlanSays) {
   if (!kCounted) GTEST_SKIP() << "the sanitizer allocates";
   const std::vector<float> slopes = {.1F, .2F};
