@@ -27,7 +27,7 @@ def main():
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     attention = torch.nn.functional.scaled_dot_product_attention
 
-    def measure(batch, heads, length, head_dim, causal, precision):
+    def measure(batch, heads, length, head_dim, causal, precision="float32"):
         torch.manual_seed(1)
         dtype = torch.bfloat16 if precision == "bf16" else torch.float32
         q, k, v, g = (torch.randn(batch, heads, length, head_dim).to(dtype) for _ in range(4))
