@@ -32,11 +32,11 @@ class Shares {
     }
   }
 
-  /// The next item of a share, or -1 if none is left.
-  index take(int share) {
+  /// The next item of a share, or -1 if there are no more than `spare`.
+  index take(int share, index spare = 0) {
     Share& from = shares_[static_cast<std::size_t>(share)];
     const std::atomic_ref next(from.next);
-    if (next.load(std::memory_order_relaxed) >= from.end) return -1;
+    if (next.load(std::memory_order_relaxed) >= from.end - spare) return -1;
     const index item = next.fetch_add(1, std::memory_order_relaxed);
     return item < from.end ? item : -1;
   }

@@ -207,7 +207,7 @@ void MatmulItems<T>::run(index item) const {
   MatmulTile<T> tile{a_.slice(rows.begin, rows.end), &b_,
                      columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
                      c_.slice(rows.begin, rows.end), o};
-  // Threads take items in order.
+  // Most likely the same thread takes the next item.
   if (const index next = item + 1; next < cut_.items()) {
     const auto next_rows = cut_.item(next).rows;
     if (next_rows.begin != rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);

@@ -31,5 +31,13 @@ TEST(Shares, HoldEveryItemOnceInOrder) {
   }
 }
 
+TEST(Shares, SpareTheLastItems) {
+  Shares shares({5, 1});
+  EXPECT_EQ(shares.take(0, 3), 0);
+  EXPECT_EQ(shares.take(0, 3), 1);
+  EXPECT_EQ(shares.take(0, 3), -1);
+  EXPECT_EQ(shares.take(0), 2);
+}
+
 }  // namespace
 }  // namespace fovea

@@ -3,13 +3,10 @@
 // rows of that one.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <vector>
-
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/base/lowest_error.h"
+#include "fovea/base/shares.h"
 #include "fovea/simd/prefetch.h"
 
 namespace fovea::detail {
@@ -20,19 +17,8 @@ namespace fovea::detail {
 /// items throw, the exception of the lowest such item is thrown here: all items below it are done.
 template <class F>
 void for_each_with_next(const Context& ctx, index items, F&& f) {
-  const index ranges = std::min<index>(items, ctx.threads());
-  const auto begin_of = [&](index range) { return items * range / ranges; };
-  struct alignas(64) Taken {  // a cache line each
-    std::atomic<index> items{0};
-  };
-  std::vector<Taken> taken(static_cast<std::size_t>(std::max<index>(ranges, 0)));
-  const auto take = [&](index range, index spare) {
-    std::atomic<index>& count = taken[static_cast<std::size_t>(range)].items;
-    const index size = begin_of(range + 1) - begin_of(range);
-    if (count.load(std::memory_order_relaxed) + spare >= size) return index{-1};
-    const index n = count.fetch_add(1, std::memory_order_relaxed);
-    return n < size ? begin_of(range) + n : index{-1};
-  };
+  const EqualParts cut{items, Shares::count(items, ctx.threads())};
+  Shares shares(cut);
   LowestError error;
   const auto run = [&](index item, index next) {
     if (!error.concerns(item)) return;
@@ -42,13 +28,13 @@ void for_each_with_next(const Context& ctx, index items, F&& f) {
       error.keep(item);
     }
   };
-  ctx.for_each(ranges, [&](index own) {
-    for (index k = 0; k < ranges; ++k) {
-      const index range = (own + k) % ranges;
-      for (index item = take(range, 0); item >= 0;) {
-        const index next = take(range, 1);  // the last item is left to the first free thread
+  ctx.for_each(cut.parts, [&](index own) {
+    for (index k = 0; k < cut.parts; ++k) {
+      const auto share = static_cast<int>((own + k) % cut.parts);
+      for (index item = shares.take(share); item >= 0;) {
+        const index next = shares.take(share, 1);  // the last item is left to the first free thread
         run(item, next);
-        item = next >= 0 ? next : take(range, 0);
+        item = next >= 0 ? next : shares.take(share);
       }
     }
   });
