@@ -328,7 +328,9 @@ LinesAhead LinesOf(const ProductRows<const T>& rows) {
 
 template <Into kInto, class T, class In>
 HWY_INLINE void ProductAhead(const TileOperands<T, In>& o) {
-  if (o.ahead->is_empty()) return TileProduct<kInto>(o);
+  if (o.ahead->is_empty()) {
+    return TileProduct<kInto, LaneMaximum::kNone, Ask::kNothing>(o);
+  }
   TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prefetches rows that a kernel will use soon, while it still computes: some lines between two
-// blocks of a product (Prefetch), or a line every few steps within a block (LinesAhead).
+// Prefetches rows that a kernel will use soon, while it still computes: a product asks for a line
+// every few steps, once for each line of a queue of rows (Prefetch), or again and again for those
+// of a few rows (LinesAhead). Asking for many at once was measured to stop it for as long as
+// reading them takes.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +40,9 @@ inline void prefetch_line_to_write(const void* line) {
 }  // namespace detail
 
 /// A queue of rows. The hardware prefetcher finds neither rows that are far apart nor the next
-/// tensor. So a kernel that computes for long between its loads calls step() now and then, which
-/// prefetches some more cache lines. Prefetching reads nothing and changes no result, so rows
-/// beyond kMostBytes of one call, or beyond a full queue, are left out.
+/// tensor. So a kernel that computes for long between its loads asks now and then for a line.
+/// Prefetching reads nothing and changes no result, so rows beyond kMostBytes of one call, or
+/// beyond a full queue, are left out.
 class Prefetch {
  public:
   static constexpr index kMostBytes = 64 << 10;
@@ -48,48 +50,87 @@ class Prefetch {
 
   template <class T>
   void add(Rows<T> rows) {
-    if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(end_++) = added;
+    if (const Piece added = piece_of(rows); added.columns > 0 && !is_full()) piece(end_++) = added;
   }
   /// Puts rows at the front of the queue: for rows that are needed next.
   template <class T>
   void add_soon(Rows<T> rows) {
-    if (const Piece added = piece_of(rows); added.rows > 0 && !is_full()) piece(--begin_) = added;
+    if (const Piece added = piece_of(rows); added.columns > 0 && !is_full())
+      piece(--begin_) = added;
   }
 
-  /// Prefetches the next lines; returns how many.
+  /// What is left of the first lines of all rows, then of their second lines, and so on: asking
+  /// goes down a column of lines, because then the next one is always as far. The caller keeps it
+  /// in registers while it computes.
+  struct Column {
+    const std::byte* next;
+    index stride;
+    const std::byte* last;
+
+    /// Asks for the next line; after the last one for that again and again, until continue_at().
+    void ask() {
+      detail::prefetch_line(next);
+      next = std::min(next + stride, last);
+    }
+  };
+  /// The column that is next. If there is none, asks are for `nothing`, which costs little if it is
+  /// in the first cache.
+  Column column(const void* nothing) const {
+    if (begin_ == end_) return column_of(nothing);
+    const Piece& now = queue_[begin_ & (kMostPieces - 1)];
+    return {now.next, now.stride, now.last};
+  }
+  static Column column_of(const void* line) {
+    const auto* const only = static_cast<const std::byte*>(line);
+    return {only, 0, only};
+  }
+  /// Keeps what is left of a column that column() gave.
+  void continue_at(const Column& column) {
+    if (begin_ == end_) return;
+    Piece& now = piece(begin_);
+    now.next = column.next;
+    if (column.next == column.last) ask_now();  // perhaps for the second time
+  }
+
+  /// Asks for some lines; returns how many.
   int step() {
     int lines = 0;
-    for (; lines < kLinesOfStep && begin_ < end_; ++lines) {
-      Piece& now = piece(begin_);
-      detail::prefetch_line(now.row + now.offset);
-      now.offset += detail::kCacheLine;
-      if (now.offset < now.bytes) continue;
-      now.offset = 0;
-      if (--now.rows == 0) {
-        ++begin_;
-      } else {
-        now.row += now.stride;
-      }
-    }
+    for (; lines < kLinesOfStep && begin_ < end_; ++lines) ask_now();
     return lines;
   }
 
  private:
-  // About as many cache misses as a core can have outstanding. Waiting for them takes a small part
-  // of the time of one block of a product.
+  // About as many cache misses as a core can have outstanding.
   static constexpr int kLinesOfStep = 16;
 
   struct Piece {
-    const std::byte* row;
-    index rows, bytes, stride;
-    index offset;  // in the row that is next
+    const std::byte *next, *last;  // in the column of lines that is next
+    index stride, height;          // between two rows, and between the first and the last
+    index columns;                 // that are left
   };
   template <class T>
   static Piece piece_of(Rows<T> rows) {
     constexpr index kSize = sizeof(T);
     const index bytes = rows.columns * kSize;
     const index count = bytes > 0 ? std::min(rows.rows, kMostBytes / bytes) : 0;
-    return {reinterpret_cast<const std::byte*>(rows.data), count, bytes, rows.stride * kSize, 0};
+    if (count <= 0) return {};
+    const auto* const first = reinterpret_cast<const std::byte*>(rows.data);
+    const index stride = rows.stride * kSize, height = (count - 1) * stride;
+    return {first, first + height, stride, height,
+            (bytes + detail::kCacheLine - 1) / detail::kCacheLine};
+  }
+  // Asks for one line of the first piece, which there must be.
+  void ask_now() {
+    Piece& now = piece(begin_);
+    detail::prefetch_line(now.next);
+    if (now.next != now.last) {
+      now.next += now.stride;
+    } else if (--now.columns == 0) {
+      ++begin_;
+    } else {
+      now.last += detail::kCacheLine;
+      now.next = now.last - now.height;
+    }
   }
   bool is_full() const { return end_ - begin_ == kMostPieces; }
   Piece& piece(index n) { return queue_[n & (kMostPieces - 1)]; }  // n may be below 0
@@ -99,8 +140,7 @@ class Prefetch {
 };
 
 /// The cache lines of some rows, one after another and then from the first again. A product asks
-/// for one every few steps of its sum, so that they arrive while it computes: asking for many at
-/// once was measured to stop it for as long as reading them takes.
+/// for one every few steps of its sum, so that they arrive while it computes.
 class LinesAhead {
  public:
   LinesAhead() = default;  ///< of no rows

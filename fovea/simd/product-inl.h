@@ -117,6 +117,19 @@ HWY_INLINE const End& EndOf(const TileOperands<T, In>& t) {
   return static_cast<const ProductWithEnd<T, In, End>&>(t).end;
 }
 
+// The lines that a block asks for. A product without a queue, or with an empty one, asks for its
+// own operands, which are in the first cache: a loop without asks would be as much code again.
+template <Ask kAsk, class T, class In>
+HWY_INLINE auto NextLines([[maybe_unused]] const TileOperands<T, In>& t) {
+  if constexpr (kAsk == Ask::kQueue) {
+    return t.prefetch != nullptr ? t.prefetch->column(&t) : Prefetch::column_of(&t);
+  } else if constexpr (kAsk == Ask::kAhead) {
+    return t.ahead->row();
+  } else {
+    return std::false_type();
+  }
+}
+
 // One block: kRows x kVectors sums stay in registers through the whole loop over k. Per k it loads
 // kVectors vectors of B and kRows values of A for kRows * kVectors multiply-adds, so that with 6 x
 // 4 the loads are well below what the machine can do beside its multiply-adds. The arrays of
@@ -156,12 +169,16 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
     a += a_column;
     b += b_row;
   };
-  LinesAhead::Row next = kAsk == Ask::kAhead ? t.ahead->row() : LinesAhead::Row();
+  auto next = NextLines<kAsk>(t);
   const auto ask = [&]() __attribute__((always_inline)) {
+    if constexpr (kAsk == Ask::kQueue) next.ask();
     if constexpr (kAsk == Ask::kAhead && kManyRegisters) t.ahead->ask(next);
     if constexpr (kAsk == Ask::kAhead && !kManyRegisters) LinesAhead::ask_in_row(next);
   };
-  ForEachStep<kAsk == Ask::kAhead ? kStepsOfAsk : 0>(t.b.rows, ask, step);
+  ForEachStep<kAsk == Ask::kNothing ? 0 : kStepsOfAsk>(t.b.rows, ask, step);
+  if constexpr (kAsk == Ask::kQueue) {
+    if (t.prefetch != nullptr) t.prefetch->continue_at(next);
+  }
   if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
   if constexpr (!std::is_same_v<End, StoreSums>) return EndOf<End>(t)(sum, row, lane);
   const auto factor = hn::Set(d, t.factor);
@@ -189,7 +206,6 @@ HWY_NOINLINE void ProductPanel(const TileOperands<T, In>& t, index lane) {
   index row = 0;
   const index rows = t.c.rows;
   for (; row + kRows <= rows && !(kSplitsEight<kVectors> && rows - row == 8); row += kRows) {
-    if (t.prefetch != nullptr) t.prefetch->step();
     ProductBlock<kInto, kMaximum, kAsk, End, kRows, kVectors>(t, row, lane);
   }
   if constexpr (kRows > 8) {
@@ -225,7 +241,7 @@ HWY_INLINE void VectorProduct(const TileOperands<T, In>& t) {
   }
 }
 
-template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kNothing, class T,
+template <Into kInto, LaneMaximum kMaximum = LaneMaximum::kNone, Ask kAsk = Ask::kQueue, class T,
           class In>
 HWY_INLINE void TileProduct(const TileOperands<T, In>& t) {
 #if FOVEA_PAIRS

@@ -39,8 +39,9 @@ inline constexpr bool kStartsAtZero =
 /// become any of them.
 enum class LaneMaximum { kNone, kTake };
 
-/// Whether the product asks t.ahead for a line every few steps of its sum.
-enum class Ask { kNothing, kAhead };
+/// Whether the product asks for a line every few steps of its sum: of t.prefetch, if that is there,
+/// or of t.ahead.
+enum class Ask { kNothing, kQueue, kAhead };
 
 /// The operand at p. A pair may be two BFloat16 of the caller that are read where they lie
 /// (StridedMatrix of keys, kv_block-inl.h): an access as std::uint32_t would break C++'s aliasing
@@ -96,7 +97,7 @@ struct TileOperands {
   const T* per_lane = nullptr;   ///< [lanes], for kScaleAndAdd and kStartAt
   T factor = 1;                  ///< for kOverwriteTimes and kAddTimes
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
-  Prefetch* prefetch = nullptr;  ///< makes a step before each whole block of rows
+  Prefetch* prefetch = nullptr;  ///< for Ask::kQueue; may be null
   LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
   bool c_is_far = false;         ///< a block asks for the rows of C of the next (kAsksForC)
 

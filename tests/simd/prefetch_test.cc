@@ -52,13 +52,52 @@ TEST(Prefetch, LeavesOutWhatIsNotThere) {
 }
 
 TEST(Prefetch, LeavesOutWhatIsTooMuch) {
-  std::vector<float> values(64);
+  std::vector<float> values(512 * 64);
   Prefetch prefetch;
-  prefetch.add(Rows<float>(values.data(), 1 << 20, 64, 0));
+  prefetch.add(Rows<float>(values.data(), 512, 64));
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostBytes / 64);
   for (index n = 0; n < 2 * Prefetch::kMostPieces; ++n)
     prefetch.add(Rows<float>(values.data(), 1, 1));
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostPieces);
+}
+
+// The offsets in bytes from `first` of the lines that products of `asks` steps ask for. The last of
+// a column is asked for after the product that came to it.
+std::vector<index> lines_of_products(Prefetch& prefetch, const std::vector<int>& asks,
+                                     const float* first) {
+  const std::byte nothing = {};
+  std::vector<index> lines;
+  for (const int count : asks) {
+    Prefetch::Column column = prefetch.column(&nothing);
+    for (int i = 0; i < count; ++i) {
+      if (column.next != &nothing)
+        lines.push_back(column.next - reinterpret_cast<const std::byte*>(first));
+      column.ask();
+    }
+    prefetch.continue_at(column);
+  }
+  return lines;
+}
+
+TEST(Prefetch, GoesDownColumnsOfLines) {
+  std::vector<float> values(1000);
+  Prefetch prefetch;
+  prefetch.add(Rows<float>(values.data(), 3, 32, 100));
+  prefetch.add(Rows<const float>(values.data() + 400, 2, 16, 16));
+  EXPECT_EQ(lines_of_products(prefetch, {1, 1, 2, 5, 1, 3}, values.data()),
+            (std::vector<index>{0, 400, 64, 464, 1600, 1664, 1664, 1664, 1664}));
+  EXPECT_EQ(prefetch.step(), 0);
+}
+
+// The end of a column may be asked for again; nothing is left out.
+TEST(Prefetch, ColumnsAndStepsShareTheQueue) {
+  std::vector<float> values(1000);
+  Prefetch prefetch;
+  prefetch.add(Rows<float>(values.data(), 20, 32, 32));
+  EXPECT_EQ(lines_of_products(prefetch, {3}, values.data()), (std::vector<index>{0, 128, 256}));
+  EXPECT_EQ(prefetch.step(), 16);
+  EXPECT_EQ(lines_of_products(prefetch, {1, 1}, values.data()), (std::vector<index>{19 * 128, 64}));
+  EXPECT_EQ(lines_of(prefetch), 19);
 }
 
 // The offset in bytes from `first` of each line that is asked for.

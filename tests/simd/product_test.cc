@@ -36,14 +36,18 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <LaneMaximum kMaximum, Ask kAsk = Ask::kNothing, class T>
+template <LaneMaximum kMaximum, Ask kAsk, class T>
 void Run(Problem<T>& p) {
-  LinesAhead ahead(Rows<const T>(p.b.data(), p.depth, p.lanes, p.b_depth));
+  const Rows<const T> b(p.b.data(), p.depth, p.lanes, p.b_depth);
+  LinesAhead ahead(b);
+  Prefetch queue;
+  queue.add(b);
   const TileOperands<T> t{.a = {p.a.data(), p.a_row, p.a_depth},
-                          .b = {p.b.data(), p.depth, p.lanes, p.b_depth},
+                          .b = b,
                           .c = {p.c.data(), p.rows, p.lanes, p.c_row},
                           .per_lane = p.per_lane.data(),
                           .maximum = p.maximum.data(),
+                          .prefetch = p.rows % 2 == 0 ? &queue : nullptr,
                           .ahead = &ahead,
                           .c_is_far = kAsk == Ask::kAhead};
   switch (p.start) {
@@ -61,8 +65,8 @@ void Run(Problem<T>& p) {
 template <class T>
 void RunProblem(Problem<T>& p) {
   if (p.asks) return Run<LaneMaximum::kNone, Ask::kAhead>(p);
-  if (p.maximum.empty()) return Run<LaneMaximum::kNone>(p);
-  Run<LaneMaximum::kTake>(p);
+  if (p.maximum.empty()) return Run<LaneMaximum::kNone, Ask::kNothing>(p);
+  Run<LaneMaximum::kTake, Ask::kQueue>(p);
 }
 void RunFloat(Problem<float>& p) { RunProblem(p); }
 void RunDouble(Problem<double>& p) { RunProblem(p); }
