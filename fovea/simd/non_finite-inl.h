@@ -32,8 +32,19 @@ HWY_INLINE bool IsNonFinite(const T* row, index n) {
 
 template <class T>
 bool AnyNonFinite(Rows<const T> rows) {
+  constexpr Tag<T> d;
+  constexpr index kN = kLanes<T>;
+  const index whole = rows.columns / kN * kN;
+  auto sum = hn::Zero(d);  // as above, of all rows
   for (index r = 0; r < rows.rows; ++r) {
-    if (IsNonFinite(rows[r], rows.columns)) return true;
+    for (index c = 0; c < whole; c += kN) {
+      const auto x = hn::LoadU(d, rows[r] + c);
+      sum = hn::Add(sum, hn::Sub(x, x));
+    }
+  }
+  if (!hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)))) return true;
+  for (index r = 0; r < rows.rows && whole < rows.columns; ++r) {
+    if (IsNonFinite(rows[r] + whole, rows.columns - whole)) return true;
   }
   return false;
 }
@@ -85,15 +96,18 @@ inline bool IsNonFinite(const BFloat16Pair* row, index n, BFloat16Pair halves) {
 inline bool AnyNonFinite(Rows<const BFloat16Pair> rows) {
   constexpr PairTag d;
   const auto first = hn::Set(d, 0x7f80u), second = hn::Set(d, 0x7f800000u);
+  const index whole = rows.columns / 16 * 16;
+  auto found = hn::FirstN(d, 0);  // none
   for (index r = 0; r < rows.rows; ++r) {
-    index c = 0;
-    for (; c + 16 <= rows.columns; c += 16) {
+    for (index c = 0; c < whole; c += 16) {
       const auto pairs = hn::LoadU(d, rows[r] + c);
-      const auto found =
-          hn::Or(hn::Eq(hn::And(pairs, first), first), hn::Eq(hn::And(pairs, second), second));
-      if (!hn::AllFalse(d, found)) return true;
+      found = hn::Or(found, hn::Or(hn::Eq(hn::And(pairs, first), first),
+                                   hn::Eq(hn::And(pairs, second), second)));
     }
-    if (IsNonFinite(rows[r] + c, rows.columns - c, 0xffffffffu)) return true;
+  }
+  if (!hn::AllFalse(d, found)) return true;
+  for (index r = 0; r < rows.rows && whole < rows.columns; ++r) {
+    if (IsNonFinite(rows[r] + whole, rows.columns - whole, 0xffffffffu)) return true;
   }
   return false;
 }

@@ -30,9 +30,7 @@ void BackwardTile<T>::AddProducts(bool first) {
                                       .c = {sums, keys, b.columns},
                                       .factor = kReadsPairs<T> ? factor : 1,
                                       .prefetch = chunk.prefetch};
-    if (!first) return AddProduct(product, Along::kLanes, keeps_across);
-    // All scores are kept: one product for the whole block.
-    TileProduct<kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite>(product);
+    AddProduct(product, Along::kLanes, first, keeps_across);
   };
   const In *p = p_down, *ds = ds_down, *ds_rows = ds_along;
   if constexpr (!kReadsPairs<T>) p = s, ds = ds_rows = dp;
@@ -45,17 +43,18 @@ void BackwardTile<T>::AddProducts(bool first) {
       .c = {chunk.dq.row(head, query), queries, Dp, chunk.dq.row_stride},
       .factor = kReadsPairs<T> ? call.scale : 1,
       .prefetch = chunk.prefetch};
-  AddProduct(across, Along::kRows, keeps);
+  AddProduct(across, Along::kRows, false, keeps);
 }
 
-// C += A x B.
+// C += A x B, or if it is the first product of these sums C = A x B.
 template <class T>
 template <class Keeps>
-void BackwardTile<T>::AddProduct(TileOperands<W, In> product, Along along, Keeps&& keeps) {
+void BackwardTile<T>::AddProduct(TileOperands<W, In> product, Along along, bool first,
+                                 Keeps&& keeps) {
   Scratch scratch;
   const FiniteOperand<In> operand(product.b, kind == TileKind::kSome, scratch);
   product.b = operand.finite();
-  AddParts(product, along);
+  AddParts(product, along, first);
   operand.ForEachLeftOut([&](index n, const auto& row) {
     for (index r = 0; r < product.c.rows; ++r) {
       if (!keeps(r, n)) continue;
@@ -66,13 +65,17 @@ void BackwardTile<T>::AddProduct(TileOperands<W, In> product, Along along, Keeps
 }
 
 template <class T>
-void BackwardTile<T>::AddParts(const TileOperands<W, In>& product, Along along) {
+void BackwardTile<T>::AddParts(const TileOperands<W, In>& product, Along along, bool first) {
   const auto add = [&](Span rows, Span depth) {
     const index row_end = std::min(rows.end, product.c.rows);
     const index depth_end = std::min(operands_of<T>(depth.end), product.b.rows);
-    TileProduct<kReadsPairs<T> ? Into::kAddTimes : Into::kAdd>(
-        product.rows_slice(rows.begin, row_end)
-            .depth_slice(operands_of<T>(depth.begin), depth_end));
+    const auto part =
+        product.rows_slice(rows.begin, row_end).depth_slice(operands_of<T>(depth.begin), depth_end);
+    if (first) {
+      TileProduct<kReadsPairs<T> ? Into::kOverwriteTimes : Into::kOverwrite>(part);
+    } else {
+      TileProduct<kReadsPairs<T> ? Into::kAddTimes : Into::kAdd>(part);
+    }
   };
   if (along == Along::kRows) {
     parts.for_each_rows(add);

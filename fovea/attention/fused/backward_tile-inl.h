@@ -151,8 +151,8 @@ struct BackwardTile {
   void AddProducts(bool first);
   void RoundWeights();
   template <class Keeps>
-  void AddProduct(TileOperands<W, In> product, Along along, Keeps&& keeps);
-  void AddParts(const TileOperands<W, In>& product, Along along);
+  void AddProduct(TileOperands<W, In> product, Along along, bool first, Keeps&& keeps);
+  void AddParts(const TileOperands<W, In>& product, Along along, bool first);
   void Finish();
 };
 
@@ -319,7 +319,7 @@ void BackwardTile<T>::RoundWeights() {
 // they are cleared.
 template <class T>
 bool BackwardTile<T>::Begin() {
-  const bool filled = !begun && kind == TileKind::kAll && !call.has_bias();
+  const bool filled = !begun && !call.has_bias();
   if (!begun && !filled) Clear();
   begun = true;
   return filled;

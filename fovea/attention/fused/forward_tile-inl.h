@@ -298,15 +298,17 @@ void ForwardTile<T>::AddValues(index key, index keys) {
   };
   // What all lanes have is one product; a product of few lanes is slower.
   const Span shared = parts.shared_rows();
-  if (shared.begin < shared.end) add(of_keys(product, shared.begin, shared.end));
-  parts.for_each_lanes([&](Span lanes, Span rows) {
-    const TileOperands<W, In> of_lanes = product.lanes_slice(lanes.begin, lanes.end);
-    if (shared.begin == shared.end) {
-      add(of_keys(of_lanes, rows.begin, rows.end));
-    } else if (shared.end < rows.end) {
-      TileProduct<Into::kAdd>(of_keys(of_lanes, shared.end, rows.end));
-    }
-  });
+  if (shared.begin < shared.end) {
+    add(of_keys(product, shared.begin, shared.end));
+    parts.for_each_beyond([&](Span lanes, Span rows) {
+      TileProduct<Into::kAdd>(
+          of_keys(product.lanes_slice(lanes.begin, lanes.end), rows.begin, rows.end));
+    });
+  } else {
+    parts.for_each_lanes([&](Span lanes, Span rows) {
+      add(of_keys(product.lanes_slice(lanes.begin, lanes.end), rows.begin, rows.end));
+    });
+  }
   started = true;
   add_values<W>(call.attention.values, site(key, keys), {s, stride, TileLanes::kQueries},
                 {o, Dv(), queries, stride});

@@ -63,6 +63,13 @@ class TileCover {
   /// The rows that all lanes have, if all begin with the same row; else none.
   Span shared_rows() const;
 
+  /// Calls f(lanes, rows) for what lanes have beyond shared_rows(), which must not be none: few
+  /// pieces of many lanes, those of a lane ascending.
+  template <class F>
+  void for_each_beyond(F&& f) const {
+    for_each_beyond(Span{0, lane_count_}, shared_rows().end, f);
+  }
+
  private:
   static constexpr index kStep = 16;
   static_assert(kRowBlock % kStep == 0 && kLaneTile % kStep == 0);
@@ -75,6 +82,20 @@ class TileCover {
       f(Span{begin, std::min(end, count)}, spans[begin / kStep]);
       begin = end;
     }
+  }
+  // What all of these lanes have from the row `begin` on, then the rest of each half.
+  template <class F>
+  void for_each_beyond(Span lanes, index begin, F& f) const {
+    index end = rows_[lanes.begin / kStep].end;
+    for (index lane = lanes.begin; lane < lanes.end; lane += kStep) {
+      end = std::min(end, rows_[lane / kStep].end);
+    }
+    if (begin < end) f(lanes, Span{begin, end});
+    const index steps = (lanes.end - lanes.begin + kStep - 1) / kStep;
+    if (steps == 1) return;
+    const index half = lanes.begin + (steps + 1) / 2 * kStep;
+    for_each_beyond(Span{lanes.begin, half}, end, f);
+    for_each_beyond(Span{half, lanes.end}, end, f);
   }
   void find_rows();
 
