@@ -2,6 +2,8 @@
 // Rows become lanes and lanes rows, a square of vectors at a time. Include it from a kernel, below
 // simd-inl.h.
 #include <algorithm>
+#include <functional>
+#include <type_traits>
 
 #include "fovea/base/view.h"
 
@@ -24,13 +26,14 @@ HWY_INLINE index RoundUpToLanes(index n) {
 }
 
 /// Transposes a square of kN x kN values, of whole vectors or of their halves: to[c][r] =
-/// from[r][c]. First the 128-bit blocks, then the matrix of blocks. Not inlined: a loop around it
-/// would keep 32 addresses, more than there are registers.
-template <class T, index kN = kLanes<T>>
+/// from[r][c], where change() has been applied to each vector of `from`. First the 128-bit blocks,
+/// then the matrix of blocks. Not inlined: a loop around it would keep 32 addresses, more than
+/// there are registers.
+template <class T, index kN = kLanes<T>, class Change = std::identity>
 HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_stride, T* to,
-                                  [[maybe_unused]] index to_stride) {
+                                  [[maybe_unused]] index to_stride, Change change = {}) {
 #if HWY_TARGET == HWY_SCALAR
-  to[0] = from[0];
+  to[0] = hn::GetLane(change(hn::Set(Tag<T>(), from[0])));
 #else
   constexpr hn::CappedTag<T, static_cast<std::size_t>(kN)> d;
   using V = hn::VFromD<decltype(d)>;
@@ -40,7 +43,7 @@ HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_str
 #pragma GCC unroll 16
   for (index g = 0; g < kBlocks; ++g) {
     const T* const rows = from + g * kBlock * from_stride;
-    const auto row = [&](index i) { return hn::LoadU(d, rows + i * from_stride); };
+    const auto row = [&](index i) { return change(hn::LoadU(d, rows + i * from_stride)); };
     if constexpr (kBlock == 4) {
       const auto a = row(0), b = row(1), c = row(2), e = row(3);
       const auto ac0 = hn::InterleaveLower(d, a, c), ac1 = hn::InterleaveUpper(d, a, c);
@@ -80,65 +83,94 @@ HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_str
 #endif
 }
 
+/// Multiplies a vector.
+template <class T>
+struct Times {
+  T factor;
+  template <class V>
+  HWY_INLINE V operator()(V v) const {
+    return hn::Mul(v, hn::Set(hn::DFromV<V>(), factor));
+  }
+};
+
+/// Multiplies the lanes of a vector, each by its own factor.
+template <class T>
+struct TimesLanes {
+  Vector<T> factor;
+  HWY_INLINE Vector<T> operator()(Vector<T> v) const { return hn::Mul(v, factor); }
+};
+
 /// lanes[c][r] = factor * rows[r][c] for r < count; lanes beyond count, up to `stride` (a multiple
 /// of kLanes), become 0.
 template <class T>
 void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
   constexpr index kN = kLanes<T>;
-  constexpr Tag<T> d;
+  const auto turn = [&]<index kSide>(std::integral_constant<index, kSide>, const T* from,
+                                     index from_stride, T* to) {
+    if (factor == T{1}) return TransposeSquare<T, kSide>(from, from_stride, to, stride);
+    TransposeSquare<T, kSide>(from, from_stride, to, stride, Times<T>{factor});
+  };
+  constexpr std::integral_constant<index, kN> kSquare;
   const index whole = rows.columns / kN * kN;
   for (index r0 = 0; r0 < stride; r0 += kN) {
     const index here = std::clamp<index>(count - r0, 0, kN);
     for (index c0 = 0; c0 < whole; c0 += kN) {
       T* const to = lanes + c0 * stride + r0;
       if (here == kN) {
-        TransposeSquare(rows[r0] + c0, rows.stride, to, stride);
+        turn(kSquare, rows[r0] + c0, rows.stride, to);
       } else {
         HWY_ALIGN T square[kN * kN] = {};
         for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
-        TransposeSquare(square, kN, to, stride);
+        turn(kSquare, square, kN, to);
       }
     }
     index c = whole;
     if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
-      constexpr index kHalf = kN / 2;
+      constexpr std::integral_constant<index, kN / 2> kHalf;
       if (here == kN && c + kHalf <= rows.columns) {
         for (index r = r0; r < r0 + kN; r += kHalf) {
-          TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, lanes + c * stride + r, stride);
+          turn(kHalf, rows[r] + c, rows.stride, lanes + c * stride + r);
         }
         c += kHalf;
       }
     }
     for (; c < rows.columns; ++c) {
-      for (index i = 0; i < kN; ++i) lanes[c * stride + r0 + i] = i < here ? rows[r0 + i][c] : T{0};
+      for (index i = 0; i < kN; ++i) {
+        lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
+      }
     }
-  }
-  if (factor == T{1}) return;
-  const auto by = hn::Set(d, factor);
-  for (index i = 0; i < rows.columns * stride; i += kN) {
-    hn::Store(hn::Mul(hn::Load(d, lanes + i), by), d, lanes + i);
   }
 }
 
-/// rows[r][c] = lanes[c][r] for r < count.
+/// rows[r][c] = lanes[c][r] for r < count, multiplied by times[r] if `times` (of `stride` values)
+/// is not null.
 template <class T>
-void LanesToRows(const T* lanes, index stride, index count, Rows<T> rows) {
+void LanesToRows(const T* lanes, index stride, index count, Rows<T> rows,
+                 const T* times = nullptr) {
   constexpr index kN = kLanes<T>;
   const index whole = rows.columns / kN * kN;
   for (index r0 = 0; r0 < count; r0 += kN) {
     const index here = std::min(kN, count - r0);
+    const auto turn = [&](const T* from, T* to, index to_stride) {
+      if (times == nullptr) return TransposeSquare(from, stride, to, to_stride);
+      const TimesLanes<T> by{hn::LoadU(Tag<T>(), times + r0)};
+      TransposeSquare<T, kN>(from, stride, to, to_stride, by);
+    };
     for (index c0 = 0; c0 < whole; c0 += kN) {
       const T* const from = lanes + c0 * stride + r0;
       if (here == kN) {
-        TransposeSquare(from, stride, rows[r0] + c0, rows.stride);
+        turn(from, rows[r0] + c0, rows.stride);
       } else {
         HWY_ALIGN T square[kN * kN];
-        TransposeSquare(from, stride, square, kN);
+        turn(from, square, kN);
         for (index i = 0; i < here; ++i) std::copy_n(square + i * kN, kN, rows[r0 + i] + c0);
       }
     }
     for (index c = whole; c < rows.columns; ++c) {
-      for (index i = 0; i < here; ++i) rows[r0 + i][c] = lanes[c * stride + r0 + i];
+      for (index i = 0; i < here; ++i) {
+        const T value = lanes[c * stride + r0 + i];
+        rows[r0 + i][c] = times == nullptr ? value : value * times[r0 + i];
+      }
     }
   }
 }

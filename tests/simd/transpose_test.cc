@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <numeric>
 #include <vector>
 
 #include "fovea/base/memory.h"
@@ -23,11 +24,11 @@ void ToLanesFloat(Rows<const float> rows, index count, float* lanes, index strid
 void ToLanesDouble(Rows<const double> rows, index count, double* lanes, index stride) {
   RowsToLanes<double>(rows, count, 2.0, lanes, stride);
 }
-void ToRowsFloat(const float* lanes, index stride, Rows<float> rows) {
-  LanesToRows<float>(lanes, stride, rows.rows, rows);
+void ToRowsFloat(const float* lanes, index stride, Rows<float> rows, const float* times) {
+  LanesToRows<float>(lanes, stride, rows.rows, rows, times);
 }
-void ToRowsDouble(const double* lanes, index stride, Rows<double> rows) {
-  LanesToRows<double>(lanes, stride, rows.rows, rows);
+void ToRowsDouble(const double* lanes, index stride, Rows<double> rows, const double* times) {
+  LanesToRows<double>(lanes, stride, rows.rows, rows, times);
 }
 
 }  // namespace
@@ -69,12 +70,18 @@ void expect_there_and_back(const Case<T>& c, ToLanes to_lanes, ToRows to_rows) {
       ASSERT_EQ(lanes[k * kStride + r], r < c.rows ? 2 * c.view()[r][k] : 0) << r << ", " << k;
     }
   }
-  std::vector<T> back(c.memory.size(), T{kUntouched});
-  const Rows<T> rows(back.data(), c.rows, c.columns, c.row_stride);
-  to_rows(lanes, kStride, rows);
-  for (index r = 0; r < c.rows; ++r) {
-    for (index k = 0; k < c.row_stride; ++k) {
-      ASSERT_EQ(rows[r][k], k < c.columns ? 2 * c.view()[r][k] : kUntouched) << r << ", " << k;
+  std::vector<T> times(kStride);
+  std::iota(times.begin(), times.end(), T{1});
+  for (const bool scaled : {false, true}) {
+    const T* const factors = scaled ? times.data() : nullptr;
+    std::vector<T> back(c.memory.size(), T{kUntouched});
+    const Rows<T> rows(back.data(), c.rows, c.columns, c.row_stride);
+    to_rows(lanes, kStride, rows, factors);
+    for (index r = 0; r < c.rows; ++r) {
+      const T by = scaled ? 2 * factors[r] : T{2};
+      for (index k = 0; k < c.row_stride; ++k) {
+        ASSERT_EQ(rows[r][k], k < c.columns ? by * c.view()[r][k] : kUntouched) << r << ", " << k;
+      }
     }
   }
 }

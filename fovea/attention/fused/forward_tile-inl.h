@@ -331,20 +331,17 @@ void ForwardTile<T>::Finish() {
   constexpr Tag<W> d;
   if (!started) std::fill_n(o, Dv() * stride, W{0});
   const auto keep_scale = static_cast<W>(call.dropout.active() ? call.dropout.keep_scale : 1.0);
+  HWY_ALIGN W times[kLaneTile];
   for (index lane = 0; lane < stride; lane += kLanes<W>) {
-    const auto by = state.FinalRescale(call.row_norm(head), keep_scale, lane);
-    for (index c = 0; c < Dv(); ++c) {
-      W* value = o + c * stride + lane;
-      hn::Store(hn::Mul(hn::Load(d, value), by), d, value);
-    }
+    hn::Store(state.FinalRescale(call.row_norm(head), keep_scale, lane), d, times + lane);
   }
   if constexpr (kReadsPairs<T>) {
     Scratch scratch;
     const Rows<W> rows(scratch.allocate<W>(sizes().rows), queries, Dv(), RoundUpToLanes<W>(Dv()));
-    LanesToRows<W>(o, stride, queries, rows);
+    LanesToRows<W>(o, stride, queries, rows, times);
     RoundRows(rows, 1, o_rows());
   } else {
-    LanesToRows<T>(o, stride, queries, o_rows());
+    LanesToRows<T>(o, stride, queries, o_rows(), times);
   }
   WriteLse();
 }
