@@ -117,16 +117,27 @@ HWY_INLINE const End& EndOf(const TileOperands<T, In>& t) {
   return static_cast<const ProductWithEnd<T, In, End>&>(t).end;
 }
 
-// The lines that a block asks for. A product without a queue, or with an empty one, asks for its
-// own operands, which are in the first cache: a loop without asks would be as much code again.
-template <Ask kAsk, class T, class In>
-HWY_INLINE auto NextLines([[maybe_unused]] const TileOperands<T, In>& t) {
+// The loop over the steps of a block, with the lines that it asks for. A product without a queue,
+// or with an empty one, asks for its own operands, which are in the first cache: a loop without
+// asks would be as much code again.
+template <Ask kAsk, class T, class In, class Step>
+HWY_INLINE void ForEachStepOf(const TileOperands<T, In>& t, Step&& step) {
   if constexpr (kAsk == Ask::kQueue) {
-    return t.prefetch != nullptr ? t.prefetch->column(&t) : Prefetch::column_of(&t);
+    auto next = t.prefetch != nullptr ? t.prefetch->column(&t) : Prefetch::column_of(&t);
+    const auto ask = [&]() __attribute__((always_inline)) { next.ask(); };
+    ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
+    if (t.prefetch != nullptr) t.prefetch->continue_at(next);
   } else if constexpr (kAsk == Ask::kAhead) {
-    return t.ahead->row();
+    LinesAhead::Row next = t.ahead->row();
+    const auto ask = [&]() __attribute__((always_inline)) {
+      if constexpr (kManyRegisters) t.ahead->ask(next);
+      if constexpr (!kManyRegisters) LinesAhead::ask_in_row(next);
+    };
+    ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
+    t.ahead->continue_at(next);
   } else {
-    return std::false_type();
+    ForEachStep<0>(
+        t.b.rows, [] {}, step);
   }
 }
 
@@ -169,17 +180,7 @@ HWY_INLINE void ProductBlock(const TileOperands<T, In>& t, index row, index lane
     a += a_column;
     b += b_row;
   };
-  auto next = NextLines<kAsk>(t);
-  const auto ask = [&]() __attribute__((always_inline)) {
-    if constexpr (kAsk == Ask::kQueue) next.ask();
-    if constexpr (kAsk == Ask::kAhead && kManyRegisters) t.ahead->ask(next);
-    if constexpr (kAsk == Ask::kAhead && !kManyRegisters) LinesAhead::ask_in_row(next);
-  };
-  ForEachStep<kAsk == Ask::kNothing ? 0 : kStepsOfAsk>(t.b.rows, ask, step);
-  if constexpr (kAsk == Ask::kQueue) {
-    if (t.prefetch != nullptr) t.prefetch->continue_at(next);
-  }
-  if constexpr (kAsk == Ask::kAhead) t.ahead->continue_at(next);
+  ForEachStepOf<kAsk>(t, step);
   if constexpr (!std::is_same_v<End, StoreSums>) return EndOf<End>(t)(sum, row, lane);
   const auto factor = hn::Set(d, t.factor);
 #pragma GCC unroll 8
