@@ -84,15 +84,17 @@ class Prefetch {
     const auto* const only = static_cast<const std::byte*>(line);
     return {only, 0, only};
   }
-  /// Keeps what is left of a column that column() gave.
+  /// Keeps what is left of a column that column() gave. If a sum was too short to ask, this does.
   void continue_at(const Column& column) {
     if (begin_ == end_) return;
     Piece& now = piece(begin_);
+    const bool asks = column.next == now.next || column.next == column.last;
     now.next = column.next;
-    if (column.next == column.last) ask_now();  // perhaps for the second time
+    if (asks) ask_now();  // perhaps for the second time
   }
 
-  /// Asks for some lines; returns how many.
+  /// Asks for some lines at once; returns how many. Products on tile registers do so between two
+  /// blocks (amx-inl.h), with which they were measured.
   int step() {
     int lines = 0;
     for (; lines < kLinesOfStep && begin_ < end_; ++lines) ask_now();

@@ -39,8 +39,9 @@ inline constexpr bool kStartsAtZero =
 /// become any of them.
 enum class LaneMaximum { kNone, kTake };
 
-/// Whether the product asks for a line every few steps of its sum: of t.prefetch, if that is there,
-/// or of t.ahead.
+/// What the product asks for, a line every few steps of its sum: kQueue for those of t.prefetch, if
+/// that is there, kAhead for those of t.ahead. Products on tile registers ask for both, and do not
+/// look at this.
 enum class Ask { kNothing, kQueue, kAhead };
 
 /// The operand at p. A pair may be two BFloat16 of the caller that are read where they lie

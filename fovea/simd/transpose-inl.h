@@ -3,7 +3,6 @@
 // simd-inl.h.
 #include <algorithm>
 #include <functional>
-#include <type_traits>
 
 #include "fovea/base/view.h"
 
@@ -104,42 +103,40 @@ struct TimesLanes {
 /// of kLanes), become 0.
 template <class T>
 void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
-  constexpr index kN = kLanes<T>;
-  const auto turn = [&]<index kSide>(std::integral_constant<index, kSide>, const T* from,
-                                     index from_stride, T* to) {
-    if (factor == T{1}) return TransposeSquare<T, kSide>(from, from_stride, to, stride);
-    TransposeSquare<T, kSide>(from, from_stride, to, stride, Times<T>{factor});
-  };
-  constexpr std::integral_constant<index, kN> kSquare;
+  constexpr index kN = kLanes<T>, kHalf = kN / 2;
   const index whole = rows.columns / kN * kN;
-  for (index r0 = 0; r0 < stride; r0 += kN) {
-    const index here = std::clamp<index>(count - r0, 0, kN);
-    for (index c0 = 0; c0 < whole; c0 += kN) {
-      T* const to = lanes + c0 * stride + r0;
-      if (here == kN) {
-        turn(kSquare, rows[r0] + c0, rows.stride, to);
-      } else {
-        HWY_ALIGN T square[kN * kN] = {};
-        for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
-        turn(kSquare, square, kN, to);
-      }
-    }
-    index c = whole;
-    if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
-      constexpr std::integral_constant<index, kN / 2> kHalf;
-      if (here == kN && c + kHalf <= rows.columns) {
-        for (index r = r0; r < r0 + kN; r += kHalf) {
-          turn(kHalf, rows[r] + c, rows.stride, lanes + c * stride + r);
+  const auto turn = [&](auto change) {
+    for (index r0 = 0; r0 < stride; r0 += kN) {
+      const index here = std::clamp<index>(count - r0, 0, kN);
+      for (index c0 = 0; c0 < whole; c0 += kN) {
+        T* const to = lanes + c0 * stride + r0;
+        if (here == kN) {
+          TransposeSquare<T, kN>(rows[r0] + c0, rows.stride, to, stride, change);
+        } else {
+          HWY_ALIGN T square[kN * kN] = {};
+          for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
+          TransposeSquare<T, kN>(square, kN, to, stride, change);
         }
-        c += kHalf;
+      }
+      index c = whole;
+      if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
+        if (here == kN && c + kHalf <= rows.columns) {
+          for (index r = r0; r < r0 + kN; r += kHalf) {
+            TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, lanes + c * stride + r, stride,
+                                      change);
+          }
+          c += kHalf;
+        }
+      }
+      for (; c < rows.columns; ++c) {
+        for (index i = 0; i < kN; ++i) {
+          lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
+        }
       }
     }
-    for (; c < rows.columns; ++c) {
-      for (index i = 0; i < kN; ++i) {
-        lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
-      }
-    }
-  }
+  };
+  if (factor == T{1}) return turn(std::identity());
+  turn(Times<T>{factor});
 }
 
 /// rows[r][c] = lanes[c][r] for r < count, multiplied by times[r] if `times` (of `stride` values)

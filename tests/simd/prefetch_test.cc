@@ -56,6 +56,8 @@ TEST(Prefetch, LeavesOutWhatIsTooMuch) {
   Prefetch prefetch;
   prefetch.add(Rows<float>(values.data(), 512, 64));
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostBytes / 64);
+  prefetch.add(Rows<float>(values.data(), 512, 64, 0));  // the same row
+  EXPECT_EQ(lines_of(prefetch), 4);
   for (index n = 0; n < 2 * Prefetch::kMostPieces; ++n)
     prefetch.add(Rows<float>(values.data(), 1, 1));
   EXPECT_EQ(lines_of(prefetch), Prefetch::kMostPieces);
@@ -87,6 +89,15 @@ TEST(Prefetch, GoesDownColumnsOfLines) {
   EXPECT_EQ(lines_of_products(prefetch, {1, 1, 2, 5, 1, 3}, values.data()),
             (std::vector<index>{0, 400, 64, 464, 1600, 1664, 1664, 1664, 1664}));
   EXPECT_EQ(prefetch.step(), 0);
+}
+
+// Also where no product has enough steps to ask.
+TEST(Prefetch, EachProductAsksForALine) {
+  std::vector<float> values(1000);
+  Prefetch prefetch;
+  prefetch.add(Rows<float>(values.data(), 3, 32, 100));
+  EXPECT_TRUE(lines_of_products(prefetch, {0, 0, 0, 0, 0}, values.data()).empty());
+  EXPECT_EQ(lines_of(prefetch), 1);
 }
 
 // The end of a column may be asked for again; nothing is left out.

@@ -21,12 +21,14 @@
 #define FOVEA_TESTS_SIMD_PRODUCT_TEST_ONCE
 namespace fovea {
 enum class Start { kZero, kC, kScaledC, kPerLane };
+enum class Asks { kNothing, kQueue, kNullQueue, kAhead };
 template <class T>
 struct Problem {
   index rows, depth, lanes, a_row, a_depth, b_depth, c_row;
   Start start;
   std::vector<T> a, b, c, per_lane, maximum;
-  bool asks = false;  ///< for the next lines of B and C
+  Asks asks = Asks::kNothing;  ///< for lines of B; with kAhead for C, too
+  index left = 0;              ///< lines that are left in the queue
 };
 }  // namespace fovea
 #endif
@@ -41,32 +43,37 @@ void Run(Problem<T>& p) {
   const Rows<const T> b(p.b.data(), p.depth, p.lanes, p.b_depth);
   LinesAhead ahead(b);
   Prefetch queue;
-  queue.add(b);
+  queue.add(Rows<const T>(p.b.data(), std::min<index>(p.depth, 5), 1, p.b_depth));
   const TileOperands<T> t{.a = {p.a.data(), p.a_row, p.a_depth},
                           .b = b,
                           .c = {p.c.data(), p.rows, p.lanes, p.c_row},
                           .per_lane = p.per_lane.data(),
                           .maximum = p.maximum.data(),
-                          .prefetch = p.rows % 2 == 0 ? &queue : nullptr,
+                          .prefetch = p.asks == Asks::kQueue ? &queue : nullptr,
                           .ahead = &ahead,
                           .c_is_far = kAsk == Ask::kAhead};
   switch (p.start) {
     case Start::kZero:
-      return TileProduct<Into::kOverwrite, kMaximum, kAsk>(t);
+      TileProduct<Into::kOverwrite, kMaximum, kAsk>(t);
+      break;
     case Start::kC:
-      return TileProduct<Into::kAdd, kMaximum, kAsk>(t);
+      TileProduct<Into::kAdd, kMaximum, kAsk>(t);
+      break;
     case Start::kScaledC:
-      return TileProduct<Into::kScaleAndAdd, kMaximum, kAsk>(t);
+      TileProduct<Into::kScaleAndAdd, kMaximum, kAsk>(t);
+      break;
     case Start::kPerLane:
-      return TileProduct<Into::kStartAt, kMaximum, kAsk>(t);
+      TileProduct<Into::kStartAt, kMaximum, kAsk>(t);
   }
+  p.left = queue.step();
 }
 
 template <class T>
 void RunProblem(Problem<T>& p) {
-  if (p.asks) return Run<LaneMaximum::kNone, Ask::kAhead>(p);
-  if (p.maximum.empty()) return Run<LaneMaximum::kNone, Ask::kNothing>(p);
-  Run<LaneMaximum::kTake, Ask::kQueue>(p);
+  if (!p.maximum.empty()) return Run<LaneMaximum::kTake, Ask::kQueue>(p);
+  if (p.asks == Asks::kAhead) return Run<LaneMaximum::kNone, Ask::kAhead>(p);
+  if (p.asks == Asks::kNothing) return Run<LaneMaximum::kNone, Ask::kNothing>(p);
+  Run<LaneMaximum::kNone, Ask::kQueue>(p);
 }
 void RunFloat(Problem<float>& p) { RunProblem(p); }
 void RunDouble(Problem<double>& p) { RunProblem(p); }
@@ -218,11 +225,15 @@ TEST(TileProduct, AskingForLinesChangesNoBits) {
     for (const index depth : {1, 2, 3, 15, 16, 17, 31, 32, 33, 50}) {
       for (const Start start : {Start::kZero, Start::kC, Start::kScaledC, Start::kPerLane}) {
         auto plain = draw<float>(29, depth, 9 * lanes_of<float>(), start, false);
-        auto asking = plain;
-        asking.asks = true;
+        const auto before = plain;
         run(plain);
-        run(asking);
-        EXPECT_EQ(asking.c, plain.c) << "depth " << depth;
+        for (const Asks asks : {Asks::kQueue, Asks::kNullQueue, Asks::kAhead}) {
+          auto asking = before;
+          asking.asks = asks;
+          run(asking);
+          EXPECT_EQ(asking.c, plain.c) << "depth " << depth;
+          EXPECT_TRUE(asks != Asks::kQueue || asking.left == 0) << "depth " << depth;
+        }
       }
     }
   });

@@ -18,11 +18,11 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-void ToLanesFloat(Rows<const float> rows, index count, float* lanes, index stride) {
-  RowsToLanes<float>(rows, count, 2.0f, lanes, stride);
+void ToLanesFloat(Rows<const float> rows, float factor, float* lanes, index stride) {
+  RowsToLanes<float>(rows, rows.rows, factor, lanes, stride);
 }
-void ToLanesDouble(Rows<const double> rows, index count, double* lanes, index stride) {
-  RowsToLanes<double>(rows, count, 2.0, lanes, stride);
+void ToLanesDouble(Rows<const double> rows, double factor, double* lanes, index stride) {
+  RowsToLanes<double>(rows, rows.rows, factor, lanes, stride);
 }
 void ToRowsFloat(const float* lanes, index stride, Rows<float> rows, const float* times) {
   LanesToRows<float>(lanes, stride, rows.rows, rows, times);
@@ -59,28 +59,31 @@ struct Case {
   Rows<const T> view() const { return {memory.data(), rows, columns, row_stride}; }
 };
 
+// Products are rounded once, so they are exactly those of one value.
 template <class T, class ToLanes, class ToRows>
-void expect_there_and_back(const Case<T>& c, ToLanes to_lanes, ToRows to_rows) {
+void expect_there_and_back(const Case<T>& c, T factor, ToLanes to_lanes, ToRows to_rows) {
   const AlignedBytes bytes =
       allocate_aligned(static_cast<std::size_t>(c.columns * kStride) * sizeof(T));
   T* const lanes = reinterpret_cast<T*>(bytes.get());
-  to_lanes(c.view(), c.rows, lanes, kStride);
+  to_lanes(c.view(), factor, lanes, kStride);
   for (index k = 0; k < c.columns; ++k) {
     for (index r = 0; r < kStride; ++r) {
-      ASSERT_EQ(lanes[k * kStride + r], r < c.rows ? 2 * c.view()[r][k] : 0) << r << ", " << k;
+      const T expected = r < c.rows ? factor * c.view()[r][k] : 0;
+      ASSERT_EQ(lanes[k * kStride + r], expected) << r << ", " << k;
     }
   }
   std::vector<T> times(kStride);
-  std::iota(times.begin(), times.end(), T{1});
+  std::iota(times.begin(), times.end(), T{.3f});
   for (const bool scaled : {false, true}) {
-    const T* const factors = scaled ? times.data() : nullptr;
     std::vector<T> back(c.memory.size(), T{kUntouched});
     const Rows<T> rows(back.data(), c.rows, c.columns, c.row_stride);
-    to_rows(lanes, kStride, rows, factors);
+    to_rows(lanes, kStride, rows, scaled ? times.data() : nullptr);
     for (index r = 0; r < c.rows; ++r) {
-      const T by = scaled ? 2 * factors[r] : T{2};
       for (index k = 0; k < c.row_stride; ++k) {
-        ASSERT_EQ(rows[r][k], k < c.columns ? by * c.view()[r][k] : kUntouched) << r << ", " << k;
+        T expected = T{kUntouched};
+        if (k < c.columns) expected = lanes[k * kStride + r];
+        if (k < c.columns && scaled) expected *= times[static_cast<std::size_t>(r)];
+        ASSERT_EQ(rows[r][k], expected) << r << ", " << k;
       }
     }
   }
@@ -89,11 +92,14 @@ void expect_there_and_back(const Case<T>& c, ToLanes to_lanes, ToRows to_rows) {
 TEST(Transpose, RowsBecomeLanesAndLanesRows) {
   for_each_isa([] {
     for (const index rows : {0, 1, 3, 8, 16, 17, 40, 48}) {
-      for (const index columns : {1, 4, 15, 16, 33}) {
-        expect_there_and_back(Case<float>(rows, columns, 0), FOVEA_DISPATCH(ToLanesFloat),
-                              FOVEA_DISPATCH(ToRowsFloat));
-        expect_there_and_back(Case<double>(rows, columns, 5), FOVEA_DISPATCH(ToLanesDouble),
-                              FOVEA_DISPATCH(ToRowsDouble));
+      for (const index columns : {1, 4, 15, 16, 24, 33}) {
+        for (const float factor : {1.0f, 2.0f, .3f}) {
+          expect_there_and_back<float>(Case<float>(rows, columns, 0), factor,
+                                       FOVEA_DISPATCH(ToLanesFloat), FOVEA_DISPATCH(ToRowsFloat));
+          expect_there_and_back<double>(Case<double>(rows, columns, 5), factor,
+                                        FOVEA_DISPATCH(ToLanesDouble),
+                                        FOVEA_DISPATCH(ToRowsDouble));
+        }
       }
     }
   });

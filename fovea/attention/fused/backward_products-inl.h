@@ -64,6 +64,7 @@ void BackwardTile<T>::AddProduct(TileOperands<W, In> product, Along along, bool 
   });
 }
 
+// `first` needs Along::kLanes: that visits also lanes without rows, whose sums become 0.
 template <class T>
 void BackwardTile<T>::AddParts(const TileOperands<W, In>& product, Along along, bool first) {
   const auto add = [&](Span rows, Span depth) {

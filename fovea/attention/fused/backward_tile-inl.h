@@ -315,8 +315,8 @@ void BackwardTile<T>::RoundWeights() {
   }
 }
 
-// Prepares dk and dv for the first block. Returns true if its products overwrite them; otherwise
-// they are cleared.
+// Before the products of a block: whether they are the first of the tile, and overwrite dk and dv.
+// Biases add to dk before them, so with biases both are cleared instead.
 template <class T>
 bool BackwardTile<T>::Begin() {
   const bool filled = !begun && !call.has_bias();

@@ -54,6 +54,35 @@ TEST(BackwardWork, RowDotsAreSummedInOrder) {
   });
 }
 
+// The first products of a tile write the sums of all its keys, also of those that no query keeps.
+template <class V>
+void expect_zero_for_keys_beyond(const Mask& mask, index queries, index first_left_out) {
+  Call<V> call({.T = queries, .S = 64, .D = 16, .Dv = 8}, 3);
+  call.run({});  // leaves other sums in the memory of the tiles
+  call.run({.mask = mask});
+  for (index j = 0; j < 64; ++j) {
+    const auto sum = [&](const V* row, index width) {
+      double all = 0;
+      for (index c = 0; c < width; ++c) all += std::fabs(static_cast<double>(widen(row[c])));
+      return all;
+    };
+    const bool kept = j < first_left_out;
+    ASSERT_EQ(sum(call.row(call.dk, 16, j), 16) > 0, kept) << "key " << j;
+    ASSERT_EQ(sum(call.row(call.dv, 8, j), 8) > 0, kept) << "key " << j;
+  }
+}
+
+TEST(AttentionBackward, KeysThatNobodyKeepsHaveGradientZero) {
+  for_each_isa([] {
+    for (const index queries : {2, 16, 17, 40}) {
+      const Mask causal = mask::Causal(Align::kTopLeft);
+      expect_zero_for_keys_beyond<float>(causal, queries, queries);
+      expect_zero_for_keys_beyond<double>(causal, queries, queries);
+      expect_zero_for_keys_beyond<BFloat16>(causal, queries, queries);
+    }
+  });
+}
+
 // Any number of threads may call at once: each sees what it would see alone.
 TEST(AttentionCallers, DoNotSeeEachOther) {
   const Sizes sizes{.B = 2, .T = 70, .S = 300, .H = 2, .G = 1, .D = 16, .Dv = 8};
