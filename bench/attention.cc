@@ -171,8 +171,11 @@ void Timed::bind() {
   outputs.o = call->template view_out<T>("o", q.length, q.heads, v.width);
   if (std::holds_alternative<norm::Softmax>(call->attention.norm)) {
     outputs.lse = call->rows_out("lse");
+    // As training saves it. Without it, the backward computes the scores of large lse once more.
+    outputs.lse_low = call->rows_out("lse_low");
   }
-  const AttentionSaved<T> saved = {outputs.o, outputs.lse, call->template view<T>("do")};
+  const AttentionSaved<T> saved = {outputs.o, outputs.lse, call->template view<T>("do"),
+                                   outputs.lse_low};
   const AttentionGradients<T> gradients = {
       call->template view_out<T>("dq", q.length, q.heads, q.width),
       call->template view_out<T>("dk", k.length, k.heads, k.width),
