@@ -191,7 +191,7 @@ void MultiplyPanel([[maybe_unused]] const MatmulTile<T>& t, [[maybe_unused]] con
       const ProductWithEnd<T, In, RoundSums> product{o, round};
       constexpr auto kNone = LaneMaximum::kNone;
       if (o.ahead->is_empty()) {
-        return VectorProduct<kInto, kNone, Ask::kNothing, RoundSums, T, In>(product);
+        return VectorProduct<kInto, kNone, Ask::kQueue, RoundSums, T, In>(product);
       }
       return VectorProduct<kInto, kNone, Ask::kAhead, RoundSums, T, In>(product);
     }

@@ -328,9 +328,7 @@ LinesAhead LinesOf(const ProductRows<const T>& rows) {
 
 template <Into kInto, class T, class In>
 HWY_INLINE void ProductAhead(const TileOperands<T, In>& o) {
-  if (o.ahead->is_empty()) {
-    return TileProduct<kInto, LaneMaximum::kNone, Ask::kNothing>(o);
-  }
+  if (o.ahead->is_empty()) return TileProduct<kInto>(o);
   TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
 }
 

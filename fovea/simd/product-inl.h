@@ -128,7 +128,7 @@ HWY_INLINE void ForEachStepOf(const TileOperands<T, In>& t, Step&& step) {
     const auto ask = [&]() __attribute__((always_inline)) { next.ask(); };
     ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
     if (t.prefetch != nullptr) t.prefetch->continue_at(next);
-  } else if constexpr (kAsk == Ask::kAhead) {
+  } else {
     LinesAhead::Row next = t.ahead->row();
     const auto ask = [&]() __attribute__((always_inline)) {
       if constexpr (kManyRegisters) t.ahead->ask(next);
@@ -136,9 +136,6 @@ HWY_INLINE void ForEachStepOf(const TileOperands<T, In>& t, Step&& step) {
     };
     ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
     t.ahead->continue_at(next);
-  } else {
-    ForEachStep<0>(
-        t.b.rows, [] {}, step);
   }
 }
 

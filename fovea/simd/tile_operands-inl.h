@@ -42,7 +42,7 @@ enum class LaneMaximum { kNone, kTake };
 /// What the product asks for, a line every few steps of its sum: kQueue for those of t.prefetch, if
 /// that is there, kAhead for those of t.ahead. Products on tile registers ask for both, and do not
 /// look at this.
-enum class Ask { kNothing, kQueue, kAhead };
+enum class Ask { kQueue, kAhead };
 
 /// The operand at p. A pair may be two BFloat16 of the caller that are read where they lie
 /// (StridedMatrix of keys, kv_block-inl.h): an access as std::uint32_t would break C++'s aliasing

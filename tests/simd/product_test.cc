@@ -21,13 +21,13 @@
 #define FOVEA_TESTS_SIMD_PRODUCT_TEST_ONCE
 namespace fovea {
 enum class Start { kZero, kC, kScaledC, kPerLane };
-enum class Asks { kNothing, kQueue, kNullQueue, kAhead };
+enum class Asks { kNothing, kQueue, kAhead };
 template <class T>
 struct Problem {
   index rows, depth, lanes, a_row, a_depth, b_depth, c_row;
   Start start;
   std::vector<T> a, b, c, per_lane, maximum;
-  Asks asks = Asks::kNothing;  ///< for lines of B; with kAhead for C, too
+  Asks asks = Asks::kNothing;  ///< for lines of B; with kAhead for C, too; kNothing: no queue
   index left = 0;              ///< lines that are left in the queue
 };
 }  // namespace fovea
@@ -72,7 +72,6 @@ template <class T>
 void RunProblem(Problem<T>& p) {
   if (!p.maximum.empty()) return Run<LaneMaximum::kTake, Ask::kQueue>(p);
   if (p.asks == Asks::kAhead) return Run<LaneMaximum::kNone, Ask::kAhead>(p);
-  if (p.asks == Asks::kNothing) return Run<LaneMaximum::kNone, Ask::kNothing>(p);
   Run<LaneMaximum::kNone, Ask::kQueue>(p);
 }
 void RunFloat(Problem<float>& p) { RunProblem(p); }
@@ -227,7 +226,7 @@ TEST(TileProduct, AskingForLinesChangesNoBits) {
         auto plain = draw<float>(29, depth, 9 * lanes_of<float>(), start, false);
         const auto before = plain;
         run(plain);
-        for (const Asks asks : {Asks::kQueue, Asks::kNullQueue, Asks::kAhead}) {
+        for (const Asks asks : {Asks::kQueue, Asks::kAhead}) {
           auto asking = before;
           asking.asks = asks;
           run(asking);
