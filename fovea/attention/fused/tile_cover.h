@@ -92,7 +92,7 @@ class TileCover {
     }
     if (begin < end) f(lanes, Span{begin, end});
     const index steps = (lanes.end - lanes.begin + kStep - 1) / kStep;
-    if (steps == 1) return;
+    if (steps <= 1) return;
     const index half = lanes.begin + (steps + 1) / 2 * kStep;
     for_each_beyond(Span{lanes.begin, half}, end, f);
     for_each_beyond(Span{half, lanes.end}, end, f);
