@@ -77,6 +77,10 @@ inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 
 /// time.
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
+/// The same for the lines of a queue. Before AVX2 a block asks for one line at its end: a loop with
+/// asks would make each product half as long again.
+inline constexpr index kStepsOfQueue = HWY_TARGET <= HWY_AVX2 ? kStepsOfAsk : 0;
+
 /// Whether a block asks for the rows of C that the next one writes, if they are far: with AVX2 they
 /// are about one cache line each, on pages of their own. With AVX-512 it gains nothing (Zen 5).
 inline constexpr bool kAsksForC = kBlockVectors == 2;
@@ -126,7 +130,7 @@ HWY_INLINE void ForEachStepOf(const TileOperands<T, In>& t, Step&& step) {
   if constexpr (kAsk == Ask::kQueue) {
     auto next = t.prefetch != nullptr ? t.prefetch->column(&t) : Prefetch::column_of(&t);
     const auto ask = [&]() __attribute__((always_inline)) { next.ask(); };
-    ForEachStep<kStepsOfAsk>(t.b.rows, ask, step);
+    ForEachStep<kStepsOfQueue>(t.b.rows, ask, step);
     if (t.prefetch != nullptr) t.prefetch->continue_at(next);
   } else {
     LinesAhead::Row next = t.ahead->row();

@@ -104,39 +104,36 @@ struct TimesLanes {
 template <class T>
 void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
   constexpr index kN = kLanes<T>, kHalf = kN / 2;
+  const Times<T> times{factor};
   const index whole = rows.columns / kN * kN;
-  const auto turn = [&](auto change) {
-    for (index r0 = 0; r0 < stride; r0 += kN) {
-      const index here = std::clamp<index>(count - r0, 0, kN);
-      for (index c0 = 0; c0 < whole; c0 += kN) {
-        T* const to = lanes + c0 * stride + r0;
-        if (here == kN) {
-          TransposeSquare<T, kN>(rows[r0] + c0, rows.stride, to, stride, change);
-        } else {
-          HWY_ALIGN T square[kN * kN] = {};
-          for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
-          TransposeSquare<T, kN>(square, kN, to, stride, change);
-        }
-      }
-      index c = whole;
-      if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
-        if (here == kN && c + kHalf <= rows.columns) {
-          for (index r = r0; r < r0 + kN; r += kHalf) {
-            TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, lanes + c * stride + r, stride,
-                                      change);
-          }
-          c += kHalf;
-        }
-      }
-      for (; c < rows.columns; ++c) {
-        for (index i = 0; i < kN; ++i) {
-          lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
-        }
+  for (index r0 = 0; r0 < stride; r0 += kN) {
+    const index here = std::clamp<index>(count - r0, 0, kN);
+    for (index c0 = 0; c0 < whole; c0 += kN) {
+      T* const to = lanes + c0 * stride + r0;
+      if (here == kN) {
+        TransposeSquare<T, kN>(rows[r0] + c0, rows.stride, to, stride, times);
+      } else {
+        HWY_ALIGN T square[kN * kN] = {};
+        for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
+        TransposeSquare<T, kN>(square, kN, to, stride, times);
       }
     }
-  };
-  if (factor == T{1}) return turn(std::identity());
-  turn(Times<T>{factor});
+    index c = whole;
+    if constexpr (kN == 16) {  // long vectors, of which half a square is worth it
+      if (here == kN && c + kHalf <= rows.columns) {
+        for (index r = r0; r < r0 + kN; r += kHalf) {
+          T* const to = lanes + c * stride + r;
+          TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, to, stride, times);
+        }
+        c += kHalf;
+      }
+    }
+    for (; c < rows.columns; ++c) {
+      for (index i = 0; i < kN; ++i) {
+        lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
+      }
+    }
+  }
 }
 
 /// rows[r][c] = lanes[c][r] for r < count, multiplied by times[r] if `times` (of `stride` values)
