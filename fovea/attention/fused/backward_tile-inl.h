@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/kernel_call.h"
@@ -319,10 +320,9 @@ void BackwardTile<T>::RoundWeights() {
 // Biases add to dk before them, so with biases both are cleared instead.
 template <class T>
 bool BackwardTile<T>::Begin() {
-  const bool filled = !begun && !call.has_bias();
-  if (!begun && !filled) Clear();
-  begun = true;
-  return filled;
+  const bool first = !std::exchange(begun, true);
+  if (first && call.has_bias()) Clear();
+  return first && !call.has_bias();
 }
 
 template <class T>
