@@ -219,6 +219,36 @@ TEST(LanguageModelMemory, ScratchHoldsWhatLayersMakeBesideTheTape) {
   EXPECT_NEAR(floats("attention-rnn", TapeMode::kInference), 80 - loss, 1);
 }
 
+// By hand: 4 heads of width 16 have q, k, v and o, and as many gradients, of two bytes each. What
+// the tape keeps rounded is rounded once; without an output projection that is all but o.
+TEST(LanguageModelMemory, AttentionRoundsWhatTheTapeKeepsWhole) {
+  LanguageModelConfig c = base();
+  c.kind = LanguageModelKind::kEncoder;
+  c.vocabulary = 3;  // so that the loss takes less
+  const auto of_token = [&](const char* layers, TapeMode mode, Precision precision) {
+    c.encoder = layers;
+    const auto bytes = [&](index tokens) {
+      return scratch_bytes(Context(1), c, {.tokens = tokens, .mode = mode, .precision = precision});
+    };
+    return (bytes(4000) - bytes(3000)) / 1000;
+  };
+  const auto rounded = [&](const char* layers) {
+    return of_token(layers, TapeMode::kTrain, Precision::kBFloat16);
+  };
+  const double loss = of_token("attention", TapeMode::kTrain, Precision::kFloat32);
+  const bool pairs = has_bfloat16_products();
+  EXPECT_EQ(loss, 4);
+  EXPECT_EQ(rounded("attention"), loss);
+  EXPECT_EQ(rounded("attention:no-output"), pairs ? 2 * 2 * 64 : loss);
+  EXPECT_EQ(of_token("attention:no-output", TapeMode::kTrain, Precision::kFloat32), loss);
+  c.qk_norm = true;
+  EXPECT_EQ(rounded("attention"), pairs ? 2 * 2 * 4 * 64 : loss);
+  c.qk_norm = false;
+  c.attention_norm = AttentionNormKind::kNone;
+  EXPECT_EQ(rounded("attention"), pairs ? 2 * 2 * 4 * 64 : loss);
+  EXPECT_EQ(of_token("attention", TapeMode::kInference, Precision::kBFloat16), loss);
+}
+
 TEST(LanguageModelMemory, PackedFormsAreThoseOfJoinsAndOfTheLastLayer) {
   LanguageModelConfig c = base();
   c.kind = LanguageModelKind::kEncoder;
