@@ -226,9 +226,12 @@ def bars_of_dot(results):
     rows = results.of_section("dot")
     to = "strongest" if any(row[kind].get("strongest") for row in rows.values() for kind in KINDS) else "ratio"
     rows = {name: row for name, row in rows.items() if row["forward"].get(to)}
+
+    def figure(one):
+        return (one[to], one["target"], not one["met"]) if to == "strongest" else (one[to], None, False)
+
     panels = {heading: {name.split(maxsplit=1)[1].removesuffix(f" {mask}"):
-                        {kind: (row[kind][to], row[kind]["target"] if to == "strongest" else None) for kind in KINDS}
-                        for name, row in rows.items() if name.endswith(mask)}
+                        {kind: figure(row[kind]) for kind in KINDS} for name, row in rows.items() if name.endswith(mask)}
               for heading, mask in [("no mask", "full"), ("causal", "causal")]}
     which = "at its strongest" if to == "strongest" else "as installed"
     return speed_pictures.panels_of_bars(

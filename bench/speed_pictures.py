@@ -2,7 +2,7 @@
 """The pictures of docs/speed.md as SVG: bars of "times as fast as PyTorch".
 
 Each picture has a background of its own and follows the reader's light or dark theme. Text is black
-or white on it; a bar below its target differs from the others by colour and by a mark on its figure.
+or white on it; a bar that misses its target differs from the others by colour and by a mark on its figure.
 """
 from html import escape
 
@@ -11,9 +11,11 @@ STYLE = """<style>
 text{font:13px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;fill:#1f2328}
 .title{font-size:17px;font-weight:600}.head{font-weight:600}.soft{fill:#59636e}.small{font-size:12px}
 .back{fill:#fff;stroke:#d1d9e0}.grid{stroke:#e4e8ec}.one{stroke:#59636e;stroke-dasharray:4 3}.tick{stroke:#1f2328;stroke-width:2}
-.forward{fill:#1f6fb2}.installed{fill:#b9d7ee}.backward{fill:#74b0dd}.below{fill:#d1570c}
+.forward{fill:#1f6fb2}.installed{fill:#b9d7ee}.backward{fill:#74b0dd}
+.forward.missed{fill:#d1570c}.backward.missed{fill:#f0a56d}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.soft{fill:#9aa4af}.back{fill:#0d1117;stroke:#3d444d}
-.grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.installed{fill:#22405f}.backward{fill:#8cc4f0}.below{fill:#f0883e}}
+.grid{stroke:#262c34}.one{stroke:#9aa4af}.tick{stroke:#e6edf3}.forward{fill:#2f81d0}.installed{fill:#22405f}.backward{fill:#8cc4f0}
+.forward.missed{fill:#f0883e}.backward.missed{fill:#f7bd90}}
 </style>"""
 
 
@@ -52,13 +54,13 @@ class Axis:
     def rectangle(self, y, height, ratio, kind):
         return f'<rect x="{self.left}" y="{y}" width="{self.unit * ratio:.1f}" height="{height}" rx="1.5" class="{kind}"/>'
 
-    def bar(self, y, height, ratio, target, kind):
-        below = bool(target) and ratio < target
-        yield self.rectangle(y, height, ratio, "below" if below else kind)
+    def bar(self, y, height, figure, kind):
+        ratio, target, missed = figure
+        yield self.rectangle(y, height, ratio, kind + " missed" * missed)
         if target:
             yield line(self.at(target), y - 1, self.at(target), y + height + 1, "tick")
         end = self.at(max(ratio, target if target and target < ratio * 1.3 + 0.3 else 0))
-        yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * below, "small" if height < 14 else "")
+        yield text(end + 5, y + height / 2 + 4.5, f"{ratio:.2f}" + " \u25bc" * missed, "small" if height < 14 else "")
 
 
 def groups_of_bars(title, subtitle, groups, most):
@@ -81,18 +83,20 @@ def groups_of_bars(title, subtitle, groups, most):
             y += 25
         y += 8
     marks = [*axis.grid(110, y), text(axis.at(1), 104, "PyTorch", "soft small", "middle")]
-    kinds = [("forward", "than PyTorch at its strongest (with AVX-512)"), ("installed", "as installed")]
+    kinds = [("forward", "against PyTorch at its strongest (with AVX-512)"), ("installed", "as installed")]
     if not any(strongest for _, rows in groups for _, strongest, _ in rows):
-        kinds = [("installed", "than PyTorch as installed")]
+        kinds = [("installed", "against PyTorch as installed")]
     return picture(y + 32, title, subtitle, [*legend(kinds)[0], *marks, *bars])
 
 
 def panels_of_bars(title, subtitle, panels):
-    """Panels side by side, of {row: {"forward" or "backward": (ratio, target)}}; a tick is the target."""
+    """Panels side by side, of {row: {"forward" or "backward": (ratio, target or None, whether it misses it)}}; a tick
+    is the target."""
     left, gap = 152, 16
     names = list(dict.fromkeys(name for rows in panels.values() for name in rows))
     width = (WIDTH - left - 20 - gap * (len(panels) - 1)) / len(panels)
-    most = max(max(pair[0], pair[1] or 0) for rows in panels.values() for row in rows.values() for pair in row.values())
+    figures = [figure for rows in panels.values() for row in rows.values() for figure in row.values()]
+    most = max(max(ratio, target or 0) for ratio, target, _ in figures)
     row_height, top = 38, 126
     bottom = top + row_height * len(names)
     out = [text(20, top + row_height * n + 20, name, "small") for n, name in enumerate(names)]
@@ -102,11 +106,11 @@ def panels_of_bars(title, subtitle, panels):
                 *axis.grid(top - 2, bottom)]
         for name, row in rows.items():
             y = top + row_height * names.index(name) + 3
-            for kind, (ratio, target) in row.items():
-                out += axis.bar(y, 12, ratio, target, kind)
+            for kind, figure in row.items():
+                out += axis.bar(y, 12, figure, kind)
                 y += 16
-    below = any(target and ratio < target for rows in panels.values() for row in rows.values() for ratio, target in row.values())
-    return picture(bottom + 30, title, subtitle, key(below) + out)
+    targets, missed = (any(figure[n] for figure in figures) for n in (1, 2))
+    return picture(bottom + 30, title, subtitle, key(targets, missed) + out)
 
 
 def legend(kinds):
@@ -118,7 +122,9 @@ def legend(kinds):
     return out, x
 
 
-def key(below):
-    """What the colours and the tick mean; that of a bar below its target only if there is one."""
-    out, x = legend([("forward", "forward"), ("backward", "backward"), ("below", "below its target \u25bc")][:2 + below])
-    return out + [line(x + 2, 66, x + 2, 80, "tick"), text(x + 12, 77.5, "target", "small")]
+def key(targets, missed):
+    """What the colours and the tick mean; those of targets only if there are any, and any are missed."""
+    kinds = [("forward", "forward (upper bar)"), ("backward", "backward (lower bar)")]
+    kinds += [("forward missed", "target missed: ratio and share \u25bc")] * missed
+    out, x = legend(kinds)
+    return out + [line(x + 2, 66, x + 2, 80, "tick"), text(x + 12, 77.5, "target (ratio)", "small")] * targets

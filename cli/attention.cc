@@ -126,11 +126,13 @@ void check_outputs(const Arguments& arguments) {
   }
 }
 
-void check_sizes(const std::string& output, std::span<const NamedTensor> results) {
+void check_results(const std::string& output, std::span<const NamedTensor> results) {
   try {
-    check_tensor_sizes(output, results);
+    check_tensors(output, results);
   } catch (const Error& error) {
-    throw error.with(ErrorCode::kWrite, fmt::format("{}: {}", output, error.what()));
+    const bool is_large = error.code() == ErrorCode::kShape;
+    throw error.with(is_large ? ErrorCode::kWrite : error.code(),
+                     fmt::format("{}: {}", output, error.what()));
   }
 }
 
@@ -160,7 +162,7 @@ Written write(const Context& context, const AttentionSettings& settings,
   const double begin = monotonic_seconds();
   const std::vector<NamedTensor> results =
       run_attention(context, settings, tensors, [&](std::span<const NamedTensor> shapes) {
-        check_sizes(output, shapes);
+        check_results(output, shapes);
         require_memory(fmt::format("attention: writing {}", output),
                        memory_to_write(output, shapes),
                        "ask for less to be seen, or for fewer rows; .safetensors takes less");

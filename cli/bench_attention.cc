@@ -225,16 +225,16 @@ int bench_attention(const Arguments& arguments) {
     print(to_json_line(m) + "\n");
     return 0;
   }
-  print(fmt::format("{}, {}, {} threads: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
-                    isa_name(current_isa()), context.threads(), problem.batch, problem.heads,
-                    problem.length, problem.head_dim, to_string(problem.mask),
+  print(fmt::format("{}, {}, {}: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
+                    isa_name(current_isa()), thread_words(context.threads()), problem.batch,
+                    problem.heads, problem.length, problem.head_dim, to_string(problem.mask),
                     precision_name(problem.precision)));
   if (bfloat16 && !has_bfloat16_products()) {
     print("This processor has no fast products of bfloat16: converted to float32.\n");
   }
-  print(fmt::format("forward   {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
+  print(fmt::format("forward   {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of the peak, {:.0f}\n",
                     m.forward_seconds * 1e3, m.forward_gflops, m.forward_share, m.peak_gflops));
-  print(fmt::format("backward  {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of {:.0f}\n",
+  print(fmt::format("backward  {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of the peak, {:.0f}\n",
                     m.backward_seconds * 1e3, m.backward_gflops, m.backward_share, m.peak_gflops));
   return 0;
 }

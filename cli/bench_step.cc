@@ -104,8 +104,8 @@ std::string json_line(const StepProfile& profile) {
 }
 
 void print_table(const Context& context, const StepProfile& profile) {
-  print(fmt::format("{}, {}, {} threads: {} parameters, {} tokens a step\n", processor_name(),
-                    isa_name(current_isa()), context.threads(), profile.parameters,
+  print(fmt::format("{}, {}, {}: {} parameters, {} tokens a step\n", processor_name(),
+                    isa_name(current_isa()), thread_words(context.threads()), profile.parameters,
                     profile.tokens));
   print(fmt::format(
       "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s; "
@@ -126,6 +126,17 @@ void print_table(const Context& context, const StepProfile& profile) {
   }
   row("waiting", "", "", profile.waiting_seconds, "");
   row("other", "", "", profile.other_seconds, "");
+}
+
+// A share of the peak above 1 is one of a peak that was measured while others used the cores.
+void warn_of_a_busy_machine(const StepProfile& profile) {
+  constexpr double kMost = 1.2;
+  const bool is_busy = std::any_of(profile.parts.begin(), profile.parts.end(),
+                                   [](const StepPart& part) { return part.share > kMost; });
+  if (!is_busy) return;
+  warn(
+      "a part is faster than the peak: other programs used the processor while the peak was "
+      "measured, so the shares are too large; measure again on an idle machine");
 }
 
 }  // namespace
@@ -153,6 +164,7 @@ int bench_step(const Arguments& arguments) {
   const StepRequest request = request_of(arguments);
   const Context context = model_context_of(arguments);
   const StepProfile profile = profile_step(context, request.settings, request.steps);
+  warn_of_a_busy_machine(profile);
   if (arguments.on("json")) {
     print(json_line(profile) + "\n");
   } else {

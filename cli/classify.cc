@@ -21,7 +21,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/frame_weights.h"
 #include "fovea/task/prediction_line.h"
 #include "fovea/task/text_predictor.h"
@@ -153,7 +152,7 @@ void answer_frames(const Context& context, const LoadedClassifier& model, const 
   const FrameSet set = frames_of(model, file);
   if (!weights.empty()) {
     const std::vector<NamedTensor> arrays = frame_weights(context, model, set, file.steps());
-    check_tensor_sizes(weights, arrays);
+    check_tensors(weights, arrays);
     write_tensors(weights, arrays);
   }
   answers.answer(set, name);
@@ -262,7 +261,7 @@ int classify(const Arguments& arguments) {
   require_file(model, file);
   table.encoding = encoding_of(model.settings.text);
   if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   TextAnswers answers(context, model, choice, arguments.on("json"));
   const double began = monotonic_seconds();
   try {

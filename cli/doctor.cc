@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/threads.h"
 #include "cli/version.h"
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
@@ -27,6 +28,7 @@ struct Doctor {
   std::vector<std::string> caches;
   std::vector<std::string> instruction_sets;
   std::string instruction_set;
+  bool multiplies_bfloat16 = false;
   double fma_gflops = 0;
   std::int64_t memory_bytes = total_memory_bytes();
   std::int64_t available_memory_bytes = 0;
@@ -42,6 +44,8 @@ struct Doctor {
     visit("caches", caches, "caches of a core");
     visit("instruction_sets", instruction_sets, "instruction sets that can be used");
     visit("instruction_set", instruction_set, "instruction set chosen (FOVEA_ISA pins another)");
+    visit("multiplies_bfloat16", multiplies_bfloat16,
+          "whether products of bfloat16 are faster than those of float32");
     visit("fma_gflops", fma_gflops, "GFLOP/s of multiply-adds in registers, all cores");
     visit("memory_bytes", memory_bytes, "memory of the machine");
     visit("available_memory_bytes", available_memory_bytes, "memory that can be taken now");
@@ -58,6 +62,7 @@ Doctor examine() {
   }
   for (const Isa isa : available_isas()) doctor.instruction_sets.emplace_back(isa_name(isa));
   doctor.instruction_set = isa_name(current_isa());
+  doctor.multiplies_bfloat16 = has_bfloat16_products();
   doctor.fma_gflops = fma_gflops(Context());
   const MemoryLimit memory = available_memory();
   doctor.available_memory_bytes = memory.bytes;
@@ -96,7 +101,11 @@ int doctor(const Arguments& arguments) {
   print(fmt::format("caches            {}\n", join(d.caches, "; ")));
   print(fmt::format("instruction sets  {}; using {}\n", join(d.instruction_sets, " "),
                     d.instruction_set));
-  print(fmt::format("multiply-adds     {:.0f} GFLOP/s on {} threads\n", d.fma_gflops, d.cores));
+  print(fmt::format("bfloat16          {}\n", d.multiplies_bfloat16
+                                                  ? "faster than float32 (--precision bf16)"
+                                                  : "converted to float32, which is no faster"));
+  print(
+      fmt::format("multiply-adds     {:.0f} GFLOP/s on {}\n", d.fma_gflops, thread_words(d.cores)));
   print(fmt::format("memory            {}, {} available ({})\n", size_text(d.memory_bytes),
                     size_text(d.available_memory_bytes), d.available_memory_reason));
   return 0;

@@ -21,7 +21,6 @@
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/evaluate.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"
@@ -104,7 +103,7 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
   require_effect(test_options(), arguments, "a language model");
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
                      arguments.text("DIR")));

@@ -17,7 +17,6 @@
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/evaluate_classifier.h"
 #include "fovea/task/report/evaluation.h"
 
@@ -126,7 +125,7 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
     said.push_back(std::move(name));
   }
   require_effect("eval", said, model);
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   detail(fmt::format("model: {} parameters, {}, {}", parameter_count(model.settings.model),
                      model.reads_frames()
                          ? fmt::format("{} features", model.settings.model.features)

@@ -11,7 +11,6 @@
 #include "cli/tag_options.h"
 #include "cli/tagger_report.h"
 #include "cli/threads.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/evaluate_tagger.h"
 #include "fovea/task/report/evaluation.h"
 
@@ -49,7 +48,7 @@ int eval_tagger(const Arguments& arguments, const std::vector<std::string>& file
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
   require_column_effect("eval", set_from_outside(tagged_flags(test.table), arguments), files,
                         test.table);
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
                      parameter_count(model.settings.model), model.settings.model.vocabulary,
                      model.segments() ? "characters" : "words", tag_count(model.settings.model),

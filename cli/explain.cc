@@ -20,7 +20,6 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/report/attention_page.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/attention_steps.h"
 #include "fovea/task/explain/frame_text.h"
 #include "fovea/task/explain/page.h"
@@ -217,7 +216,7 @@ int explain_folder(const Arguments& arguments) {
   const bool numbers = explanation.numbers.has_value();
   numbers ? check_view(request.view, request.sample, explanation)
           : check_view(request.view, explanation);
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   if (explanation.cut > 0) {
     warn(fmt::format("the {} is longer than the model reads: {} of {} {}s were cut",
                      numbers ? "sample" : "text", explanation.cut,

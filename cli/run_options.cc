@@ -31,10 +31,11 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
 }  // namespace
 
 std::string placeholder_of(const OptionSpec& option) {
-  if (option.name == "tokenizer" && option.placeholder == "TEXT") return names_in(kTokenizers, "|");
+  const bool is_text = option.placeholder == "TEXT";
+  if (option.name == "tokenizer" && is_text) return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
-  if (option.name == "vocabulary" || option.name == "tokenizer-model" ||
+  if ((option.name == "vocabulary" && is_text) || option.name == "tokenizer-model" ||
       option.name == "target-tokenizer-model") {
     return "FILE";
   }
@@ -46,7 +47,7 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "separator") return "CHARACTER";
   if (option.name == "label-separator") return "TEXT";
   if (option.name == "class-weights") return "none|balanced|LABEL=NUMBER,...";
-  return option.placeholder == "TEXT" ? "LENGTH" : option.placeholder;
+  return is_text ? "LENGTH" : option.placeholder;
 }
 
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {

@@ -23,7 +23,6 @@
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/tag_line.h"
 #include "fovea/task/tag_predictor.h"
 
@@ -284,7 +283,7 @@ int tag(const Arguments& arguments) {
     form.output.text = true;
     form.output.words = WordSplit::kSpaces;
   }
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   SentenceAnswers answers(context, model, form);
   const double began = monotonic_seconds();
   try {

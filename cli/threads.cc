@@ -68,6 +68,15 @@ OptionSpec precision_option() {
   return options_of(flags_of(fields), "Run").front();
 }
 
+std::string thread_words(int threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+void tell_threads(const Context& context) {
+  detail(fmt::format("{}, instruction set {}", thread_words(context.threads()),
+                     isa_name(current_isa())));
+}
+
 void note_conversion(Precision precision) {
   if (precision == Precision::kFloat32 || has_bfloat16_products()) return;
   note(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "cli/command_line.h"
 #include "fovea/base/context.h"
 
@@ -18,6 +20,11 @@ Context model_context_of(const Arguments& arguments);
 /// The option --threads, and that of the precision.
 OptionSpec threads_option();
 OptionSpec precision_option();
+
+/// "2 threads".
+std::string thread_words(int threads);
+/// Tells them and the instruction set, where details are wanted.
+void tell_threads(const Context& context);
 
 /// Says so if products of that precision are computed by conversion on this machine.
 void note_conversion(Precision precision);

@@ -106,8 +106,9 @@ int answer_file(const Arguments& arguments, Answer answer) {
     return 0;
   }
   const double seconds = monotonic_seconds() - began;
-  detail(fmt::format("{} lines in {:.3f} s ({:.0f} lines/s), {} threads", answers.lines(), seconds,
-                     static_cast<double>(answers.lines()) / seconds, context.threads()));
+  detail(fmt::format("{} lines in {:.3f} s ({:.0f} lines/s), {}", answers.lines(), seconds,
+                     static_cast<double>(answers.lines()) / seconds,
+                     thread_words(context.threads())));
   return 0;
 }
 

@@ -16,7 +16,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/config/json.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/line_translator.h"
 
 namespace fovea::cli {
@@ -164,7 +163,7 @@ int translate(const Arguments& arguments) {
   check_options(options);
   const Context context = model_context_of(arguments);
   const LoadedTranslator loaded = load_translator(folder);
-  detail(fmt::format("{} threads, instruction set {}", context.threads(), isa_name(current_isa())));
+  tell_threads(context);
   LineTranslator translator(context, *loaded.model, loaded.vocabulary, options,
                             name_of_input(file));
   TranslationAnswers answers(translator, options, arguments.on("json"));

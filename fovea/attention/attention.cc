@@ -59,45 +59,36 @@ Work work_of(const Context& ctx, const Attention<T>& attention, const AttentionI
           .bytes = (backward ? 2 : 1) * once * static_cast<double>(value_bytes)};
 }
 
+Work work_of(const Context& ctx, const Attention<float>& attention,
+             const AttentionInputs<BFloat16>& in, bool backward) {
+  return work_of(ctx, attention, detail::float32_shapes(in), backward, sizeof(BFloat16));
+}
+
 }  // namespace
 
 template <class T>
-void attention_forward(const Context& ctx, const Attention<T>& attention,
-                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
-  detail::check_attention(attention, in);
-  detail::check_outputs(attention, in, out);
-  detail::check_overlap(attention, in, out);
-  detail::start_call(attention);
-  const ProfileScope scope(ctx, work_of(ctx, attention, in, false));
+void detail::forward_of_rows(const Context& ctx, const Attention<Wide<T>>& attention,
+                             const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
   const detail::LoweredCall<T> call(ctx, attention, in);
   detail::clear_uncovered(call.sequences(), out);
-  if (call.forward_kernel(out) == detail::Kernel::kLinear) {
-    detail::linear_forward(ctx, call, out);
-  } else {
-    detail::fused_forward(ctx, call, out);
+  if constexpr (!kReadsPairs<T>) {
+    if (call.forward_kernel(out) == detail::Kernel::kLinear) {
+      return detail::linear_forward(ctx, call, out);
+    }
   }
+  detail::fused_forward(ctx, call, out);
 }
 
 template <class T>
-void attention_backward(const Context& ctx, const Attention<T>& attention,
-                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
-                        const AttentionGradients<T>& gradients) {
-  detail::backward_of_rows(ctx, attention, in, saved, gradients, /*rounded_o=*/false);
-}
-
-template <class T>
-void detail::backward_of_rows(const Context& ctx, const Attention<T>& attention,
+void detail::backward_of_rows(const Context& ctx, const Attention<Wide<T>>& attention,
                               const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                               const AttentionGradients<T>& gradients, bool rounded_o) {
-  detail::check_attention(attention, in);
-  detail::check_gradients(attention, in, saved, gradients);
-  detail::check_overlap(attention, in, saved, gradients);
-  detail::start_call(attention);
-  const ProfileScope scope(ctx, work_of(ctx, attention, in, true));
   detail::LoweredCall<T> call(ctx, attention, in);
   const AttentionGradients<T> lowered = call.gradients(gradients);
   detail::clear_uncovered(call.sequences(), gradients);
-  if (call.backward_kernel() == detail::Kernel::kLinear) {
+  if constexpr (kReadsPairs<T>) {
+    detail::fused_backward(ctx, call, saved, lowered, rounded_o);
+  } else if (call.backward_kernel() == detail::Kernel::kLinear) {
     detail::linear_backward(ctx, call, saved.d_o, lowered);
   } else {
     detail::fused_backward(ctx, call, saved, lowered, rounded_o);
@@ -105,39 +96,65 @@ void detail::backward_of_rows(const Context& ctx, const Attention<T>& attention,
   call.pull(ctx, gradients);
 }
 
-void attention_forward(const Context& ctx, const Attention<float>& attention,
-                       const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out) {
+namespace {
+
+template <class T>
+void forward(const Context& ctx, const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
+             const AttentionOutputs<T>& out) {
   detail::check_attention(attention, in);
   detail::check_outputs(attention, in, out);
   detail::check_overlap(attention, in, out);
   detail::start_call(attention);
-  const ProfileScope scope(
-      ctx, work_of(ctx, attention, detail::float32_shapes(in), false, sizeof(BFloat16)));
-  if (!detail::reads_pairs(attention)) {
-    return detail::forward_in_float32(ctx, attention, in, out);
+  const ProfileScope scope(ctx, work_of(ctx, attention, in, /*backward=*/false));
+  if constexpr (detail::kReadsPairs<T>) {
+    if (!detail::reads_pairs(attention)) {
+      return detail::forward_in_float32(ctx, attention, in, out);
+    }
   }
-  const detail::LoweredCall<BFloat16> call(ctx, attention, in);
-  detail::clear_uncovered(call.sequences(), out);
-  detail::fused_forward(ctx, call, out);
+  detail::forward_of_rows(ctx, attention, in, out);
+}
+
+template <class T>
+void backward(const Context& ctx, const Attention<Wide<T>>& attention, const AttentionInputs<T>& in,
+              const AttentionSaved<T>& saved, const AttentionGradients<T>& gradients) {
+  detail::check_attention(attention, in);
+  detail::check_gradients(attention, in, saved, gradients);
+  detail::check_overlap(attention, in, saved, gradients);
+  detail::start_call(attention);
+  const ProfileScope scope(ctx, work_of(ctx, attention, in, /*backward=*/true));
+  if constexpr (detail::kReadsPairs<T>) {
+    if (!detail::reads_pairs(attention)) {
+      return detail::backward_in_float32(ctx, attention, in, saved, gradients);
+    }
+  }
+  detail::backward_of_rows(ctx, attention, in, saved, gradients,
+                           /*rounded_o=*/detail::kReadsPairs<T>);
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(const Context& ctx, const Attention<T>& attention,
+                       const AttentionInputs<T>& in, const AttentionOutputs<T>& out) {
+  forward(ctx, attention, in, out);
+}
+
+template <class T>
+void attention_backward(const Context& ctx, const Attention<T>& attention,
+                        const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
+                        const AttentionGradients<T>& gradients) {
+  backward(ctx, attention, in, saved, gradients);
+}
+
+void attention_forward(const Context& ctx, const Attention<float>& attention,
+                       const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out) {
+  forward(ctx, attention, in, out);
 }
 
 void attention_backward(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in, const AttentionSaved<BFloat16>& saved,
                         const AttentionGradients<BFloat16>& gradients) {
-  detail::check_attention(attention, in);
-  detail::check_gradients(attention, in, saved, gradients);
-  detail::check_overlap(attention, in, saved, gradients);
-  detail::start_call(attention);
-  const ProfileScope scope(
-      ctx, work_of(ctx, attention, detail::float32_shapes(in), true, sizeof(BFloat16)));
-  if (!detail::reads_pairs(attention)) {
-    return detail::backward_in_float32(ctx, attention, in, saved, gradients);
-  }
-  detail::LoweredCall<BFloat16> call(ctx, attention, in);
-  const AttentionGradients<BFloat16> lowered = call.gradients(gradients);
-  detail::clear_uncovered(call.sequences(), gradients);
-  detail::fused_backward(ctx, call, saved, lowered, /*rounded_o=*/true);
-  call.pull(ctx, gradients);
+  backward(ctx, attention, in, saved, gradients);
 }
 
 bool multiplies_bfloat16(const Attention<float>& attention) {
@@ -152,6 +169,9 @@ bool multiplies_bfloat16(const Attention<float>& attention) {
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE
+template void detail::forward_of_rows(const Context&, const Attention<float>&,
+                                      const AttentionInputs<float>&,
+                                      const AttentionOutputs<float>&);
 template void detail::backward_of_rows(const Context&, const Attention<float>&,
                                        const AttentionInputs<float>&, const AttentionSaved<float>&,
                                        const AttentionGradients<float>&, bool);

@@ -54,8 +54,8 @@ void attention_forward(const Context& ctx, const Attention<T>& attention,
 
 /// Computes dq, dk, dv, and the gradients of sink, bias and value parts that have room for them, in
 /// one pass of five matrix products. `attention` and `in` are those of the forward. d_lse takes
-/// part as ds_ij = p_ij (dp_ij - delta_i + d_lse_i); where lse is -infinity, it is not read. Throws
-/// what the forward throws.
+/// part as ds_ij = p_ij (dp_ij - delta_i + d_lse_i); where lse is -infinity it has no effect.
+/// Throws what the forward throws.
 template <class T>
 void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
@@ -67,7 +67,8 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
 /// weights p and the gradients ds of scores rounded to bfloat16. Other calls are computed in
 /// float32 from converted rows: on other processors, for scores other than the scaled dot product,
 /// and by sums over keys (linear.h); attention_plan() says which. Keys whose rows are whole pairs
-/// (D and the strides even) are read in place by the forward, on AMX only if they have no gaps.
+/// (D and the strides even) are read in place by the forward, on AMX only without gaps, or for at
+/// most 32 queries.
 void attention_forward(const Context& ctx, const Attention<float>& attention,
                        const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
 void attention_backward(const Context& ctx, const Attention<float>& attention,

@@ -40,7 +40,7 @@ void forward_in_float32(const Context& ctx, const Attention<float>& attention,
   Converted q(ctx, in.q, scratch), k(ctx, in.k, scratch), v(ctx, in.v, scratch);
   Converted o(out.o, scratch);
   const AttentionInputs<float> wide{q.view(), k.view(), v.view()};
-  attention_forward(ctx, attention, wide, {o.view(), out.lse, out.lse_low, out.weights});
+  forward_of_rows<float>(ctx, attention, wide, {o.view(), out.lse, out.lse_low, out.weights});
   o.round_into(ctx, out.o);
 }
 

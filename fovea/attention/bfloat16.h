@@ -12,14 +12,17 @@ namespace fovea::detail {
 /// Views of the same shapes, for functions that do not read them.
 AttentionInputs<float> float32_shapes(const AttentionInputs<BFloat16>& in);
 
-/// attention_backward of rows of T (attention.cc). `rounded_o`: whether saved.o was rounded to
-/// bfloat16.
+/// A call that is checked and has started, of rows that the kernels read as they are
+/// (attention.cc). `rounded_o`: whether saved.o was rounded to bfloat16.
 template <class T>
-void backward_of_rows(const Context& ctx, const Attention<T>& attention,
+void forward_of_rows(const Context& ctx, const Attention<Wide<T>>& attention,
+                     const AttentionInputs<T>& in, const AttentionOutputs<T>& out);
+template <class T>
+void backward_of_rows(const Context& ctx, const Attention<Wide<T>>& attention,
                       const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                       const AttentionGradients<T>& gradients, bool rounded_o);
 
-/// Convert all rows, compute the call in float32, and round its results. The call is checked.
+/// The same by converting all rows: computes in float32, and rounds the results.
 void forward_in_float32(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
 void backward_in_float32(const Context& ctx, const Attention<float>& attention,

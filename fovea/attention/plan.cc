@@ -132,18 +132,19 @@ AttentionPlan attention_plan(const Context& ctx, const Attention<T>& attention,
 AttentionPlan attention_plan(const Context& ctx, const Attention<float>& attention,
                              const AttentionInputs<BFloat16>& in) {
   const AttentionInputs<float> wide = detail::float32_shapes(in);
-  AttentionPlan plan = attention_plan(ctx, attention, wide);
   if (detail::reads_pairs(attention)) {
+    AttentionPlan plan = attention_plan(ctx, attention, wide);
     plan.kernel = has_tiles() ? "fused bfloat16 on AMX" : "fused bfloat16";
     const auto call = detail::LoweredCall<BFloat16>::shape(attention, in);
     plan.scratch_bytes = call.made_bytes() + detail::fused_scratch_bytes(ctx, call);
-  } else {
-    const AttentionInputs<float> converted{wide.q.without_gaps(), wide.k.without_gaps(),
-                                           wide.v.without_gaps()};
-    plan = attention_plan(ctx, attention, converted);
-    plan.kernel += ", converted from bfloat16";
-    plan.scratch_bytes += detail::converted_bytes(in);
+    return plan;
   }
+  detail::check_attention(attention, in);
+  const AttentionInputs<float> converted{wide.q.without_gaps(), wide.k.without_gaps(),
+                                         wide.v.without_gaps()};
+  AttentionPlan plan = attention_plan(ctx, attention, converted);
+  plan.kernel += ", converted from bfloat16";
+  plan.scratch_bytes += detail::converted_bytes(in);
   return plan;
 }
 

@@ -5,8 +5,8 @@
 //   const ProfileScope scope(ctx, work);
 //
 // That costs a comparison unless the context has a profile (Context::profiled). Time of a scope
-// inside another counts for the inner one alone. Time in which the thread waits for others counts
-// for no scope.
+// inside another counts for the inner one alone. Time in which the thread waits for the process's
+// pool counts for no scope; on a Team of its own, waiting counts for the scope that waits.
 #pragma once
 
 #include <array>

@@ -122,8 +122,10 @@ class TomlReader {
       fails(key.source().begin, fmt::format("'{}' is set twice", last_part(field.name)));
     }
     if (!set_value(field, value)) {
-      fails(value.source().begin, fmt::format("'{}': expected {}; got {}", key.str(),
-                                              expected_value(field), printable(printed(value))));
+      const auto* text = value.as_string();
+      fails(value.source().begin,
+            fmt::format("'{}': expected {}; got {}", key.str(), expected_value(field),
+                        printable(text != nullptr ? text->get() : printed(value))));
     }
     names_set.push_back(field.name);
   }

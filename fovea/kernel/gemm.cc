@@ -45,7 +45,7 @@ constexpr TileLimits kTilesAtB = {.rows = 192, .columns = 1024, .least_rows = 48
 // tiles of a thread give in small products. Pairs of bfloat16 take half the memory of the values
 // that they are made of: with 384 instead of 192 rows, products of 384 columns and more took .94 of
 // the time (median of ten shapes on Zen 4; .87 to 1.00). Two tiles of a thread instead of three
-// were measured on Zen 5 (gemm_at_b.cc).
+// were measured on Zen 5 (gemm_at_b.cc), not with tile registers.
 constexpr TileLimits kPackedTilesAtB = {
     .rows = 384, .columns = 1024, .least_rows = 48, .of_thread = 2};
 constexpr index kNarrowPanel = 16;

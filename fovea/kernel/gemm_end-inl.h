@@ -189,11 +189,9 @@ void MultiplyPanel([[maybe_unused]] const MatmulTile<T>& t, [[maybe_unused]] con
       const Rows<const T> times = t.options.times;
       if (times.data != nullptr) round.times = times.columns_slice(p.begin, p.end);
       const ProductWithEnd<T, In, RoundSums> product{o, round};
-      constexpr auto kNone = LaneMaximum::kNone;
-      if (o.ahead->is_empty()) {
-        return VectorProduct<kInto, kNone, Ask::kQueue, RoundSums, T, In>(product);
-      }
-      return VectorProduct<kInto, kNone, Ask::kAhead, RoundSums, T, In>(product);
+      return WithAskOf(o, [&](auto ask) {
+        VectorProduct<kInto, LaneMaximum::kNone, ask(), RoundSums, T, In>(product);
+      });
     }
   }
 #endif

@@ -58,17 +58,16 @@ HWY_INLINE void WithOperands([[maybe_unused]] Operands operands, F&& f) {
   f(std::integral_constant<Operands, Operands::kWhole>());
 }
 
-/// Cuts [0, n) into equal parts of at most `most`, at least one; calls f(begin, end).
+/// Cuts the n steps of a sum into equal parts of at most `most`, at least one; calls f(begin, end).
+/// Parts begin at multiples of 16, as sums of pairs on AMX must (amx-inl.h).
 template <class F>
 HWY_INLINE void ForEachPart(index n, index most, F&& f) {
-  const index parts = std::max<index>(1, (n + most - 1) / most);
-  const index length = (n + parts - 1) / parts;
-  index begin = 0;
+  const detail::AxisCut cut(n, most, 16);
+  index i = 0;
   do {
-    const index end = std::min(n, begin + length);
+    const auto [begin, end] = cut.part(i);
     f(begin, end);
-    begin = end;
-  } while (begin < n);
+  } while (++i < cut.parts());
 }
 
 /// The terms [begin, end) of a sum, from its steps.
@@ -247,7 +246,7 @@ void PackPanel(Rows<const T> m, Form form, index first, OperandOf<T, kOperands>*
   if constexpr (kOperands == Operands::kPaired) {
     PairRowsToLanes(rows, panel, kWidth);
   } else {
-    RowsToLanes<T>(rows, rows.rows, T{1}, panel, kWidth);
+    RowsToLanes<T>(rows, rows.rows, panel, kWidth);
     if constexpr (kOperands == Operands::kRounded) {
       CopyColumns<kOperands>(Rows<const T>(panel, m.columns, kWidth), panel, kWidth);
     }
@@ -326,10 +325,16 @@ LinesAhead LinesOf(const ProductRows<const T>& rows) {
   return rows.visit([](auto x) { return LinesAhead(x); });
 }
 
+/// f(constant) with what the blocks of the product ask for: the lines ahead, if there are any.
+template <class T, class In, class F>
+HWY_INLINE void WithAskOf(const TileOperands<T, In>& o, F&& f) {
+  if (o.ahead->is_empty()) return f(std::integral_constant<Ask, Ask::kQueue>());
+  f(std::integral_constant<Ask, Ask::kAhead>());
+}
+
 template <Into kInto, class T, class In>
 HWY_INLINE void ProductAhead(const TileOperands<T, In>& o) {
-  if (o.ahead->is_empty()) return TileProduct<kInto>(o);
-  TileProduct<kInto, LaneMaximum::kNone, Ask::kAhead>(o);
+  WithAskOf(o, [&](auto ask) { TileProduct<kInto, LaneMaximum::kNone, ask()>(o); });
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ namespace {
 
 constexpr double kFloat = sizeof(float);
 
+// Whether a call of attention reads q, k and v rounded to bfloat16 (reads_rounded() of grad/ops.h).
+bool attention_rounds(const EncoderConfig& c, const TapeLoad& load) {
+  return keeps_rounded(load) && c.score == AttentionScoreKind::kDot &&
+         c.attention_norm != AttentionNormKind::kNone;
+}
+
 }  // namespace
 
 bool keeps_rounded(const TapeLoad& load) {
@@ -24,9 +30,7 @@ bool keeps_rounded(const TapeLoad& load) {
 
 bool attention_keeps_rounded(const EncoderConfig& c, const SizedLayer& layer,
                              const TapeLoad& load) {
-  const bool rounds = c.score == AttentionScoreKind::kDot &&
-                      c.attention_norm != AttentionNormKind::kNone && !c.qk_norm;
-  return rounds && keeps_rounded(load) && !layer.projected_once &&
+  return attention_rounds(c, load) && !c.qk_norm && !layer.projected_once &&
          layer.spec.kind != EncoderLayerKind::kAttentionRnn;
 }
 
@@ -95,14 +99,14 @@ double made_row_bytes(const EncoderConfig& c, const TapeLoad& load) {
   const index width = c.head_dim + (c.score == AttentionScoreKind::kConcat ? 1 : 0);
   const index keys = infers ? std::max(load.tokens, c.block) : load.tokens;
   const auto rows = static_cast<double>(load.tokens * c.heads + keys * c.kv_heads);
-  return kFloat * (infers ? 1 : 2) * rows * static_cast<double>(width);
+  const double value = attention_rounds(c, load) ? sizeof(BFloat16) : kFloat;
+  return value * (infers ? 1 : 2) * rows * static_cast<double>(width);
 }
 
 // In training, the rows that a call rounds to bfloat16, unless the tape keeps them so: q, k, v and
 // o, and their gradients. Without an output projection o is kept whole, and rounded in each call.
 double rounded_bytes(const EncoderConfig& c, const SizedLayer& layer, const TapeLoad& load) {
-  const bool rounds = keeps_rounded(load) && c.score == AttentionScoreKind::kDot;
-  if (!rounds) return 0;
+  if (!attention_rounds(c, load)) return 0;
   const bool keeps = attention_keeps_rounded(c, layer, load);
   if (keeps && !layer.spec.no_output) return 0;
   const index heads = keeps ? c.heads : 2 * (c.heads + c.kv_heads);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "fovea/base/check.h"
+#include "fovea/base/printable.h"
 #include "fovea/simd/amx.h"
 #include "fovea/simd/simd-inl.h"
 
@@ -65,7 +66,8 @@ const IsaInfo& find(std::string_view name) {
   for (const IsaInfo& info : kIsas) {
     if (info.name == name) return info;
   }
-  throw Error(ErrorCode::kOptionValue, fmt::format("instruction set: '{}' is not known", name),
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("instruction set (FOVEA_ISA): {} is not known", printable(name)),
               "this machine has " + names_of_available());
 }
 
@@ -99,9 +101,10 @@ Isa current_isa() {
 void pin_isa(Isa isa) {
   const IsaInfo& info = kIsas[static_cast<std::size_t>(isa)];
   if (!is_available(info)) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("instruction set: {} is not available on this machine", info.name),
-                "it has " + names_of_available());
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("instruction set (FOVEA_ISA): {} is not available on this machine", info.name),
+        "it has " + names_of_available());
   }
   choose(info);
 }

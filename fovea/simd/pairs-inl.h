@@ -248,7 +248,7 @@ inline void PairsToLanes(Rows<const BFloat16> rows, BFloat16Pair* lanes, index s
   const Rows<BFloat16Pair> copy(scratch.allocate<BFloat16Pair>(rows.rows * pairs), rows.rows,
                                 pairs);
   CopyAsPairs(rows, copy);
-  RowsToLanes<BFloat16Pair>(copy, rows.rows, 1, lanes, stride);
+  RowsToLanes<BFloat16Pair>(copy, rows.rows, lanes, stride);
 }
 
 /// sum + the products of `count` pairs, a step of them kLanes apart, as vdpbf16ps adds them.

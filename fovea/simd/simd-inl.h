@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of float or double, on every instruction set. The only header that includes Highway; all
-// that is in it exists once for each instruction set, in namespace fovea::HWY_NAMESPACE. A kernel
-// (in namespace fovea, or in fovea::detail):
+// Lanes of float or double, on every instruction set. It includes Highway (log-inl.h includes its
+// math); all that is in it exists once for each instruction set, in namespace fovea::HWY_NAMESPACE.
+// A kernel (in namespace fovea, or in fovea::detail):
 //
 //   #undef HWY_TARGET_INCLUDE
 //   #define HWY_TARGET_INCLUDE "fovea/kernel/scale.cc"

@@ -43,7 +43,7 @@ HWY_INLINE V InRegister(V v) {
 /// no step tests whether it is time for now_and_then(): kEvery steps are a loop of their own.
 template <index kEvery = 4, class NowAndThen, class Step>
 HWY_INLINE void ForEachStep(index steps, NowAndThen&& now_and_then, Step&& step) {
-  static_assert(kEvery % 4 == 0);
+  static_assert(kManyRegisters ? kEvery == 4 : kEvery % 4 == 0);
   index k = 0;
   if constexpr (kManyRegisters) {
     for (; k + 4 <= steps; k += 4) {

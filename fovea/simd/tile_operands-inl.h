@@ -99,7 +99,7 @@ struct TileOperands {
   T factor = 1;                  ///< for kOverwriteTimes and kAddTimes
   T* maximum = nullptr;          ///< [lanes], for LaneMaximum::kTake
   Prefetch* prefetch = nullptr;  ///< for Ask::kQueue; may be null
-  LinesAhead* ahead = nullptr;   ///< for Ask::kAhead
+  LinesAhead* ahead = nullptr;   ///< for Ask::kAhead, which needs one that is not empty
   bool c_is_far = false;         ///< a block asks for the rows of C of the next (kAsksForC)
 
   /// The same for some rows of C, some columns of C, or a part of the sum.

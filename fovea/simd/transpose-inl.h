@@ -82,7 +82,7 @@ HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_str
 #endif
 }
 
-/// Multiplies a vector.
+/// Multiplies a vector, or a value.
 template <class T>
 struct Times {
   T factor;
@@ -90,6 +90,7 @@ struct Times {
   HWY_INLINE V operator()(V v) const {
     return hn::Mul(v, hn::Set(hn::DFromV<V>(), factor));
   }
+  T operator()(T x) const { return factor * x; }
 };
 
 /// Multiplies the lanes of a vector, each by its own factor.
@@ -99,23 +100,22 @@ struct TimesLanes {
   HWY_INLINE Vector<T> operator()(Vector<T> v) const { return hn::Mul(v, factor); }
 };
 
-/// lanes[c][r] = factor * rows[r][c] for r < count; lanes beyond count, up to `stride` (a multiple
+/// lanes[c][r] = change(rows[r][c]) for r < count; lanes beyond count, up to `stride` (a multiple
 /// of kLanes), become 0.
-template <class T>
-void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stride) {
+template <class T, class Change = std::identity>
+void RowsToLanes(Rows<const T> rows, index count, T* lanes, index stride, Change change = {}) {
   constexpr index kN = kLanes<T>, kHalf = kN / 2;
-  const Times<T> times{factor};
   const index whole = rows.columns / kN * kN;
   for (index r0 = 0; r0 < stride; r0 += kN) {
     const index here = std::clamp<index>(count - r0, 0, kN);
     for (index c0 = 0; c0 < whole; c0 += kN) {
       T* const to = lanes + c0 * stride + r0;
       if (here == kN) {
-        TransposeSquare<T, kN>(rows[r0] + c0, rows.stride, to, stride, times);
+        TransposeSquare<T, kN>(rows[r0] + c0, rows.stride, to, stride, change);
       } else {
         HWY_ALIGN T square[kN * kN] = {};
         for (index i = 0; i < here; ++i) std::copy_n(rows[r0 + i] + c0, kN, square + i * kN);
-        TransposeSquare<T, kN>(square, kN, to, stride, times);
+        TransposeSquare<T, kN>(square, kN, to, stride, change);
       }
     }
     index c = whole;
@@ -123,14 +123,14 @@ void RowsToLanes(Rows<const T> rows, index count, T factor, T* lanes, index stri
       if (here == kN && c + kHalf <= rows.columns) {
         for (index r = r0; r < r0 + kN; r += kHalf) {
           T* const to = lanes + c * stride + r;
-          TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, to, stride, times);
+          TransposeSquare<T, kHalf>(rows[r] + c, rows.stride, to, stride, change);
         }
         c += kHalf;
       }
     }
     for (; c < rows.columns; ++c) {
       for (index i = 0; i < kN; ++i) {
-        lanes[c * stride + r0 + i] = i < here ? factor * rows[r0 + i][c] : T{0};
+        lanes[c * stride + r0 + i] = i < here ? change(rows[r0 + i][c]) : T{0};
       }
     }
   }

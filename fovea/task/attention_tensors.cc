@@ -83,10 +83,13 @@ void check_known(const std::vector<std::string>& names, std::span<const TensorSp
   for (const TensorSpec& spec : specs) known.emplace_back(spec.name);
   for (const std::string& name : names) {
     if (find_named(specs, name) != nullptr) continue;
-    const std::string meant = did_you_mean(name, known);
+    std::string hint = did_you_mean(name, known);
+    if (name == "o" || name == "lse")
+      hint = "it is a result, as OUT has it: name a file with q, k and v";
+    if (hint.empty()) hint = "it takes " + names_in(specs);
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}: attention has no use for a tensor {}", where, printable(name)),
-                meant.empty() ? "it takes " + names_in(specs) : meant);
+                hint);
   }
 }
 

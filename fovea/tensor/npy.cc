@@ -295,11 +295,22 @@ Tensor parse_npy(std::string_view bytes, std::string_view where) {
   return tensor;
 }
 
+namespace {
+
+const NpyType* type_of(DType dtype) {
+  const auto found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                  [&](const NpyType& known) { return known.dtype == dtype; });
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+}  // namespace
+
+bool has_npy_type(DType dtype) { return type_of(dtype) != nullptr; }
+
 std::string npy_bytes(const Tensor& tensor) {
-  const auto type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const NpyType& known) {
-    return tensor.defined() && known.dtype == tensor.dtype();
-  });
-  check(type != std::end(kTypes), "npy: numpy has no type for {}", tensor.describe());
+  const NpyType* const type = tensor.defined() ? type_of(tensor.dtype()) : nullptr;
+  check(type != nullptr, Hint{"convert it to float32, or write a .safetensors file"},
+        "npy: numpy has no type for {}", tensor.describe());
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
                                    type->descr, shape_text(tensor.shape()));
   const std::size_t before = kMagic.size() + kVersionBytes + 2;

@@ -37,6 +37,9 @@ std::optional<NpyHeader> parse_npy_text_header(std::string_view bytes, std::uint
 /// The array. Throws as above.
 Tensor parse_npy(std::string_view bytes, std::string_view where);
 
+/// Whether numpy has this type; bfloat16 it has not.
+bool has_npy_type(DType dtype);
+
 /// The bytes of a .npy file, version 1.0; its values begin on a boundary of 64 bytes. Throws kShape
 /// for bfloat16, which numpy does not know.
 std::string npy_bytes(const Tensor& tensor);

@@ -91,10 +91,16 @@ std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view wher
   return tensors;
 }
 
-void check_npz_size(std::span<const NamedTensor> tensors) {
+void check_npz(std::span<const NamedTensor> tensors) {
   constexpr std::uint64_t kMostOfHeaders = 1024;  // the headers of a member and of its array
   std::uint64_t total = 0;
-  for (const NamedTensor& named : tensors) total += named.tensor.bytes().size() + kMostOfHeaders;
+  for (const NamedTensor& named : tensors) {
+    if (!has_npy_type(named.tensor.dtype())) {
+      fail(ErrorCode::kUsage, Hint{"write a .safetensors file, which has the type"},
+           "npz: {} is {}, and numpy has no such type", named.name, named.tensor.describe());
+    }
+    total += named.tensor.bytes().size() + kMostOfHeaders;
+  }
   check_zip_size(tensors.size(), total);
 }
 

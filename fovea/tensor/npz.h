@@ -41,8 +41,9 @@ class NpzSource : public TensorSource {
 /// All arrays of a file that is in memory, in the order of the file. Throws as NpzSource does.
 std::vector<NamedTensor> parse_npz(std::string_view bytes, std::string_view where);
 
-/// Throws kShape if tensors of these shapes are too large for such a file.
-void check_npz_size(std::span<const NamedTensor> tensors);
+/// Throws kUsage if numpy lacks the type of a tensor, and kShape if they are too large for such a
+/// file.
+void check_npz(std::span<const NamedTensor> tensors);
 
 /// The bytes of such a file. Members are not compressed and are sorted by name, so the same tensors
 /// give the same bytes. Throws kShape for bfloat16, for a name that occurs twice, and from 4 GiB

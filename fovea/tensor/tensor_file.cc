@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{4} << 20;
 struct Format {
   std::string_view name;  // its extension
   std::unique_ptr<TensorSource> (*open)(const ByteSource& file, std::string where);
-  void (*check_size)(std::span<const NamedTensor> tensors);
+  void (*check)(std::span<const NamedTensor> tensors);
   std::string (*bytes)(std::span<const NamedTensor> tensors);
   int copies;  // of the values that bytes() makes
 };
@@ -41,7 +41,7 @@ constexpr Format kFormats[] = {
      [](const ByteSource& file, std::string where) -> std::unique_ptr<TensorSource> {
        return std::make_unique<NpzSource>(file, std::move(where));
      },
-     check_npz_size, npz_bytes, 2}};
+     check_npz, npz_bytes, 2}};
 
 const Format& format_of(std::string_view extension, const std::filesystem::path& path,
                         ErrorCode otherwise) {
@@ -117,8 +117,8 @@ std::vector<NamedTensor> TensorFile::read() const {
 
 void check_tensor_path(const std::filesystem::path& path) { output_format(path); }
 
-void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
-  output_format(path).check_size(tensors);
+void check_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {
+  output_format(path).check(tensors);
 }
 
 double memory_to_write(const std::filesystem::path& path, std::span<const NamedTensor> tensors) {

@@ -50,8 +50,8 @@ void check_tensor_path(const std::filesystem::path& path);
 /// Bytes that write_tensors takes besides the tensors.
 double memory_to_write(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
-/// Throws kShape if tensors of these shapes are too large for write_tensors.
-void check_tensor_sizes(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
+/// Throws kUsage if the format lacks the type of a tensor, and kShape if they are too large for it.
+void check_tensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors);
 
 /// Writes the tensors, atomically; the same tensors give the same bytes. Throws kUsage for another
 /// extension, kShape as npz_bytes and safetensors_bytes do, and what write_file_atomically throws.

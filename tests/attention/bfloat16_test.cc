@@ -11,6 +11,7 @@
 
 #include "fovea/attention/reference.h"
 #include "fovea/attention/score/rotary.h"
+#include "fovea/base/profile.h"
 #include "fovea/simd/isa.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
@@ -62,6 +63,32 @@ TEST(BFloat16Attention, AConvertedCallIsOneOfFloat32) {
       for (double& x : wide.o) x = to_float(to_bfloat16(static_cast<float>(x)));
       EXPECT_EQ(converted.o, wide.o) << problem.shape.text();
       for (const auto of : kOfScores) EXPECT_EQ(converted.*of, wide.*of) << problem.shape.text();
+    });
+  }
+}
+
+template <class T>
+std::vector<Profile::Part> profiled(const Attention<float>& attention) {
+  Call<T> call({.B = 2, .T = 40, .S = 40, .H = 2, .G = 2, .D = 8, .Dv = 16});
+  Profile profile;
+  const Context ctx = Context(1).profiled(profile);
+  attention_forward(ctx, attention, call.in(), call.out());
+  attention_backward(ctx, attention, call.in(), call.saved(), call.gradients());
+  return profile.parts();
+}
+
+// As one of float32, but for the bytes of its rows, whether it is converted or not.
+TEST(BFloat16Attention, AProfileCountsACallOnce) {
+  for (const Score<float>& score : {Score<float>(score::Dot()), Score<float>(score::Cosine())}) {
+    for_each_isa([&] {
+      const auto wide = profiled<float>({.score = score});
+      const auto rounded = profiled<BFloat16>({.score = score});
+      ASSERT_EQ(rounded.size(), 2u);
+      for (const std::size_t n : {0, 1}) {
+        EXPECT_EQ(rounded[n].calls, 1);
+        EXPECT_EQ(rounded[n].work.flops, wide[n].work.flops);
+        EXPECT_EQ(2 * rounded[n].work.bytes, wide[n].work.bytes);
+      }
     });
   }
 }

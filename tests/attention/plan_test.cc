@@ -141,8 +141,9 @@ AttentionPlan plan_of(const Attention<float>& attention, const AttentionInputs<f
 }
 
 // One value, repeated by strides of 0.
-AttentionInputs<float> repeated(const Sizes& s) {
-  static const float value = 1;
+template <class T = float>
+AttentionInputs<T> repeated(const Sizes& s) {
+  static const T value{1};
   return {{&value, s.B, s.T, s.H, s.D, 0, 0, 0},
           {&value, s.B, s.S, s.G, s.D, 0, 0, 0},
           {&value, s.B, s.S, s.G, s.Dv, 0, 0, 0}};
@@ -165,7 +166,8 @@ TEST(AttentionPlan, WhatCannotBeCountedIsAnError) {
 }
 
 // Any sizes and strides: a plan, or an error; and each of them ends.
-TEST(AttentionPlan, EndsWhateverTheSizes) {
+template <class T>
+void expect_ends() {
   constexpr index kMost = std::numeric_limits<index>::max();
   const std::vector<index> of_sizes = {
       0, 1, 2, 3, 1000, index{1} << 31, index{1} << 40, index{1} << 62, kMost};
@@ -182,13 +184,13 @@ TEST(AttentionPlan, EndsWhateverTheSizes) {
     // Half of the calls have no size that cannot be.
     const auto size = [&] { return n % 2 == 0 ? random.below(4) : one_of(of_sizes); };
     const index B = size(), S = size(), G = size(), D = size();
-    AttentionInputs<float> in = repeated({.B = B,
-                                          .T = size(),
-                                          .S = S,
-                                          .H = random.below(2) == 0 ? G : size(),
-                                          .G = G,
-                                          .D = D,
-                                          .Dv = size()});
+    AttentionInputs<T> in = repeated<T>({.B = B,
+                                         .T = size(),
+                                         .S = S,
+                                         .H = random.below(2) == 0 ? G : size(),
+                                         .G = G,
+                                         .D = D,
+                                         .Dv = size()});
     for (auto* view : {&in.q, &in.k, &in.v}) {
       for (index* stride : {&view->batch_stride, &view->length_stride, &view->head_stride}) {
         if (random.below(4) == 0) *stride = one_of(strides);
@@ -197,7 +199,7 @@ TEST(AttentionPlan, EndsWhateverTheSizes) {
     const Attention<float> attention{
         .score = one_of(scores), .mask = one_of(masks), .norm = one_of(norms)};
     try {
-      plan_of(attention, in);
+      attention_plan(Context(2), attention, in);
       ++planned;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kShape) << error.what();
@@ -205,6 +207,10 @@ TEST(AttentionPlan, EndsWhateverTheSizes) {
   }
   EXPECT_GT(planned, 500);
 }
+
+TEST(AttentionPlan, EndsWhateverTheSizes) { expect_ends<float>(); }
+
+TEST(AttentionPlan, OfBFloat16EndsWhateverTheSizes) { expect_ends<BFloat16>(); }
 
 }  // namespace
 }  // namespace fovea::testing

@@ -273,7 +273,8 @@ class BadOptions(CommandTest):
 
     def test_config_file(self):
         for text, needle in [("layres = 2\n", "layres"), ("[model]\nlayers = \"two\"\n", "layers"),
-                             ("layers = \n", ":1:"), ("[model]\nlayers = -1.5\n", "layers")]:
+                             ("layers = \n", ":1:"), ("[model]\nlayers = -1.5\n", "layers"),
+                             ("[recipe]\nprecision = \"fp16\"\n", "got 'fp16'")]:
             path = self.folder / "c.toml"
             path.write_text(text)
             with self.subTest(text=text):
@@ -285,7 +286,7 @@ class BadOptions(CommandTest):
                               env={"FOVEA_WIDTH": "wide"})
         self.assert_error(done, 2, "FOVEA_WIDTH")
         done = self.run_fovea("doctor", env={"FOVEA_ISA": "mmx"})
-        self.assert_error(done, 2, "mmx")
+        self.assert_error(done, 2, "FOVEA_ISA", "'mmx'")
 
     def test_sampling_options(self):
         for args in [("--temperature", "0"), ("--top-k", "-1"), ("--top-p", "0"), ("--top-p", "2"),

@@ -30,11 +30,17 @@ class BadInput(AttentionTest):
         self.refused(3, {**problem(), "query_offsets": Tensor("I32", (2,), [0, 5])},
                      needles=["query_offsets is there without key_offsets"])
 
+    def test_results_that_the_file_cannot_hold(self):
+        done = self.refused(2, problem(), "--precision", "bf16", needles=["out.npz: npz: o is bfloat16", "numpy has no such type"])
+        self.assertIn(b".safetensors", done.stderr)
+
     def test_unknown_tensors(self):
         done = self.refused(3, {**problem(), "slope": normal(random.Random(1), 4)}, needles=["'slope'"])
         self.assertIn(b"did you mean slopes?", done.stderr)
         done = self.refused(3, {**problem(), "mystery": Tensor("F32", (1,), [0])}, needles=["'mystery'"])
         self.assertIn(b"it takes q, k, v, do,", done.stderr)
+        done = self.refused(3, {**problem(), "lse": Tensor("F32", (1,), [0])}, needles=["'lse'"])
+        self.assertIn(b"a result", done.stderr)
 
     def test_hints_are_about_tensors(self):
         done = self.refused(3, {**problem(), "bias": Tensor("F32", (1,) * 7, [0])}, needles=["more than 6 axes"])

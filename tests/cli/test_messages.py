@@ -98,7 +98,7 @@ class Messages(CommandTest):
             for what in ["2 threads, instruction set ", "vocabulary of 283 tokens", "validation: ", " parameters; about "]:
                 self.assertIn(what, said)
         said = self.succeed("eval", self.model, "--test", self.text, "-v", "-t", "1").stderr.decode()
-        self.assertIn("1 threads, instruction set ", said)
+        self.assertIn("1 thread, instruction set ", said)
         self.assertIn(" parameters", said)
         done = self.succeed("generate", self.model, "the", "--max-tokens", "7", "--verbose")
         self.assertRegex(done.stderr.decode(), r"(?m)^7 tokens in \S+ s \(\S+ tokens/s\)$")

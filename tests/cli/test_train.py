@@ -361,6 +361,7 @@ class Machine(CommandTest):
         for isa in said["instruction_sets"]:
             pinned = self.last_object(self.succeed("doctor", "--json", env={"FOVEA_ISA": isa}))
             self.assertEqual(pinned["instruction_set"], isa)
+            self.assertFalse(pinned["multiplies_bfloat16"] and isa not in ("avx512", "amx"))
 
     def test_help_and_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^fovea \d+\.\d+\.\d+\n$")

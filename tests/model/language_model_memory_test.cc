@@ -241,11 +241,16 @@ TEST(LanguageModelMemory, AttentionRoundsWhatTheTapeKeepsWhole) {
   EXPECT_EQ(rounded("attention"), loss);
   EXPECT_EQ(rounded("attention:no-output"), pairs ? 2 * 2 * 64 : loss);
   EXPECT_EQ(of_token("attention:no-output", TapeMode::kTrain, Precision::kFloat32), loss);
+  c.position = PositionKind::kRotary;  // makes rows of q and k, and their gradients
+  const double made = 2 * 2 * 64;
+  EXPECT_EQ(of_token("attention", TapeMode::kTrain, Precision::kFloat32), 4 * made);
+  EXPECT_EQ(rounded("attention"), pairs ? 2 * made : 4 * made);
+  c.position = PositionKind::kNone;
   c.qk_norm = true;
   EXPECT_EQ(rounded("attention"), pairs ? 2 * 2 * 4 * 64 : loss);
   c.qk_norm = false;
   c.attention_norm = AttentionNormKind::kNone;
-  EXPECT_EQ(rounded("attention"), pairs ? 2 * 2 * 4 * 64 : loss);
+  EXPECT_EQ(rounded("attention"), loss) << "without a norm nothing is rounded";
   EXPECT_EQ(of_token("attention", TapeMode::kInference, Precision::kBFloat16), loss);
 }
 

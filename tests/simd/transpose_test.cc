@@ -19,10 +19,12 @@ namespace HWY_NAMESPACE {
 namespace {
 
 void ToLanesFloat(Rows<const float> rows, float factor, float* lanes, index stride) {
-  RowsToLanes<float>(rows, rows.rows, factor, lanes, stride);
+  if (factor == 1) return RowsToLanes<float>(rows, rows.rows, lanes, stride);
+  RowsToLanes<float>(rows, rows.rows, lanes, stride, Times<float>{factor});
 }
 void ToLanesDouble(Rows<const double> rows, double factor, double* lanes, index stride) {
-  RowsToLanes<double>(rows, rows.rows, factor, lanes, stride);
+  if (factor == 1) return RowsToLanes<double>(rows, rows.rows, lanes, stride);
+  RowsToLanes<double>(rows, rows.rows, lanes, stride, Times<double>{factor});
 }
 void ToRowsFloat(const float* lanes, index stride, Rows<float> rows, const float* times) {
   LanesToRows<float>(lanes, stride, rows.rows, rows, times);

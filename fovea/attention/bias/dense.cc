@@ -41,7 +41,7 @@ void AddTransposed(Rows<const T> from, Rows<T> to) {
   T* const turned = scratch.allocate<T>(kColumns * stride);
   for (index c = 0; c < from.columns; c += kColumns) {
     const index end = std::min(from.columns, c + kColumns);
-    RowsToLanes<T>(from.columns_slice(c, end), from.rows, T{1}, turned, stride);
+    RowsToLanes<T>(from.columns_slice(c, end), from.rows, turned, stride);
     for (index i = c; i < end; ++i) AddRow(turned + (i - c) * stride, to.columns, to[i]);
   }
 }

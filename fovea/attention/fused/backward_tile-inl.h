@@ -192,9 +192,9 @@ void BackwardTile<T>::Allocate(Scratch& scratch) {
     wide_k = scratch.allocate<W>(allocated.wide_k);
     WidenRows(key_rows(call.in.k), {wide_k, keys, Dp});
   } else {
-    RowsToLanes<T>(key_rows(call.in.k), keys, T{1}, kt, stride);
+    RowsToLanes<T>(key_rows(call.in.k), keys, kt, stride);
     // The factor 1 / (1 - p) of dropout is applied here, once, as the forward applied it to o.
-    RowsToLanes<T>(key_rows(call.in.v), keys, keep_scale(), vt, stride);
+    RowsToLanes<T>(key_rows(call.in.v), keys, vt, stride, Times<T>{keep_scale()});
     PackRows(key_rows(call.in.k), call.scale, Rows<T>(k, keys, Dp));
   }
 }

@@ -148,7 +148,7 @@ void ForwardTile<T>::Allocate(Scratch& scratch) {
     wide_q = scratch.allocate<W>(allocated.wide_q);
     WidenRows(query_rows(), {wide_q, queries, RoundUpToLanes<W>(D())});
   } else {
-    RowsToLanes<T>(query_rows(), queries, call.scale, qt, stride);
+    RowsToLanes<T>(query_rows(), queries, qt, stride, Times<T>{call.scale});
   }
 }
 

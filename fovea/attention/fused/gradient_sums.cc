@@ -40,6 +40,14 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
   return first;
 }
 
+template <class T>
+void GradientSums<T>::allocate() {
+  const std::size_t sums = head_of_.size() * static_cast<std::size_t>(size_);
+  if (sums == 0) return;
+  sums_ = allocate_aligned(sums * sizeof(double));
+  std::fill_n(table(0), sums, 0.0);
+}
+
 namespace {
 
 // Whether the row keeps no key. In such a row o is 0 and lse is the sink's logit, so `above` (sink

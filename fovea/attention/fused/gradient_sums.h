@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/base/memory.h"
 
 namespace fovea::detail {
 
@@ -22,10 +23,10 @@ class GradientSums {
   /// returns the number of the first.
   index add_tables(index first_head, index last_head, index chunks, index batch = 0);
   /// Allocates all counted tables, filled with 0. Call it before any table is written.
-  void allocate() { sums_.resize(head_of_.size() * static_cast<std::size_t>(size_)); }
-  /// nullptr before the tables are allocated.
+  void allocate();
+  /// nullptr before the tables are allocated, and if they are empty.
   double* table(index number) const {
-    return sums_.empty() ? nullptr : sums_.data() + number * size_;
+    return sums_ == nullptr ? nullptr : reinterpret_cast<double*>(sums_.get()) + number * size_;
   }
   double bytes() const {
     return static_cast<double>(head_of_.size()) * static_cast<double>(size_) * sizeof(double);
@@ -46,9 +47,9 @@ class GradientSums {
   const Attention<T>& attention_;
   index heads_;
   index size_;
-  std::vector<index> head_of_;        // of each table
-  std::vector<index> batch_of_;       // likewise
-  mutable std::vector<double> sums_;  // [tables][size_]
+  std::vector<index> head_of_;   // of each table
+  std::vector<index> batch_of_;  // likewise
+  AlignedBytes sums_;            // doubles [tables][size_]
 };
 
 }  // namespace fovea::detail

@@ -94,20 +94,21 @@ HeadKeys<T> keys_of(const KernelCall<T>& call, const Sequence& sequence, index h
   return {keys.begin, rows(call.in.k), rows(call.in.v)};
 }
 
-/// The same for a plan, whose strides may reach beyond all memory: where they are is left out, but
-/// for rows of bfloat16, of which the place says whether they are whole pairs.
+/// The same for a plan, whose strides may reach beyond all memory: where the rows are is left out,
+/// but for whether their place is odd, which decides whether rows of bfloat16 are whole pairs.
 template <class T>
 HeadKeys<T> planned_keys_of(const KernelCall<T>& call, const Sequence& sequence, index head,
                             Span keys) {
-  if constexpr (kReadsPairs<T>) {
-    return keys_of(call, sequence, head, keys);
-  } else {
-    const auto rows = [&](const View<const T>& view) {
-      return Rows<const T>(view.data, std::max<index>(0, keys.end - keys.begin), view.width,
-                           view.length_stride);
-    };
-    return {keys.begin, rows(call.in.k), rows(call.in.v)};
-  }
+  const index group = group_of(head, call.in.q.heads, call.in.k.heads);
+  const auto rows = [&](const View<const T>& view) {
+    const index row = sequence.key_row + keys.begin;
+    const index place = (sequence.batch & view.batch_stride) ^ (row & view.length_stride) ^
+                        (group & view.head_stride);  // modulo 2
+    const bool odd = view.data != nullptr && place % 2 != 0;
+    return Rows<const T>(odd ? view.data + 1 : view.data, std::max<index>(0, keys.end - keys.begin),
+                         view.width, view.length_stride);
+  };
+  return {keys.begin, rows(call.in.k), rows(call.in.v)};
 }
 
 /// The keys that the mask can keep for some query of the run.

@@ -44,26 +44,27 @@ template <class T>
 void SavedLse<T>::compute(const Context& ctx, const LoweredCall<T>& call) {
   AttentionInputs<T> in = call.in();
   const index B = in.q.batch, H = in.q.heads, T_ = in.q.length;
-  const auto rows = static_cast<std::size_t>(B * H * T_);
-  lse_.resize(rows);
-  low_.resize(rows);
-  std::vector<T> o(rows);
+  const index rows = B * H * T_;
+  rows_ = allocate_aligned(static_cast<std::size_t>(rows) * (2 * sizeof(Wide<T>) + sizeof(T)));
+  auto* const lse_data = reinterpret_cast<Wide<T>*>(rows_.get());
+  Wide<T>* const low_data = lse_data + rows;
   Attention<Wide<T>> scores = call.attention();
   scores.dropout = {};
   scores.values = {};
   scores.observe = {};
   in.v.width = 1;  // o is not wanted
-  const auto lse = RowView<Wide<T>>::contiguous(lse_.data(), B, H, T_);
-  const auto low = RowView<Wide<T>>::contiguous(low_.data(), B, H, T_);
-  const AttentionOutputs<T> out{View<T>::contiguous(o.data(), B, T_, H, 1), lse, low};
+  const auto lse = RowView<Wide<T>>::contiguous(lse_data, B, H, T_);
+  const auto low = RowView<Wide<T>>::contiguous(low_data, B, H, T_);
+  auto* const o = reinterpret_cast<T*>(low_data + rows);
+  const AttentionOutputs<T> out{View<T>::contiguous(o, B, T_, H, 1), lse, low};
   clear_uncovered(call.sequences(), out);
   fused_forward(ctx, LoweredCall<T>(ctx, scores, in), out);
   // Other rows keep their lse, so that their bits do not depend on the rest of the call.
-  std::size_t row = 0;
+  index row = 0;
   for_each_row(saved_.lse, [&](Wide<T> given) {
     if (!is_rounded(given)) {
-      lse_[row] = given;
-      low_[row] = 0;
+      lse_data[row] = given;
+      low_data[row] = 0;
     }
     ++row;
   });

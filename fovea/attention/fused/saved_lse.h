@@ -2,9 +2,8 @@
 // The log-sum-exp that the backward reads.
 #pragma once
 
-#include <vector>
-
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/base/memory.h"
 
 namespace fovea::detail {
 
@@ -26,7 +25,7 @@ class SavedLse {
   void compute(const Context& ctx, const LoweredCall<T>& call);
 
   AttentionSaved<T> saved_;
-  std::vector<Wide<T>> lse_, low_;  // [B, H, T]; empty unless they are needed
+  AlignedBytes rows_;  // lse and lse_low [B, H, T]; empty unless they are needed
 };
 
 }  // namespace fovea::detail

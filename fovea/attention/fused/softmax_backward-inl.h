@@ -31,25 +31,48 @@ struct WeightTile {
   T keep_scale;
 };
 
+/// The weight of a score after dropout, and the gradient of the score.
+template <class T>
+struct WeightAndGradient {
+  Vector<T> used, ds;
+};
+
+/// Of the scores x at `lane` of row i, from their weights p: gradient_of(p, dp) is that of x, where
+/// dp is the gradient of p. Masked scores (-infinity) get 0 for both by selection, so their values
+/// and rows may be NaN.
+template <bool kMasked, bool kDropout, class T, class GradientOf>
+HWY_INLINE WeightAndGradient<T> UseWeight(const WeightTile<T>& tile, index i, index lane,
+                                          Vector<T> x, Vector<T> p, GradientOf&& gradient_of) {
+  constexpr Tag<T> d;
+  // Eq, not Ne, which is false for NaN on some instruction sets: a NaN must be passed on.
+  [[maybe_unused]] const auto refused = hn::Eq(x, hn::Set(d, -std::numeric_limits<T>::infinity()));
+  if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
+  auto dp = hn::Load(d, tile.dp + i * tile.stride + lane);
+  auto used = p;
+  if constexpr (kDropout) {
+    const auto keeps = LaneMask<T>(tile.kept[i] >> lane);
+    dp = hn::IfThenElseZero(keeps, dp);
+    used = hn::IfThenElseZero(keeps, hn::Mul(p, hn::Set(d, tile.keep_scale)));
+  }
+  auto ds = gradient_of(p, dp);
+  if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
+  return {used, ds};
+}
+
 /// p = exp2((s - lse) log2 e), ds = p (dp - delta), in place, for softmax; lse_of(i) is the lse of
 /// the i-th query. Sigmoid: ds = p (1 - p) dp; none: p = s, ds = dp. kMasked: some scores may be
-/// -infinity because they are masked. A masked score gets weight 0 and gradient 0 by selection, so
-/// its value and its row may be NaN.
+/// -infinity because they are masked.
 template <class Norm, bool kMasked, bool kDropout, class T, class LseOf>
 HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, Span rows, Span lanes,
                                  LseOf&& lse_of) {
   constexpr Tag<T> d;
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
   const auto by = hn::Set(d, kLog2E<T>);
-  [[maybe_unused]] const auto masked = hn::Set(d, -kInfinity);
-  [[maybe_unused]] const auto kept_scale = hn::Set(d, tile.keep_scale);
   for (index i = rows.begin; i < rows.end; ++i) {
     const RowLse<T> row = lse_of(i);
     const auto lse = hn::Set(d, row.value), low = hn::Set(d, row.low * kLog2E<T>);
     const auto delta = hn::Set(d, tile.delta[i]);
     for (index lane = lanes.begin; lane < lanes.end; lane += kLanes<T>) {
       T* const score = tile.s + i * tile.stride + lane;
-      T* const dweight = tile.dp + i * tile.stride + lane;
       const auto x = hn::Load(d, score);
       auto p = x, slope = x;  // d weight / d score; not used for softmax
       if constexpr (Norm::kNeedsLse) {
@@ -59,21 +82,12 @@ HWY_INLINE void NormBackwardRows(Norm norm, const WeightTile<T>& tile, Span rows
         p = weight.weight;
         slope = weight.slope;
       }
-      // Eq, not Ne, which is false for NaN on some instruction sets: a NaN must be passed on.
-      [[maybe_unused]] const auto refused = hn::Eq(x, masked);
-      if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
-      auto dweight_now = hn::Load(d, dweight);
-      auto used = p;
-      if constexpr (kDropout) {
-        const auto keeps = LaneMask<T>(tile.kept[i] >> lane);
-        dweight_now = hn::IfThenElseZero(keeps, dweight_now);
-        used = hn::IfThenElseZero(keeps, hn::Mul(p, kept_scale));
-      }
-      auto ds =
-          Norm::kNeedsLse ? hn::Mul(p, hn::Sub(dweight_now, delta)) : hn::Mul(slope, dweight_now);
-      if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
-      hn::Store(used, d, score);
-      hn::Store(ds, d, dweight);
+      const auto gradient_of = [&](auto weight, auto dp) __attribute__((always_inline)) {
+        return Norm::kNeedsLse ? hn::Mul(weight, hn::Sub(dp, delta)) : hn::Mul(slope, dp);
+      };
+      const auto now = UseWeight<kMasked, kDropout>(tile, i, lane, x, p, gradient_of);
+      hn::Store(now.used, d, score);
+      hn::Store(now.ds, d, tile.dp + i * tile.stride + lane);
     }
   }
 }

@@ -57,9 +57,7 @@ class SoftmaxToPairs {
   struct Row {
     Vector<float> lse, low, delta;
   };
-  struct Weight {
-    Vector<float> p, ds;
-  };
+  using Weight = WeightAndGradient<float>;
   // The ds of two queries.
   struct TwoRows {
     Vector<float> first, second;
@@ -72,24 +70,14 @@ class SoftmaxToPairs {
   HWY_INLINE Weight Weigh(index i, const Row& row, index lane) const {
     const auto by = hn::Set(d, kLog2E<float>);
     const auto x = hn::Load(d, tile_.s + i * tile_.stride + lane);
-    auto p = Exp2FromBelow(hn::MulSub(hn::Sub(x, row.lse), by, row.low));
-    [[maybe_unused]] const auto refused =
-        hn::Eq(x, hn::Set(d, -std::numeric_limits<float>::infinity()));
-    if constexpr (kMasked) p = hn::IfThenZeroElse(refused, p);
-    auto dweight = hn::Load(d, tile_.dp + i * tile_.stride + lane);
-    auto used = p;
-    if constexpr (kDropout) {
-      const auto keeps = LaneMask<float>(tile_.kept[i] >> lane);
-      dweight = hn::IfThenElseZero(keeps, dweight);
-      used = hn::IfThenElseZero(keeps, hn::Mul(p, hn::Set(d, tile_.keep_scale)));
-    }
-    auto ds = hn::Mul(p, hn::Sub(dweight, row.delta));
-    if constexpr (kDropout) {
-      const auto is_whole = hn::Eq(p, hn::Set(d, 1.0f));
-      ds = hn::IfThenElse(is_whole, hn::Mul(ds, hn::Set(d, of_whole_)), ds);
-    }
-    if constexpr (kMasked) ds = hn::IfThenZeroElse(refused, ds);
-    return {used, ds};
+    const auto p = Exp2FromBelow(hn::MulSub(hn::Sub(x, row.lse), by, row.low));
+    const auto gradient_of = [&](auto weight, auto dp) __attribute__((always_inline)) {
+      const auto ds = hn::Mul(weight, hn::Sub(dp, row.delta));
+      if constexpr (!kDropout) return ds;
+      const auto is_whole = hn::Eq(weight, hn::Set(d, 1.0f));
+      return hn::IfThenElse(is_whole, hn::Mul(ds, hn::Set(d, of_whole_)), ds);
+    };
+    return UseWeight<kMasked, kDropout>(tile_, i, lane, x, p, gradient_of);
   }
 
   HWY_INLINE TwoRows WeighTwo(index i, const Row& first, const Row& second, bool both,
@@ -97,7 +85,7 @@ class SoftmaxToPairs {
     const Weight a = Weigh(i, first, lane);
     const Weight b = both ? Weigh(i + 1, second, lane) : Weight{hn::Zero(d), hn::Zero(d)};
     const index at = i / 2 * tile_.stride + lane;
-    hn::Store(RoundToPairs(a.p, b.p), PairTag(), to_.p_down + at);
+    hn::Store(RoundToPairs(a.used, b.used), PairTag(), to_.p_down + at);
     hn::Store(RoundToPairs(a.ds, b.ds), PairTag(), to_.ds_down + at);
     return {a.ds, b.ds};
   }

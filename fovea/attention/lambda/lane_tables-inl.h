@@ -59,7 +59,7 @@ HWY_INLINE void LoadRow(const V* from, index along, index n, T* to) {
 template <class T, class V>
 HWY_INLINE void LoadColumns(const V* from, index stride, const StripPart& part, T* to) {
   const auto turn = [&](const T* rows, index apart) {
-    RowsToLanes<T>(Rows<const T>(rows, part.columns, part.rows, apart), part.columns, T{1}, to,
+    RowsToLanes<T>(Rows<const T>(rows, part.columns, part.rows, apart), part.columns, to,
                    part.width);
   };
   if constexpr (std::is_same_v<T, V>) {

@@ -49,7 +49,7 @@ void AddDirect(const DirectBlock<T>& block, Rows<T> sum) {
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows);
   const Rows<T> bt(scratch.allocate<T>(b.columns * stride), b.columns, stride);
-  RowsToLanes<T>(b, b.rows, T{1}, bt.data, stride);
+  RowsToLanes<T>(b, b.rows, bt.data, stride);
   const Rows<T> s(scratch.allocate<T>(a.rows * stride), a.rows, stride);
   Multiply<Into::kOverwrite>(a, Rows<const T>(bt), s);
   for (index r = 0; r < a.rows; ++r) std::fill(s[r] + block.kept_by(r), s[r] + b.rows, T{0});

@@ -42,7 +42,7 @@ Rows<const T> Products(const ShawTile<T>& shaw, Rows<const T> x, T factor, Scrat
   const Rows<T> products(scratch.allocate<T>(shaw.count * stride), shaw.count, stride);
   if (shaw.count > 1 || !shaw.at_end(0)) {
     T* const lanes = scratch.allocate<T>(x.columns * stride);
-    RowsToLanes<T>(x, shaw.queries, factor, lanes, stride);
+    RowsToLanes<T>(x, shaw.queries, lanes, stride, Times<T>{factor});
     TileProduct<Into::kOverwrite>(
         TileOperands<T>{.a = table, .b = {lanes, x.columns, stride}, .c = products});
   }
@@ -123,7 +123,7 @@ Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weight
   }
   const Rows<T> turned(scratch.allocate<T>(shaw.queries * shaw.keys), shaw.queries, shaw.keys);
   LanesToRows<T>(weights.data, weights.stride, shaw.queries, turned);
-  RowsToLanes<T>(SlotSums<T>(shaw, turned, scratch), shaw.queries, T{1}, sums.data, stride);
+  RowsToLanes<T>(SlotSums<T>(shaw, turned, scratch), shaw.queries, sums.data, stride);
   return sums;
 }
 

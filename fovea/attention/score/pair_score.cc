@@ -96,7 +96,7 @@ void Scores(const PairScores<T>& scores) {
   Scratch scratch;
   const index stride = RoundUpToLanes<T>(b.rows), D = a.columns;
   T* const bt = scratch.allocate<T>(D * stride);
-  RowsToLanes<T>(b, b.rows, T{1}, bt, stride);
+  RowsToLanes<T>(b, b.rows, bt, stride);
   for (index r = 0; r < a.rows; ++r) {
     const T* const row = a[r];
     ForEachLane<T>(b.rows, [&](auto lanes, index l) {
