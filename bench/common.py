@@ -16,10 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def add_common_options(parser, rounds=7):
+    """rounds: None for a program that has none."""
     binary = os.environ.get("FOVEA", str(ROOT / "build" / "release" / "cli" / "fovea"))
     parser.add_argument("--fovea", default=binary, help="the binary (environment: FOVEA)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=rounds, help="of which the median is taken")
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help="of which the median is taken")
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the peers")
 
 

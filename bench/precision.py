@@ -9,12 +9,14 @@ losses at each evaluation; --picture FILE draws them. Then computes the logits o
 windows of the text's last tenth: in PyTorch in float64 (the yardstick) and float32 from the stored
 weights, and under bfloat16 autocast; in fovea in float32 and with precision bf16. Told are the largest
 difference, the root mean square, and for how many tokens the likeliest next token is the same. The
-interpreter must have fovea's Python package, PyTorch and safetensors.
+interpreter (--python) must have fovea's Python package, PyTorch and safetensors.
 """
 import argparse
 import json
+import os
 import pathlib
 import shlex
+import sys
 import tempfile
 
 import common
@@ -129,9 +131,11 @@ def main():
     parser.add_argument("text", type=pathlib.Path)
     parser.add_argument("--train", default="", help="more options of fovea train lm")
     parser.add_argument("--picture", type=pathlib.Path, help="draw the losses to this SVG file")
-    common.add_common_options(parser)
+    common.add_common_options(parser, rounds=None)
     options = parser.parse_args()
     common.need_binary(options)
+    if pathlib.Path(options.python).absolute() != pathlib.Path(sys.executable).absolute():
+        os.execv(options.python, [options.python, *sys.argv])
     print(common.machine(options))
     with tempfile.TemporaryDirectory() as name:
         folders = {precision: pathlib.Path(name) / precision for precision in PRECISIONS}
