@@ -356,12 +356,11 @@ class Use(CommandTest):
 class Machine(CommandTest):
     def test_doctor(self):
         said = self.last_object(self.succeed("doctor", "--json"))
-        self.assertIn(said["instruction_set"], said["instruction_sets"])
-        self.assertGreater(said["cores"], 0)
+        self.assertTrue(said["instruction_set"] in said["instruction_sets"] and said["cores"] > 0, said)
         for isa in said["instruction_sets"]:
             pinned = self.last_object(self.succeed("doctor", "--json", env={"FOVEA_ISA": isa}))
             self.assertEqual(pinned["instruction_set"], isa)
-            self.assertFalse(pinned["multiplies_bfloat16"] and isa not in ("avx512", "amx"))
+            self.assertLessEqual(pinned["multiplies_bfloat16"], isa in ("avx512", "amx"))
 
     def test_help_and_version(self):
         self.assertRegex(self.succeed("--version").stdout.decode(), r"^fovea \d+\.\d+\.\d+\n$")
