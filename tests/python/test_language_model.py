@@ -219,7 +219,8 @@ print(len([next(stream) for _ in range(20)]))
                 ("docs/commands says what preset takes", lambda: train(self.text, self.folder / "new", preset="x")),
                 ("make width a multiple of heads, or .*head_dim",
                  lambda: train(self.text, self.folder / "new", heads=3)),
-                ("docs/commands says what temperature is for", lambda: self.model.generate("a", temperature=-1))):
+                ("^greedy takes the most likely token", lambda: self.model.generate("a", temperature=-1)),
+                ("docs/commands says what top_p is for", lambda: self.model.generate("a", top_p=2))):
             with self.assertRaises(fovea.Error) as raised:
                 call()
             self.assertRegex(raised.exception.hint, hint)
