@@ -43,7 +43,7 @@ STYLE = """<style>.curve{fill:none;stroke-linejoin:round}.float32{stroke:#b9d7ee
 
 
 def picture_of(losses, title, subtitle):
-    """A wide pale curve for float32, with that of bf16 on it: above the training, below the validation losses."""
+    """The training and the validation losses: wide pale curves for float32, with those of bf16 on them."""
     left, right, top, bottom = 56, speed_pictures.WIDTH - 110, 100, 390
     steps = [step for step, *_ in losses["float32"]]
     values = [value for points in losses.values() for _, *both in points for value in both]
