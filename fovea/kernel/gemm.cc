@@ -234,10 +234,15 @@ MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, ProductRows<const T> a,
 template <class T>
 void MatmulAtBItems<T>::run(index item) const {
   const auto [rows, columns] = cut_.item(item);
-  at_b_kernel<T>()({a_.columns_slice(rows.begin, rows.end),
-                    b_.columns_slice(columns.begin, columns.end),
-                    c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end),
-                    store_, operands_});
+  AtBTile<T> tile{
+      a_.columns_slice(rows.begin, rows.end), b_.columns_slice(columns.begin, columns.end),
+      c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end), store_, operands_};
+  if (const index next = item + 1; next < cut_.items()) {
+    const auto [next_rows, next_columns] = cut_.item(next);
+    tile.next_a = a_.columns_slice(next_rows.begin, next_rows.end);
+    tile.next_b = b_.columns_slice(next_columns.begin, next_columns.end);
+  }
+  at_b_kernel<T>()(tile);
 }
 
 template <class T>

@@ -150,15 +150,37 @@ class SumsOfTile {
   bool is_ragged_;
 };
 
-/// The columns of B from `next` on, and an equal share of the rows of A that follow [begin, end).
+/// What is multiplied after the rows [begin, end) of A and B: the rows that follow, or else the
+/// first ones of the next tile.
+template <class T>
+struct NextPart {
+  ProductRows<const T> a, b;
+
+  NextPart(const AtBTile<T>& t, index begin, index end) {
+    const index rows = t.a.rows(), depth = end - begin;
+    if (end < rows) {
+      a = t.a.slice(end, std::min(rows, end + depth));
+      b = t.b.slice(end, std::min(rows, end + depth));
+    } else {
+      a = t.next_a.slice(0, std::min(t.next_a.rows(), depth));
+      b = t.next_b.slice(0, std::min(t.next_b.rows(), depth));
+    }
+  }
+};
+
+/// What is read after the panel of the columns [first, next) of B, in the rows [begin, end): the
+/// next panel, and an equal share of the next rows of A.
 template <class T>
 LinesAhead LinesAfter(const AtBTile<T>& t, index first, index next, index begin, index end) {
   const index columns = t.c.columns;
+  const NextPart<T> part(t, begin, end);
+  const auto panel_from = [](const ProductRows<const T>& b, index column) {
+    return LinesOf(b.columns_slice(column, std::min(b.columns(), column + kPanelLanes<T>)));
+  };
   const LinesAhead of_b =
-      LinesOf(t.b.slice(begin, end).columns_slice(next, std::min(columns, next + kPanelLanes<T>)));
-  const index rows_of_a = std::min(t.a.rows(), 2 * end - begin) - end;
-  const auto share = [&](index column) { return end + rows_of_a * column / columns; };
-  return of_b.then(LinesOf(t.a.slice(share(first), share(next))));
+      next < columns ? panel_from(t.b.slice(begin, end), next) : panel_from(part.b, 0);
+  const auto share = [&](index column) { return part.a.rows() * column / columns; };
+  return of_b.then(LinesOf(part.a.slice(share(first), share(next))));
 }
 
 template <class T>

@@ -39,6 +39,8 @@ struct AtBTile {
   Rows<T> c;
   Store store;
   Operands operands;
+  /// The operands of the tile that the thread is likely to compute next, if there is one.
+  ProductRows<const T> next_a = {}, next_b = {};
 };
 
 /// The panels [begin, end) of B = m, or of B = m^T.

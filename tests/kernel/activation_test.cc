@@ -100,6 +100,26 @@ TEST(Activation, FarOutItIsTheLineOrZero) {
   });
 }
 
+// The exponent x^2 / 2 has three roundings (x^2, a constant, their product) of 2^-24 relative to
+// it.
+TEST(Activation, TheLeftTailOfGeluKeepsItsRelativeAccuracy) {
+  for_each_isa([] {
+    const Matrix<float> one(1, 1, 1.0f);
+    for (int i = 1; i <= 1300; ++i) {
+      const float x = -0.01f * static_cast<float>(i);
+      const double exact = reference::activate(Activation::kGelu, double{x});
+      const double bound = (8 + 1.5 * x * x) * 0x1p-24;
+      const float got = forward(kContext, Activation::kGelu, Matrix<float>(1, 1, x)).at(0, 0);
+      EXPECT_LE(std::abs(got / exact - 1), bound) << x;
+      const double slope = reference::activate_gradient(Activation::kGelu, double{x});
+      const double terms = std::abs(exact / x) + std::abs(slope - exact / x);
+      const float gradient =
+          backward(kContext, Activation::kGelu, Matrix<float>(1, 1, x), one).at(0, 0);
+      EXPECT_LE(std::abs(gradient - slope), bound * terms) << x;
+    }
+  });
+}
+
 // At -infinity the formulas of GELU and SiLU give -infinity times 0, in PyTorch too.
 TEST(Activation, InfinityIsThatOfTheFormula) {
   for_each_isa([] {
