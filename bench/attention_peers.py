@@ -59,14 +59,31 @@ def targets(precision, length, causal):
     return dict(zip(("forward", "backward"), BFLOAT16_TARGETS.get((length, causal), ("none", "none"))))
 
 
-def report(shape, answers, precision):
+def name_of(shape):
     batch, heads, length, mask = shape
+    return f"B{batch} H{heads} N{length} D{HEAD_DIM} {mask}"
+
+
+def to_keep(options, answers):
+    """What --output writes of a shape: medians, for each direction."""
+    kept = {"rounds": options.rounds}
+    for direction in ("forward", "backward"):
+        key = f"{direction}_seconds"
+        seconds = {name: statistics.median(answer[key] for answer in found) for name, found in answers.items()}
+        ratios = {name: theirs / seconds["fovea"] for name, theirs in seconds.items() if name != "fovea"}
+        share = statistics.median(answer[f"{direction}_share"] for answer in answers["fovea"])
+        kept[direction] = {"seconds": seconds, "ratio": ratios, "share": share}
+    return kept
+
+
+def report(shape, answers, precision):
+    _, _, length, mask = shape
     ours = answers["fovea"]
     for direction, target in targets(precision, length, mask == "causal").items():
         key = f"{direction}_seconds"
         mine = [answer[key] for answer in ours]
         share = statistics.median(answer[f"{direction}_share"] for answer in ours)
-        print(f"B{batch} H{heads} N{length} {mask:6} {direction:8} {range_ms(mine)} {share:5.2f}  target {target}")
+        print(f"{name_of(shape)} {direction:8} {range_ms(mine)} {share:5.2f}  target {target}")
         for name, theirs in answers.items():
             if name == "fovea":
                 continue
@@ -80,14 +97,19 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_common_options(parser)
     parser.add_argument("--precision", choices=["float32", "bf16"], default="float32")
+    parser.add_argument("--output", type=pathlib.Path, help="JSON; what is there is kept")
     options = parser.parse_args()
     common.need_binary(options)
-    print(common.machine(options))
+    machine = common.machine(options)
+    print(machine)
     found = measure(options)
     print(f"D{HEAD_DIM}, {options.rounds} rounds, median (fastest .. slowest): fovea, its share of the"
           f" peak in {options.precision}; PyTorch, ratio of the medians, and of the fastest")
     for shape, answers in found.items():
         report(shape, answers, options.precision)
+    if options.output:
+        common.keep(options.output, machine, options.precision, {name_of(shape): to_keep(options, answers)
+                                                                 for shape, answers in found.items()})
 
 
 if __name__ == "__main__":

@@ -155,7 +155,8 @@ def in_words(builds):
 
 
 def everything():
-    found = [Results(path) for path in sorted(RESULTS.glob("*.json"))]
+    """Pinned ones last, the newest processor first."""
+    found = [Results(path) for path in sorted(RESULTS.glob("*.json"), reverse=True)]
     return sorted(found, key=lambda one: one.pinned or "")
 
 
@@ -300,9 +301,9 @@ def page(all_results):
 
 
 def front_table(all_results, readme):
-    """A column for each processor and each PyTorch that was measured there."""
+    """A column for each PyTorch, of the processors where all rows were measured beside the strongest."""
     columns = [(one, to) for one in all_results if not one.pinned for to in YARDSTICKS
-               if all(one.ratio(row, (kinds or [None])[0], to) for row, kinds, *_ in FRONT)]
+               if all(one.ratio(row, (kinds or [None])[0], "strongest") for row, kinds, *_ in FRONT)]
     language = list(FRONT_HEADS).index(readme)
     yield f"| {FRONT_HEADS[readme]} | " + " | ".join(f"{one.name}{YARDSTICKS[to][language]}" for one, to in columns) + " |"
     yield "|---|" + "---|" * len(columns)

@@ -11,7 +11,9 @@ HEAD = """## Training steps
 
 Tokens per second of the whole step (forward, backward, clipping, AdamW), divided by those of PyTorch: the fastest of the variants that were measured. *Eager* and *compiled*: without and with `torch.compile`; *foreach* and *fused*: two forms of its AdamW. `bench/train_peers.py` measures it ([how](benchmarks.md#training-step-benchtrain_peerspy-text)).
 """
-PROFILE = """Where the time of fovea's step goes, by [`fovea bench step`](commands/bench-step.md): the part of the time, and in brackets the share of the FMA peak or, where moving data is the work (*), of the bandwidth of the memory (arrays of 64 MiB added, y += x). Above 1, caches hold the data. Attention counts the scores that its mask keeps, as the tables below do.
+BFLOAT16 = """In bfloat16 (`--precision bf16`), beside PyTorch under autocast ([what is rounded](precision.md)):
+"""
+PROFILE = """Where the time of fovea's step goes, by [`fovea bench step`](commands/bench-step.md): the part of the time, and in brackets the share of the FMA peak or, where moving data is the work (*), of the bandwidth of the memory (arrays of 64 MiB added, y += x). Above 1, caches hold the data. Attention counts the scores that its mask keeps, as the tables below do. Where cores are far apart ([near and far](benchmarks.md#two-cores-may-be-far-apart)) the memory may be faster, so shares of it compare within a column.
 """
 # Names of `fovea bench step`, by the row that shows them; what is not here is in the last row of work.
 GROUPS = {
@@ -48,10 +50,16 @@ def grouped(profile):
     return {**found, "waiting and the rest": (rest, None)}
 
 
-def with_target(ratio, target):
+def with_target(row, peer, target):
+    """'1.54 (1.8) \u25bc'; where the cores moved between rounds, with the ratios of each place."""
+    ratio = row["ratio"].get(peer)
     if ratio is None:
         return ""
-    return f"{ratio:.2f}" + (f" ({target})" + " \u25bc" * (ratio < target) if target else "")
+    text = f"{ratio:.2f}" + (f" ({target})" + " \u25bc" * (ratio < target) if target else "")
+    places = {place: row.get(f"ratio_{place}", {}).get(peer) for place in ("near", "far")}
+    if all(places.values()):
+        text += "; " + ", ".join(f"{place} {one:.2f}" for place, one in places.items())
+    return text
 
 
 def variants(row):
@@ -65,8 +73,8 @@ def variants(row):
     return ", ".join(f"**{variant}**" if variant == fastest else variant for variant in speeds)
 
 
-def ratios(training):
-    """With a column for JAX and one for builds if a row has them."""
+def ratios(training, targets="targets"):
+    """With a column for JAX and one for builds if a row has them; `targets`: the key of a case."""
     rows = {name: training[name] for name in MODELS if name in training}
     jax, builds = (any(key in part(row) for row in rows.values())
                    for key, part in (("JAX", lambda row: row["ratio"]), ("build", lambda row: row)))
@@ -74,16 +82,28 @@ def ratios(training):
            + " Variants of PyTorch, the fastest in bold | Rounds |" + " Build |" * builds)
     yield "|---|---|---|---|" + "---|" * jax + "---|---|" + "---|" * builds
     for name, row in rows.items():
-        strongest, installed, to_jax = (with_target(row["ratio"].get(peer), CASES[name]["targets"].get(peer))
+        strongest, installed, to_jax = (with_target(row, peer, CASES[name].get(targets, {}).get(peer))
                                         for peer in ("PyTorch", "PyTorch installed", "JAX"))
         yield (f"| {row['what']} | {MODELS[name]} | {strongest} | {installed} |" + f" {to_jax} |" * jax
                + f" {variants(row)} | {row['rounds']} |" + f" {row.get('build') or 'not recorded'} |" * builds)
+
+
+def machine_rows(found):
+    """What the shares of each profile are of, as far as it says so."""
+    for what, key, form in (("the whole step, of the FMA peak", "share", ".3f"),
+                            ("FMA peak, GFLOP/s", "peak_gflops", ".0f"),
+                            ("memory, GB/s", "memory_gigabytes_per_second", ".0f"),
+                            ("between cores, ns", "core_to_core_nanoseconds", ".0f")):
+        if any(key in profile for profile in found.values()):
+            cells = (format(profile[key], form) if key in profile else "" for profile in found.values())
+            yield f"| {what} | {' | '.join(cells)} |"
 
 
 def profiles(found):
     tables = {MODELS[name]: grouped(profile) for name, profile in found.items()}
     yield "| | " + " | ".join(tables) + " |"
     yield "|---|" + "---|" * len(tables)
+    yield from machine_rows(found)
     for group in [*GROUPS, REST, "waiting and the rest"]:
         cells = []
         for table in tables.values():
@@ -110,6 +130,10 @@ def chapter():
         if "training" in results:
             yield "\n".join(ratios(results["training"])) + "\n"
             yield from said_of(results["training"], "note")
+        if "training bf16" in results:
+            yield BFLOAT16
+            yield "\n".join(ratios(results["training bf16"], "bf16")) + "\n"
+            yield from said_of(results["training bf16"], "note")
         if "profiles" in results:
             yield PROFILE
             yield from said_of(results["profiles"], "build", "Build: ")

@@ -195,6 +195,17 @@ Measured measure(const Context& context, const Problem& p) {
           .peak_memory_bytes = peak_memory_bytes()};
 }
 
+// What was measured, then where and of which problem.
+std::string json_line(const Context& context, const Problem& problem, const Measured& measured) {
+  Json::Object object = json_of(measured).object();
+  object.emplace_back("processor", processor_name());
+  object.emplace_back("isa", isa_name(current_isa()));
+  object.emplace_back("threads", context.threads());
+  const Json::Object sizes = json_of(problem).object();
+  object.insert(object.end(), sizes.begin(), sizes.end());
+  return Json(std::move(object)).line();
+}
+
 }  // namespace
 
 CommandSpec bench_attention_spec() {
@@ -218,20 +229,18 @@ int bench_attention(const Arguments& arguments) {
   set_from_outside(flags_of(fields), arguments);
   check_problem(problem);
   const Context context = context_of(arguments);
+  note_conversion(problem.precision);
   const bool bfloat16 = problem.precision == Precision::kBFloat16;
   const Measured m =
       bfloat16 ? measure<BFloat16>(context, problem) : measure<float>(context, problem);
   if (arguments.on("json")) {
-    print(to_json_line(m) + "\n");
+    print(json_line(context, problem, m) + "\n");
     return 0;
   }
   print(fmt::format("{}, {}, {}: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
                     isa_name(current_isa()), thread_words(context.threads()), problem.batch,
                     problem.heads, problem.length, problem.head_dim, to_string(problem.mask),
                     precision_name(problem.precision)));
-  if (bfloat16 && !has_bfloat16_products()) {
-    print("This processor has no fast products of bfloat16: converted to float32.\n");
-  }
   print(fmt::format("forward   {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of the peak, {:.0f}\n",
                     m.forward_seconds * 1e3, m.forward_gflops, m.forward_share, m.peak_gflops));
   print(fmt::format("backward  {:8.3f} ms  {:7.1f} GFLOP/s  {:.2f} of the peak, {:.0f}\n",

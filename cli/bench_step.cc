@@ -85,7 +85,7 @@ Json json_of_part(const StepPart& part, const StepProfile& profile) {
                       {"bandwidth_share", part.bandwidth_share}};
 }
 
-std::string json_line(const StepProfile& profile) {
+std::string json_line(const Context& context, const StepProfile& profile) {
   Json::Array parts;
   for (const StepPart& part : profile.parts) parts.push_back(json_of_part(part, profile));
   return Json(Json::Object{{"parameters", profile.parameters},
@@ -95,23 +95,30 @@ std::string json_line(const StepProfile& profile) {
                            {"profiled_seconds", profile.profiled_seconds},
                            {"waiting_seconds", profile.waiting_seconds},
                            {"other_seconds", profile.other_seconds},
+                           {"gflops", profile.gflops},
+                           {"share", profile.share},
                            {"fma_gflops", profile.fma_gflops},
                            {"peak_gflops", profile.peak_gflops},
                            {"memory_gigabytes_per_second", profile.memory_gigabytes},
                            {"core_to_core_nanoseconds", profile.core_to_core_nanoseconds},
+                           {"processor", processor_name()},
+                           {"isa", isa_name(current_isa())},
+                           {"threads", context.threads()},
+                           {"precision", precision_name(context.precision())},
                            {"parts", parts}})
       .line();
 }
 
 void print_table(const Context& context, const StepProfile& profile) {
-  print(fmt::format("{}, {}, {}: {} parameters, {} tokens a step\n", processor_name(),
-                    isa_name(current_isa()), thread_words(context.threads()), profile.parameters,
-                    profile.tokens));
+  print(fmt::format("{}, {}, {}, {}: {} parameters, {} tokens a step\n", processor_name(),
+                    isa_name(current_isa()), thread_words(context.threads()),
+                    precision_name(context.precision()), profile.parameters, profile.tokens));
   print(fmt::format(
-      "step {:.3f} ms; with a profile {:.3f} ms; peak {:.0f} GFLOP/s; memory {:.1f} GB/s; "
-      "core to core {:.0f} ns\n\n",
-      profile.step_seconds * 1e3, profile.profiled_seconds * 1e3, profile.peak_gflops,
-      profile.memory_gigabytes, profile.core_to_core_nanoseconds));
+      "step {:.3f} ms, {:.0f} GFLOP/s: {:.2f} of the peak; with a profile {:.3f} ms\n",
+      profile.step_seconds * 1e3, profile.gflops, profile.share, profile.profiled_seconds * 1e3));
+  print(fmt::format("peak {:.0f} GFLOP/s; memory {:.1f} GB/s; core to core {:.0f} ns\n\n",
+                    profile.peak_gflops, profile.memory_gigabytes,
+                    profile.core_to_core_nanoseconds));
   print(fmt::format("{:20} {:>18} {:>6} {:>9} {:>6} {:>8} {:>10}\n", "what", "shape", "calls", "ms",
                     "part", "of peak", "of memory"));
   const auto row = [&](const std::string& what, const std::string& shape, const std::string& calls,
@@ -166,7 +173,7 @@ int bench_step(const Arguments& arguments) {
   const StepProfile profile = profile_step(context, request.settings, request.steps);
   warn_of_a_busy_machine(profile);
   if (arguments.on("json")) {
-    print(json_line(profile) + "\n");
+    print(json_line(context, profile) + "\n");
   } else {
     print_table(context, profile);
   }

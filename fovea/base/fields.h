@@ -14,8 +14,12 @@
 //
 //   inline constexpr EnumName<Activation> kActivationNames[] = {{Activation::kRelu, "relu"}, ...};
 //   inline auto enum_names(Activation) { return std::span(kActivationNames); }
+//
+// Other names that are read, but neither written nor listed, are in an enum_aliases of the same
+// form.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,12 +43,26 @@ std::string_view to_string(Enum value) requires std::is_enum_v<Enum> {
   return "?";
 }
 
+/// The value called `name`, if there is one.
+template <class Enum>
+std::optional<Enum> find_enum(std::string_view name) {
+  for (const auto& [value, candidate] : enum_names(Enum{})) {
+    if (candidate == name) return value;
+  }
+  if constexpr (requires { enum_aliases(Enum{}); }) {
+    for (const auto& [value, candidate] : enum_aliases(Enum{})) {
+      if (candidate == name) return value;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The value called `name`. Throws kOptionValue, which lists the known names, if there is none.
 template <class Enum>
 Enum enum_from_name(std::string_view name) {
+  if (const std::optional<Enum> found = find_enum<Enum>(name)) return *found;
   std::string known;
   for (const auto& [value, candidate] : enum_names(Enum{})) {
-    if (candidate == name) return value;
     known += known.empty() ? "" : ", ";
     known += candidate;
   }

@@ -186,12 +186,7 @@ bool set_text(Field& field, const std::string& value) {
     return several->set(between_commas(value));
   }
   const auto* choice = std::get_if<Choice>(&field.target);
-  if (choice == nullptr ||
-      std::find(choice->names.begin(), choice->names.end(), value) == choice->names.end()) {
-    return false;
-  }
-  choice->set(value);
-  return true;
+  return choice != nullptr && choice->set(value);
 }
 
 bool set_list(Field& field, std::vector<std::string> values) {

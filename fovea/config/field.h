@@ -22,7 +22,8 @@ namespace fovea {
 struct Choice {
   std::vector<std::string> names;
   std::function<std::string()> get;
-  std::function<void(const std::string&)> set;  // one of `names`
+  /// Returns false, and sets nothing, for a text that is no name.
+  std::function<bool(const std::string&)> set;
 };
 
 /// A field that is a std::vector of index or of an enum: as text its values with commas, "2,3". One
@@ -110,7 +111,11 @@ FieldTarget target_of(T& value) {
     Choice choice;
     for (const auto& [candidate, name] : enum_names(T{})) choice.names.emplace_back(name);
     choice.get = [&value] { return std::string(to_string(value)); };
-    choice.set = [&value](const std::string& name) { value = enum_from_name<T>(name); };
+    choice.set = [&value](const std::string& name) {
+      const std::optional<T> found = find_enum<T>(name);
+      value = found.value_or(value);
+      return found.has_value();
+    };
     return choice;
   } else {
     return &value;

@@ -33,6 +33,13 @@ inline constexpr EnumName<AttentionPrecision> kAttentionPrecisionNames[] = {
 inline std::span<const EnumName<AttentionPrecision>> enum_names(AttentionPrecision) {
   return kAttentionPrecisionNames;
 }
+inline constexpr EnumName<AttentionPrecision> kAttentionPrecisionAliases[] = {
+    {AttentionPrecision::kFloat32, "float32"},
+    {AttentionPrecision::kFloat64, "float64"},
+    {AttentionPrecision::kBFloat16, "bfloat16"}};
+inline std::span<const EnumName<AttentionPrecision>> enum_aliases(AttentionPrecision) {
+  return kAttentionPrecisionAliases;
+}
 
 struct AttentionSettings {
   AttentionScoreKind score = AttentionScoreKind::kDot;

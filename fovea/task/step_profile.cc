@@ -177,10 +177,13 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
       std::accumulate(profiled.begin(), profiled.end(), 0.0) / static_cast<double>(steps);
   result.waiting_seconds = profile.waiting_seconds() / static_cast<double>(steps);
   result.other_seconds = result.profiled_seconds - result.waiting_seconds;
-  for (const Profile::Part& part : profile.parts()) {
-    result.parts.push_back(part_of(part, result));
-    result.other_seconds -= result.parts.back().seconds;
+  for (const Profile::Part& from : profile.parts()) {
+    const StepPart part = part_of(from, result);
+    result.other_seconds -= part.seconds;
+    result.gflops += part.gflops * part.seconds / result.step_seconds;
+    result.parts.push_back(part);
   }
+  result.share = result.gflops / result.peak_gflops;
   std::sort(result.parts.begin(), result.parts.end(),
             [](const StepPart& a, const StepPart& b) { return a.seconds > b.seconds; });
   return result;

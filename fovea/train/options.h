@@ -32,6 +32,10 @@ inline constexpr EnumName<Precision> kPrecisions[] = {
     {Precision::kBFloat16, precision_name(Precision::kBFloat16)}};
 inline std::span<const EnumName<Precision>> enum_names(Precision) { return kPrecisions; }
 
+inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32, "f32"},
+                                                            {Precision::kBFloat16, "bfloat16"}};
+inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
+
 /// The defaults are those of nanoGPT for a small character model on a CPU.
 struct TrainOptions {
   double lr = 1e-3;

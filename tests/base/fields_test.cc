@@ -15,6 +15,8 @@ enum class Colour { kRed, kGreen };
 inline constexpr EnumName<Colour> kColourNames[] = {{Colour::kRed, "red"},
                                                     {Colour::kGreen, "green"}};
 inline auto enum_names(Colour) { return std::span(kColourNames); }
+inline constexpr EnumName<Colour> kColourAliases[] = {{Colour::kRed, "crimson"}};
+inline auto enum_aliases(Colour) { return std::span(kColourAliases); }
 
 struct Settings {
   int layers = 4;
@@ -53,6 +55,11 @@ TEST(EnumNames, GoBothWays) {
     EXPECT_EQ(to_string(value), name);
     EXPECT_EQ(enum_from_name<Colour>(name), value);
   }
+}
+
+TEST(EnumNames, AnAliasIsReadAndNotWritten) {
+  EXPECT_EQ(enum_from_name<Colour>("crimson"), Colour::kRed);
+  EXPECT_EQ(to_string(Colour::kRed), "red");
 }
 
 TEST(EnumNames, AnUnknownOneIsRefusedWithTheListOfThoseThereAre) {

@@ -20,6 +20,17 @@ FOVEA = os.environ.get("FOVEA", "build/release/cli/fovea")
 SMALL = ["--layers", "2", "--heads", "2", "--width", "32", "--block", "16", "--batch-size", "4",
          "--warmup", "5", "--threads", "2"]
 
+# What a command says of bfloat16 where the machine multiplies it no faster than float32.
+CONVERSION = "values are rounded to bfloat16 and multiplied as float32"
+
+
+def has_products():
+    """Whether this machine multiplies bfloat16 in pairs, as has_bfloat16_products() says."""
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        text = info.read()
+    has = ("avx512_bf16" in text and "AuthenticAMD" in text) or "amx_bf16" in text
+    return has and not os.environ.get("FOVEA_ISA")
+
 
 def words(seed=1, lines=400):
     """Text with something to learn: sentences of a small grammar."""

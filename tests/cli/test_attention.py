@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 from attention_support import FORWARD, OBSERVED, AttentionTest, normal, problem, whole
+from support import CONVERSION, has_products
 
 import attention_definition
 from tensor_files import Tensor, npz_bytes, read, write
@@ -145,7 +146,13 @@ class Results(AttentionTest):
         given = self.folder / "in.safetensors"
         write(given, {name: rounded[name] for name in "qkv"})
         plan = self.last_object(self.succeed("attention", given, "--precision", "bf16", "--plan", "--json"))
-        self.assertIn("bfloat16", plan["kernel"])
+        kernels = {"fused bfloat16", "fused bfloat16 on AMX"}
+        self.assertEqual(plan["kernel"] in kernels, has_products(), plan["kernel"])
+        for options, said in ((["--isa", "scalar"], CONVERSION), (["--norm", "none"], "converted from bfloat16")):
+            out = self.folder / "converted.safetensors"
+            done = self.succeed("attention", given, "-o", out, "--overwrite", "--precision", "bfloat16", *options)
+            if has_products() or "scalar" in options:
+                self.assertEqual(done.stderr.decode().count(said), 1, done.stderr)
         same = []
         for threads in (1, 2, 3, 8):
             made = self.folder / f"{threads}.safetensors"

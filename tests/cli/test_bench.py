@@ -3,7 +3,7 @@
 
 import unittest
 
-from support import CommandTest
+from support import CONVERSION, CommandTest, has_products
 
 
 class Bench(CommandTest):
@@ -25,6 +25,23 @@ class Bench(CommandTest):
                                2e-9 * 6 * 64 * 256 * 64, places=9)
         self.assertGreater(said["other_seconds"], 0)
         self.assertEqual(said["peak_gflops"], said["fma_gflops"])
+        self.assertEqual((said["threads"], said["precision"]), (2, "float32"))
+
+    def test_bench_step_in_bfloat16(self):
+        options = ["bench", "step", "--preset", "tiny", "--steps", "2", "--precision", "bf16", "--threads", "1"]
+        said = self.last_object(self.succeed(*options, "--json"))
+        self.assertEqual(said["precision"], "bf16")
+        self.check_peaks(said)
+        self.assertAlmostEqual(said["share"] * said["peak_gflops"], said["gflops"], places=6)
+        self.assertIn(b"bf16", self.succeed(*options).stdout)
+
+    def check_peaks(self, said):
+        """bfloat16 has a peak of its own where products of it are fast."""
+        ratio = said["peak_gflops"] / said["fma_gflops"]
+        if has_products():
+            self.assertGreater(ratio, 1.2)
+        else:
+            self.assertEqual(ratio, 1)
 
     def test_bench_attention(self):
         for mask in ["all", "causal"]:
@@ -33,7 +50,11 @@ class Bench(CommandTest):
                                                  "--threads", "1", "--json"))
             self.assertEqual(list(said), ["forward_seconds", "backward_seconds", "forward_gflops",
                                           "backward_gflops", "fma_gflops", "peak_gflops",
-                                          "forward_share", "backward_share", "peak_memory_bytes"])
+                                          "forward_share", "backward_share", "peak_memory_bytes",
+                                          "processor", "isa", "threads", "batch", "heads", "length", "head_dim",
+                                          "mask", "precision"])
+            self.assertEqual((said["threads"], said["length"], said["mask"], said["precision"]),
+                             (1, 128, mask, "float32"))
             self.assertGreater(said["forward_share"], 0)
             pairs = 128 * 128 if mask == "all" else 128 * 129 / 2
             self.assertAlmostEqual(said["forward_gflops"] * said["forward_seconds"],
@@ -42,8 +63,13 @@ class Bench(CommandTest):
 
     def test_bench_attention_in_bfloat16(self):
         words = ["bench", "attention", "--batch", "1", "--heads", "1", "--length", "64", "--precision", "bf16"]
-        said = self.last_object(self.succeed(*words, "--json"))
-        self.assertGreater(said["peak_gflops"], 0)
+        done = self.succeed(*words, "--json")
+        said = self.last_object(done)
+        self.check_peaks(said)
+        self.assertEqual(done.stderr.decode().count(CONVERSION), 0 if has_products() else 1)
+        done = self.succeed(*words, "--json", env={"FOVEA_ISA": "scalar"})
+        self.assertEqual(self.last_object(done)["isa"], "scalar")
+        self.assertEqual(done.stderr.decode().count(CONVERSION), 1)
         self.assertAlmostEqual(said["forward_gflops"] * said["forward_seconds"], 4e-9 * 64 * 64 * 64, places=9)
         self.assertIn(b"bf16", self.succeed(*words).stdout)
         done = self.run_fovea(*words[:-1], "fp8")

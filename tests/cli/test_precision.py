@@ -3,11 +3,10 @@
 """--precision bf16 and --save-dtype bf16: what they change, and what they must not."""
 
 import json
-import os
 import shutil
 import unittest
 
-from support import CommandTest, words
+from support import CONVERSION, CommandTest, has_products, words
 from tag_support import conll, tagged
 from test_classify_train import reviews
 from translate_support import WORDS, sentences
@@ -16,15 +15,6 @@ from translate_support import WORDS, sentences
 ARGS = ["--layers", "2", "--heads", "2", "--width", "64", "--block", "32", "--batch-size", "8", "--warmup", "20",
         "--stop-after", "120u", "--eval-every", "20u", "--save-every", "40u", "--dropout", "0.1", "--threads", "2"]
 TIMES = {"seconds", "seconds_left", "tokens_per_second"}
-CONVERSION = "values are rounded to bfloat16 and multiplied as float32"
-
-
-def has_products():
-    """Whether this machine multiplies bfloat16 in pairs, as has_bfloat16_products() says."""
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        text = info.read()
-    has = ("avx512_bf16" in text and "AuthenticAMD" in text) or "amx_bf16" in text
-    return has and not os.environ.get("FOVEA_ISA")
 
 
 class PrecisionTest(CommandTest):
@@ -116,6 +106,10 @@ class Training(PrecisionTest):
                 result = self.last_object(self.succeed("train", name, *args, "-o", output))
                 self.assertGreater(result["steps"], 0)
                 self.assertEqual(self.dtypes(output / "model.safetensors"), {"BF16"})
+                again = self.folder / f"{name}-3"
+                self.succeed("train", name, *args, "-o", again, "--threads", "3")
+                self.assertEqual((again / "model.safetensors").read_bytes()
+                                 == (output / "model.safetensors").read_bytes(), True)
         for name, line in (("classify", "a fine film"), ("tag", "Anna lives"), ("translate", next(iter(WORDS)))):
             for precision in ("float32", "bf16"):
                 done = self.succeed(name, self.folder / name, "--precision", precision, stdin=line.encode() + b"\n")
@@ -169,6 +163,12 @@ class BadInput(PrecisionTest):
     def test_what_others_call_it_is_hinted_at(self):
         done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "m", "--amp")
         self.assertIn(b"did you mean --precision?", done.stderr)
+
+    def test_both_spellings_of_a_precision_are_read(self):
+        for name, value in (("float32", "f32"), ("bf16", "bfloat16")):
+            output, _ = self.run_lm(value, "--precision", value, "--save-dtype", value, "--stop-after", "1u")
+            recipe = json.loads((output / "config.json").read_text())["recipe"]
+            self.assertEqual((recipe["precision"], recipe["save_dtype"]), (name, name))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,15 @@ TIMES = {"seconds", "seconds_left", "tokens_per_second"}
 
 
 class ResumeTest(CommandTest):
+    more = ()  # options of every run
+
     def setUp(self):
         super().setUp()
         self.text.write_text(words(lines=3000), encoding="utf-8")
 
     def arguments(self, output, *args):
-        return ["train", "lm", "--train", self.text, "-o", output, *ARGS, "--stop-after", f"{STEPS}u", *args]
+        return ["train", "lm", "--train", self.text, "-o", output, *ARGS, *self.more,
+                "--stop-after", f"{STEPS}u", *args]
 
     def outcome(self, output):
         newest = max((output / "checkpoints").glob("step-??????"))
@@ -246,6 +249,10 @@ class Kill(ResumeTest):
             self.assertEqual([p for p in output.rglob("*.tmp*")], [])
             self.succeed("inspect", output, "--verify")
         self.assertGreater(kept, 0, "no kill came after a checkpoint: nothing was tested")
+
+
+class KillInBFloat16(Kill):
+    more = ("--precision", "bf16", "--save-dtype", "bf16")
 
 
 class Resume(ResumeTest):

@@ -54,6 +54,11 @@ TEST(StepProfile, AddsUpToTheStep) {
   EXPECT_NEAR(parts + profile.waiting_seconds + profile.other_seconds, profile.profiled_seconds,
               1e-9);
   EXPECT_GE(profile.other_seconds, 0);
+  const double operations = std::accumulate(
+      profile.parts.begin(), profile.parts.end(), 0.0,
+      [](double sum, const StepPart& part) { return sum + part.gflops * part.seconds; });
+  EXPECT_NEAR(profile.gflops * profile.step_seconds, operations, 1e-9);
+  EXPECT_NEAR(profile.share * profile.peak_gflops, profile.gflops, 1e-9 * profile.gflops);
   for (const StepPart& part : profile.parts) EXPECT_GE(part.seconds, 0) << part.what;
   EXPECT_TRUE(std::is_sorted(profile.parts.begin(), profile.parts.end(),
                              [](const auto& a, const auto& b) { return a.seconds > b.seconds; }));
