@@ -128,7 +128,8 @@ TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kDiverged || folder.remove_unsaved()) throw;
     if (error.code() != ErrorCode::kDiskFull) throw;
-    throw Error(error.code(), error.what(), "free some space, then go on with --resume");
+    throw Error(error.code(), error.what(),
+                "free some space, then go on with --resume and the same options");
   } catch (const std::exception&) {
     folder.remove_unsaved();
     throw;

@@ -14,6 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Hint kOtherWeights{
+    "config.json and model.safetensors belong to different models: restore both from a copy, or "
+    "train the model again"};
 constexpr std::string_view kMoreMemory = "free some memory, or use a machine that has more";
 
 void check_weights(const std::function<ModelSizes()>& sizes_of, const Safetensors& weights,
@@ -27,12 +30,14 @@ void check_weights(const std::function<ModelSizes()>& sizes_of, const Safetensor
     const bool possible =
         sizes.layers <= tensors && sizes.largest_matrix <= static_cast<double>(held);
     if (!possible || sizes.parameters() != held) {
-      fail(ErrorCode::kModelDamaged, "such a model does not have the {} parameters of {}", held,
-           kWeightsName);
+      fail(ErrorCode::kModelDamaged, kOtherWeights,
+           "such a model does not have the {} parameters of {}{}", held, kWeightsName,
+           possible ? fmt::format(" but {}", sizes.parameters()) : "");
     }
     bytes = sizes.bytes();  // of a model that may have any number of layers: only now
   } catch (const Error& error) {
-    fail(ErrorCode::kModelDamaged, "{}: {}", (folder / "config.json").string(), error.what());
+    throw error.with(ErrorCode::kModelDamaged,
+                     fmt::format("{}: {}", (folder / "config.json").string(), error.what()));
   }
   require_memory("the model", bytes, kMoreMemory);
 }

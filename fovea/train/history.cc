@@ -23,8 +23,9 @@ namespace {
 [[noreturn]] void fail_writing(const std::filesystem::path& file) {
   const ErrorCode code = code_of_failed_write(errno);
   throw Error(code, fmt::format("{}: cannot write: {}", file.string(), std::strerror(errno)),
-              code == ErrorCode::kDiskFull ? "free some space, then go on with --resume"
-                                           : "check the path and its permissions");
+              code == ErrorCode::kDiskFull
+                  ? "free some space, then go on with --resume and the same options"
+                  : "check the path and its permissions");
 }
 
 // Up to the end of a line.

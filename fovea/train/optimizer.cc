@@ -11,6 +11,10 @@ namespace fovea {
 
 namespace {
 
+constexpr Hint kOtherModel{
+    "the file does not belong to this model: restore the folder from a copy, or train the model "
+    "again"};
+
 // Whether a tensor may be stored with fewer bits than it has here.
 enum class Stored { kWhole, kWholeOrRounded };
 
@@ -18,12 +22,13 @@ void take(Tensor& into, const Safetensors& from, const std::string& name, std::s
           Stored stored = Stored::kWhole) {
   const Tensor* tensor = from.find(name);
   if (tensor == nullptr) {
-    fail(ErrorCode::kModelDamaged, "{}: tensor '{}' is missing", where, name);
+    fail(ErrorCode::kModelDamaged, kOtherModel, "{}: tensor '{}' is missing", where, name);
   }
   const bool rounded = stored == Stored::kWholeOrRounded && tensor->dtype() == DType::kBFloat16;
   if (tensor->shape() != into.shape() || (tensor->dtype() != into.dtype() && !rounded)) {
-    fail(ErrorCode::kModelDamaged, "{}: tensor '{}' must be {}; it is {}", where, name,
-         into.describe(), tensor->describe());
+    const bool may_be_rounded = stored == Stored::kWholeOrRounded;
+    fail(ErrorCode::kModelDamaged, kOtherModel, "{}: tensor '{}' must be {}{}; it is {}", where,
+         name, into.describe(), may_be_rounded ? " or bfloat16" : "", tensor->describe());
   }
   into.copy_from(rounded ? tensor->to(into.dtype()) : *tensor);
 }
@@ -119,8 +124,8 @@ void restore_parameters(std::span<Parameter* const> parameters, const Safetensor
     ++p->version;
   }
   if (tensors.tensors.size() != parameters.size()) {
-    fail(ErrorCode::kModelDamaged, "{}: expected {} tensors, got {}", where, parameters.size(),
-         tensors.tensors.size());
+    fail(ErrorCode::kModelDamaged, kOtherModel, "{}: expected {} tensors, got {}", where,
+         parameters.size(), tensors.tensors.size());
   }
 }
 

@@ -17,6 +17,9 @@ struct RunIdentity {
   std::string tokenizer;  ///< of tokenizer.txt
   std::string isa;        ///< the instruction set: another one rounds differently
   std::string version;    ///< of fovea
+  /// Of bfloat16: "pairs" or "converted", which round differently on one instruction set; empty in
+  /// float32, and for runs that did not record it.
+  std::string products = {};
   /// No field: the same model by the fields that the build knew which began the run, if it knew
   /// fewer. A run with this fingerprint of its model is resumed, too.
   std::string model_before = {};
@@ -28,6 +31,7 @@ struct RunIdentity {
     visit("tokenizer", tokenizer, "fingerprint of the tokenizer");
     visit("isa", isa, "instruction set");
     visit("version", version, "version of fovea");
+    visit("products", products, "how bfloat16 is multiplied: pairs or converted");
   }
 };
 

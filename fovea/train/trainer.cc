@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
+#include "fovea/kernel/gemm.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/curve.h"
 #include "fovea/train/schedule.h"
@@ -31,6 +34,14 @@ index window_length(const TrainOptions& options, index updates_per_epoch) {
                 : interval(options.eval_every, updates_per_epoch, "--eval-every");
 }
 
+TrainerSetup with_products(const Context& context, TrainerSetup setup) {
+  std::string& products = setup.identity.products;
+  const Operands operands = operands_of<float>(context);
+  if (!products.empty() || operands == Operands::kWhole) return setup;
+  products = operands == Operands::kPaired ? "pairs" : "converted";
+  return setup;
+}
+
 double mean_or_zero(double sum, index count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
@@ -42,7 +53,7 @@ Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver&
     : context_(context),
       objective_(objective),
       observer_(observer),
-      setup_(std::move(setup)),
+      setup_(with_products(context, std::move(setup))),
       folder_(setup_.folder),
       horizon_(parse_length(setup_.options.stop_after, "--stop-after"),
                objective.updates_per_epoch()),
@@ -127,17 +138,32 @@ void Trainer::take_requests() {
   stop_requested_ |= request == Request::kStop;
 }
 
-void Trainer::stop_if_diverged(double loss, double norm) const {
-  if (std::isfinite(loss) && std::isfinite(norm)) return;
+void Trainer::fail_diverged(index update, std::string_view what) const {
   const bool saved = saved_step_ >= 0;
-  const double wrong = std::isfinite(loss) ? norm : loss;
-  throw Error(ErrorCode::kDiverged,
-              fmt::format("training diverged at update {}: {} is {}", state_.step + 1,
-                          std::isfinite(loss) ? "the norm of the gradient" : "the loss",
-                          std::isnan(wrong) ? std::abs(wrong) : wrong),  // no "-nan"
+  throw Error(ErrorCode::kDiverged, fmt::format("training diverged at update {}: {}", update, what),
               fmt::format("lower --lr, warm up longer (--warmup) or clip (--clip 1); {}",
                           saved ? fmt::format("the checkpoint of update {} is intact", saved_step_)
                                 : "no checkpoint had been due yet: begin anew with --overwrite"));
+}
+
+void Trainer::stop_if_diverged(double loss, double norm) const {
+  if (std::isfinite(loss) && std::isfinite(norm)) return;
+  const double wrong = std::isfinite(loss) ? norm : loss;
+  fail_diverged(
+      state_.step + 1,
+      fmt::format("{} is {}", std::isfinite(loss) ? "the norm of the gradient" : "the loss",
+                  std::isnan(wrong) ? std::abs(wrong) : wrong));  // no "-nan"
+}
+
+std::vector<NamedTensor> Trainer::finite_weights() const {
+  std::vector<NamedTensor> weights = parameter_tensors(objective_.parameters());
+  for (const NamedTensor& named : weights) {
+    const Vec<const float> values = named.tensor.vec<float>();
+    const bool finite =
+        std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    if (!finite) fail_diverged(state_.step, fmt::format("a value of {} is not finite", named.name));
+  }
+  return weights;
 }
 
 bool Trainer::observes_next() const {

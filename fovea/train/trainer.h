@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/file.h"
@@ -196,7 +197,11 @@ class Trainer {
   void write_in_folder(const std::function<void()>& write) const;
   void compare(const RunIdentity& stored);
   void keep_a_model(Future future);
+  void store_as_asked(const Safetensors& model, index step);
+  [[noreturn]] void fail_diverged(index update, std::string_view what) const;
   void stop_if_diverged(double loss, double norm) const;
+  /// The parameters; throws kDiverged if a value is not finite, so that no such model is written.
+  std::vector<NamedTensor> finite_weights() const;
   struct Update {
     double loss, lr, gradient_norm, seconds;
     index targets;

@@ -73,10 +73,17 @@ StateFile state_file_of(const Checkpoint& checkpoint) {
   return stored;
 }
 
-// The update of the model in a run folder; nothing if there is no intact model.
-std::optional<index> step_of_model(const std::filesystem::path& folder) {
+// The model in a run folder, and its update; nothing if there is no intact one.
+struct StoredModel {
+  Safetensors weights;
+  index step;
+};
+std::optional<StoredModel> stored_model(const std::filesystem::path& folder) {
   try {
-    return update_of(read_model_weights(folder), folder);
+    Safetensors weights = read_model_weights(folder);
+    const std::optional<index> step = update_of(weights, folder);
+    if (!step) return std::nullopt;
+    return StoredModel{std::move(weights), *step};
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kOutOfMemory) throw;  // the model may be intact
     return std::nullopt;
@@ -109,9 +116,7 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
   }
 }
 
-void Trainer::write_model() {
-  write_model(parameter_tensors(objective_.parameters()), state_.step);
-}
+void Trainer::write_model() { write_model(finite_weights(), state_.step); }
 
 void Trainer::write_model(const std::vector<NamedTensor>& tensors, index step) {
   write_in_folder([&] {
@@ -129,8 +134,9 @@ void Trainer::draw_curve() {
 
 // The model is written first: a run that finds the checkpoint of the last step does nothing more.
 void Trainer::save() {
+  const std::vector<NamedTensor> weights = finite_weights();
   const bool best_is_kept = objective_.has_validation() && state_.best_step >= 0;
-  if (!best_is_kept) write_model();
+  if (!best_is_kept) write_model(weights, state_.step);
   state_.seconds = seconds();
   state_.metrics_bytes = history_->flush();
   state_.best_kept = objective_.kept_evaluations();
@@ -139,8 +145,7 @@ void Trainer::save() {
     optimizer.push_back(
         {std::string(kRecentLosses), Tensor::of(Shape{16}, std::span<const double>(recent_))});
     std::vector<NamedFile> files = setup_.attachments;
-    files.push_back(
-        {std::string(kWeightsName), safetensors_bytes(parameter_tensors(objective_.parameters()))});
+    files.push_back({std::string(kWeightsName), safetensors_bytes(weights)});
     files.push_back({std::string(kOptimizerFile), safetensors_bytes(optimizer)});
     files.push_back({std::string(kStateFile), to_json(StateFile{setup_.identity, state_})});
     SavedCheckpoint saved;
@@ -226,13 +231,19 @@ void Trainer::reopen_history() {
 // best_step is not the best one: the best is lost. A model that is newer than the checkpoint will
 // be made again, unless the run goes on differently (kOther).
 void Trainer::keep_a_model(Future future) {
-  const std::optional<index> step = step_of_model(setup_.folder);
-  const bool lost = !step || *step < state_.best_step;
-  const bool given_up = future == Future::kOther && step && *step > state_.step;
-  if (!lost && !given_up) return;
+  std::optional<StoredModel> model = stored_model(setup_.folder);
+  const bool lost = !model || model->step < state_.best_step;
+  const bool given_up = future == Future::kOther && model && model->step > state_.step;
+  if (!lost && !given_up) return store_as_asked(model->weights, model->step);
+  model.reset();  // its memory
   const index best = state_.best_step;
   if (lost && best >= 0 && best != state_.step) {
-    if (rescue_best_model()) return;
+    if (rescue_best_model()) {
+      observer_.noticed(fmt::format(
+          "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
+          (setup_.folder / kWeightsName).string(), best));
+      return;
+    }
     observer_.noticed(fmt::format(
         "{} is missing or damaged: the best weights, of update {}, are lost; those of update {} "
         "stand in their place, and the search for the best begins again",
@@ -255,10 +266,21 @@ bool Trainer::rescue_best_model() {
     return false;
   }
   write_model(tensors, best);
-  observer_.noticed(fmt::format(
-      "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
-      (setup_.folder / kWeightsName).string(), best));
   return true;
+}
+
+// The model that is there, if --save-dtype now asks for another type. Rounded weights become
+// float32 only by their checkpoint.
+void Trainer::store_as_asked(const Safetensors& model, index step) {
+  const DType wanted = dtype_of(setup_.options.save_dtype);
+  const auto is_wanted = [=](const NamedTensor& one) { return one.tensor.dtype() == wanted; };
+  if (std::all_of(model.tensors.begin(), model.tensors.end(), is_wanted)) return;
+  if (wanted == DType::kBFloat16) return write_model(model.tensors, step);
+  if (step == state_.step) return write_model();
+  if (step == state_.best_step && rescue_best_model()) return;
+  observer_.noticed(fmt::format(
+      "{} stays bfloat16 until a model is written: the checkpoint of its update {} is gone",
+      (setup_.folder / kWeightsName).string(), step));
 }
 
 void Trainer::compare(const RunIdentity& stored) {
@@ -281,6 +303,16 @@ void Trainer::compare(const RunIdentity& stored) {
         fmt::format("the run began on {} and goes on on {}: results differ in their last bits "
                     "(FOVEA_ISA={} pins it)",
                     stored.isa, now.isa, stored.isa));
+  }
+  const bool both_known = !stored.products.empty() && !now.products.empty();
+  if (stored.isa == now.isa && both_known && stored.products != now.products) {
+    const auto words = [](const std::string& products) {
+      return products == "pairs" ? "multiplied as it is" : "converted to float32";
+    };
+    observer_.noticed(
+        fmt::format("the run began where bfloat16 is {}, and goes on where it is {}: results "
+                    "differ in their last bits",
+                    words(stored.products), words(now.products)));
   }
   if (stored.version != now.version) {
     observer_.noticed(

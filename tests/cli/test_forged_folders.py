@@ -76,6 +76,12 @@ def not_a_number(_, data):
     data[:] = struct.pack("<f", float("nan")) * (len(data) // 4)
 
 
+def infinite(header, data):
+    """The first gain of the norm before the logits."""
+    begin = header["norm.weight"]["data_offsets"][0]
+    data[begin:begin + 4] = struct.pack("<f", float("inf"))
+
+
 def listed(change):
     return lambda folder: forged.forge_manifest(folder, change)
 
@@ -228,6 +234,11 @@ class ForgedFolders(CommandTest):
     def test_weights_that_are_no_numbers_write_nothing(self):
         checkpoint = self.forged(tensors("model.safetensors", not_a_number)) / CHECKPOINT
         self.assert_error(self.said("generate", checkpoint, "the"), 4, "the model gives no token a probability")
+
+    def test_a_logit_that_is_infinite_writes_nothing(self):
+        checkpoint = self.forged(tensors("model.safetensors", infinite)) / CHECKPOINT
+        for options in ([], ["--greedy"]):
+            self.assert_error(self.said("generate", checkpoint, "the", *options), 4, "a logit of the model is not finite")
 
     def test_weights_that_are_no_numbers_have_no_loss(self):
         checkpoint = self.forged(tensors("model.safetensors", not_a_number)) / CHECKPOINT

@@ -102,7 +102,7 @@ TEST(Optimizer, NamesTheTensorThatDoesNotFit) {
   const std::vector<NamedTensor> wrong = {{"weight", Tensor(Shape{3})}, {"gain", Tensor(Shape{2})}};
   const Safetensors stored = parse_safetensors(safetensors_bytes(wrong), "m");
   EXPECT_THROWS(restore_parameters(model.parameters, stored, "m"), kModelDamaged,
-                "m: tensor 'weight' must be float32 [2, 2]");
+                "m: tensor 'weight' must be float32 [2, 2] or bfloat16; it is float32 [3]");
   EXPECT_THROWS(optimizer.restore(stored), kModelDamaged, "'weight.m' is missing");
 }
 

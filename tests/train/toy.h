@@ -85,7 +85,10 @@ class ToyObjective final : public Objective {
 class ToyObserver : public TrainingObserver {
  public:
   void noticed(const std::string& what) override { notices.push_back(what); }
-  void updated(const UpdateRecord& record, double) override { updates.push_back(record); }
+  void updated(const UpdateRecord& record, double) override {
+    updates.push_back(record);
+    if (on_updated) on_updated(record.step);
+  }
   void evaluated(const EvaluationRecord& record) override { evaluations.push_back(record); }
   void measured(const MetricsRecord& record) override { metrics.push_back(record); }
   void saved(index step, const std::filesystem::path&) override { saves.push_back(step); }
@@ -99,6 +102,7 @@ class ToyObserver : public TrainingObserver {
 
   Request wanted = Request::kNone;
   index at_step = 0;
+  std::function<void(index step)> on_updated;
   std::vector<std::string> notices;
   std::vector<UpdateRecord> updates;
   std::vector<EvaluationRecord> evaluations;

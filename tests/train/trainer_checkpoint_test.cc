@@ -58,6 +58,7 @@ class TrainerCheckpoint : public testing::Test {
 
   TrainerSetup setup(const std::filesystem::path& path) {
     TrainerSetup made = toy_setup(path, {.stop_after = "40u", .log_every = 3, .keep = keep});
+    made.options.save_dtype = save_dtype;
     made.identity = identity;
     return made;
   }
@@ -66,6 +67,7 @@ class TrainerCheckpoint : public testing::Test {
   ToyObserver observer;
   Future future = Future::kSame;
   index keep = 2;
+  Precision save_dtype = Precision::kFloat32;
   std::function<double(index step)> validation_loss;  // none: that of the toy
   RunIdentity identity{.model = "m", .data = "d", .tokenizer = "t", .isa = "i", .version = "v"};
   std::filesystem::path from;
@@ -206,6 +208,41 @@ TEST_F(TrainerCheckpoint, SaysWhenBitsMayDiffer) {
   process(folder / "run", true, 12);
   EXPECT_THAT(observer.notices,
               ElementsAre(HasSubstr("FOVEA_ISA=i"), HasSubstr("began with fovea v")));
+}
+
+TEST_F(TrainerCheckpoint, SaysWhenBFloat16IsMultipliedAnotherWay) {
+  begin(folder / "run");
+  identity.products = "pairs";
+  process(folder / "run", false, 10);
+  EXPECT_THAT(observer.notices, ElementsAre());
+  identity.products = "converted";
+  process(folder / "run", true, 12);
+  EXPECT_THAT(observer.notices, ElementsAre(HasSubstr("goes on where it is converted to float32")));
+  process(folder / "run", true, 14);
+  EXPECT_THAT(observer.notices, ElementsAre());
+}
+
+TEST_F(TrainerCheckpoint, AModelIsStoredAgainInTheTypeThatIsAskedFor) {
+  const auto type = [&] {
+    return read_model_weights(folder / "run").tensors.front().tensor.dtype();
+  };
+  // The best update is 20, and its checkpoint is kept or gone.
+  validation_loss = [](index step) { return step == 20 ? 1.0 : 2.0; };
+  for (const index kept : {10, 1}) {
+    keep = kept;
+    save_dtype = Precision::kFloat32;
+    begin(folder / "run");
+    const std::string whole = process(folder / "run", false, 1000).model;
+    save_dtype = Precision::kBFloat16;
+    const std::string rounded = process(folder / "run", true, 1000).model;
+    EXPECT_EQ(type(), DType::kBFloat16);
+    EXPECT_EQ(process(folder / "run", true, 1000).model, rounded);
+    save_dtype = Precision::kFloat32;
+    const std::string back = process(folder / "run", true, 1000).model;
+    EXPECT_EQ(back, kept == 10 ? whole : rounded);
+    EXPECT_EQ(observer.notices.size(), kept == 10 ? 0u : 1u);
+    std::filesystem::remove_all(folder / "run");
+  }
 }
 
 TEST_F(TrainerCheckpoint, PassesOverADamagedCheckpoint) {

@@ -243,6 +243,17 @@ TEST_F(TrainerTest, StopsBeforeADivergedUpdateIsApplied) {
   EXPECT_TRUE(std::isfinite(stored_weight(3)));
 }
 
+TEST_F(TrainerTest, WeightsThatAreNotFiniteAreNotSaved) {
+  objective.validates = false;
+  observer.on_updated = [&](index step) {
+    if (step == 20) objective.value().data<float>()[3] = INFINITY;
+  };
+  EXPECT_THROWS(run({.log_every = 10}), kDiverged,
+                "diverged at update 20: a value of weights is not finite");
+  EXPECT_THAT(observer.saves, ElementsAre(10));
+  EXPECT_TRUE(std::isfinite(stored_weight(3)));
+}
+
 TEST_F(TrainerTest, AnInfiniteValidationLossIsDivergence) {
   objective.validation_loss = [](index step) { return step == 5 ? 1.0 : INFINITY; };
   EXPECT_THROWS(run(), kDiverged, "the loss is inf");

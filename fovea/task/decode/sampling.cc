@@ -28,6 +28,14 @@ std::vector<token> ranked(Vec<const float> logits, index count) {
   return ids;
 }
 
+// -infinity is a token that is ruled out.
+void require_logits(Vec<const float> logits) {
+  const bool good = std::all_of(logits.begin(), logits.end(), [](float x) { return x < INFINITY; });
+  if (good) return;
+  fail(ErrorCode::kModelDamaged, Hint{"train the model again, or use an earlier checkpoint"},
+       "a logit of the model is not finite");
+}
+
 // How many of the first weights sum to the share p of the total; at least one.
 std::size_t nucleus(std::span<const double> weights, double p) {
   const double wanted = p * std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -56,6 +64,7 @@ token greedy_token(Vec<const float> logits) {
     if (logits[i] > -INFINITY && (best < 0 || logits[i] > logits[best])) best = i;
   }
   if (best < 0) fail(ErrorCode::kModelDamaged, "the model gives no token a probability");
+  require_logits(logits);
   return static_cast<token>(best);
 }
 
@@ -74,6 +83,7 @@ token sample_token(Vec<const float> logits, const SamplingOptions& options, std:
   if (options.greedy) return greedy_token(logits);
   const std::vector<token> ids = ranked(logits, options.top_k);
   if (ids.empty()) fail(ErrorCode::kModelDamaged, "the model gives no token a probability");
+  require_logits(logits);
   std::vector<double> weights;
   weights.reserve(ids.size());
   for (const token id : ids) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "fovea/base/error.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -69,6 +70,16 @@ TEST(Sampling, NeverChoosesWhatIsRuledOut) {
   const Logits logits = {-INFINITY, 0.0f, -INFINITY, 0.0f};
   const auto seen = frequencies(logits, {.temperature = 100});
   EXPECT_EQ(seen.count(0) + seen.count(2), 0u);
+}
+
+TEST(Sampling, RefusesLogitsThatAreNotFinite) {
+  for (const float bad : {INFINITY, NAN}) {
+    const Logits logits = {0, bad, 1};
+    for (const bool greedy : {false, true}) {
+      EXPECT_THROWS(sample_token(view(logits), {.greedy = greedy}, 1), kModelDamaged,
+                    "a logit of the model is not finite");
+    }
+  }
 }
 
 TEST(Sampling, IsAFunctionOfSeedAndNumber) {
