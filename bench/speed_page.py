@@ -6,6 +6,7 @@ Every figure on them comes from those files. A test compares what lies there wit
 """
 import collections
 import json
+import math
 import pathlib
 import re
 
@@ -18,11 +19,13 @@ RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", 
 KINDS = "forward", "backward"
 ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
 BELOW = " \u25bc"
+# Of a processor without the strongest in its table.
+OTHER_RUN = " (`bench/attention_peers.py` was: [results](benchmarks.md#results))"
 FARTHEST = 6  # figures that miss their target, by name
 
 HEAD = """# Speed of attention and of training
 
-fovea's attention and its training steps compared with {peer}, in float32, on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
+fovea's attention and its training steps compared with {peer}, in float32 (in bfloat16: [training](#training-steps), [attention](precision.md#attention)), on the same processor with the same number of threads. A bar of 2 means that fovea takes half of PyTorch's time.
 
 {heroes}**Which PyTorch.** Two of them. *As installed*: {peer} as pip installs it, without settings. On AMD processors its matrix library (MKL) then runs AVX2 kernels, even where the processor has AVX-512. *At its strongest*: the faster of that and of the same PyTorch with MKL's kernels for AVX-512, which a preloaded library of one line makes MKL take ([how](benchmarks.md#which-pytorch)). Intel's processors get these kernels anyway: there the two are one. Targets count against the strongest. The last chapters compare at the same instruction set: both sides are pinned to AVX2, and the strongest is then PyTorch with the AVX2 kernels that MKL has for Intel's processors.
 
@@ -67,6 +70,7 @@ GLANCE = {
         ("causal forward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 causal", "forward"),
         ("causal backward, 4 x 1024 tokens, 12 heads", "dot B4 H12 T1024 D64 causal", "backward"),
         ("causal backward, 1 x 4096 tokens, 8 heads", "dot B1 H8 T4096 D64 causal", "backward"),
+        ("forward, 1 x 4096 tokens, width 128", "dot B1 H8 T4096 D128 full", "forward"),
         ("causal backward, 8 x 128 tokens, 8 heads", "dot B8 H8 T128 D64 causal", "backward"),
     ],
     "Variants, forward + backward": [
@@ -93,9 +97,10 @@ FRONT = [
     ("ragged B16 H8 T512", None, "sequences of different lengths, up to 512 tokens: forward + backward",
      "变长序列，最长 512 个 token：前向 + 反向"),
 ]
-FRONT_HEADS = {"README.md": "Times as fast as PyTorch", "README.zh-CN.md": "速度是 PyTorch 的几倍"}
+FRONT_HEADS = {"README.md": "Times as fast as PyTorch, float32", "README.zh-CN.md": "速度是 PyTorch 的几倍（float32）"}
 # What a ratio is to, and how the READMEs say it.
-YARDSTICKS = {"strongest": (", at its strongest", "，对比最强设置"), "ratio": (", as installed", "，对比默认安装")}
+YARDSTICKS = {"strongest": (": PyTorch at its strongest", "，对比最强设置"),
+              "ratio": (": PyTorch as installed", "，对比默认安装")}
 ONE_ROUND = {"README.md": "\\* Measured in one round only, and less certain than the medians of several rounds.",
              "README.zh-CN.md": "\\* 只测了一轮，不如多轮的中位数可靠。"}
 # Rows that differ in length alone; where they were measured once, they suggest how uncertain that is.
@@ -212,14 +217,22 @@ def lines_of_lengths(rows):
 LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
 
 
+def rounded_down(ratio):
+    """To two digits: where there is no room for its target, a figure must not seem to reach it."""
+    return ratio and math.floor(ratio * 100) / 100
+
+
 def glance(results, all_results):
     """On the scale of all such pictures."""
-    groups = [(heading, [(name, results.ratio(row, kind, "strongest"), results.ratio(row, kind)) for name, row, kind in rows])
-              for heading, rows in GLANCE.items()]
+    def mark(row):
+        return " *" if results.rounds(row) == 1 else ""
+
+    groups = [(heading, [(name, *(rounded_down(results.ratio(row, kind, to)) for to in YARDSTICKS), mark(row))
+                         for name, row, kind in rows]) for heading, rows in GLANCE.items()]
     most = max(one.ratio(row, kind) for one in all_results if not one.pinned for rows in GLANCE.values() for _, row, kind in rows)
     return speed_pictures.groups_of_bars(
         f"Times as fast as PyTorch on {results.name}",
-        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer}; head width 64", groups, most)
+        f"fovea's attention on the CPU, float32, {results.threads} threads, against {results.peer}; width 64; * one round", groups, most)
 
 
 def bars_of_dot(results):
@@ -246,7 +259,7 @@ def reached(all_results):
         all_figures = results.figures()
         figures = [(name, one) for name, one in all_figures if one.get("strongest")]
         if not figures:
-            yield f"- {results.title()}: PyTorch at its strongest is not measured."
+            yield f"- {results.title()}: this table was not measured beside PyTorch at its strongest{OTHER_RUN * (not results.pinned)}."
             continue
         missed = sorted((one["strongest"] / one["target"], f"{name} ({one['strongest']:.2f} of {one['target']})")
                         for name, one in figures if not one["met"])
@@ -308,7 +321,8 @@ def front_table(all_results, readme):
     yield f"| {FRONT_HEADS[readme]} | " + " | ".join(f"{one.name}{YARDSTICKS[to][language]}" for one, to in columns) + " |"
     yield "|---|" + "---|" * len(columns)
     for row, kinds, *words in FRONT:
-        cells = [" / ".join(number(one.ratio(row, kind, to)) for kind in kinds or [None]) + " \\*" * (one.rounds(row) == 1)
+        cells = [" / ".join(number(rounded_down(one.ratio(row, kind, to))) for kind in kinds or [None])
+                 + " \\*" * (one.rounds(row) == 1)
                  for one, to in columns]
         yield f"| {words[language]} | {' | '.join(cells)} |"
     if any(one.rounds(row) == 1 for one, _ in columns for row, *_ in FRONT):

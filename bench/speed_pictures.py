@@ -64,7 +64,7 @@ class Axis:
 
 
 def groups_of_bars(title, subtitle, groups, most):
-    """Groups of (heading, [(name, ratio to the strongest, ratio as installed)]), on an axis up to `most`.
+    """Groups of (heading, [(name, ratio to the strongest, ratio as installed, mark)]), on an axis up to `most`.
     The bar of the ratio to the strongest lies on that of the other, and both figures are behind the longer;
     None: not measured."""
     left, room = 310, 48  # for the second figure
@@ -73,18 +73,18 @@ def groups_of_bars(title, subtitle, groups, most):
     for heading, rows in groups:
         bars.append(text(20, y + 13, heading, "head"))
         y += 24
-        for name, strongest, installed in rows:
+        for name, strongest, installed, mark in rows:
             bars.append(text(left - 10, y + 14, name, anchor="end"))
             for ratio, kind in ((installed, "installed"), (strongest, "forward")):
                 if ratio:
                     bars.append(axis.rectangle(y, 18, ratio, kind))
-            figures = " / ".join(f"{ratio:.2f}" for ratio in (strongest, installed) if ratio)
+            figures = " / ".join(f"{ratio:.2f}" for ratio in (strongest, installed) if ratio) + mark
             bars.append(text(axis.at(max(strongest or 0, installed)) + 5, y + 13.5, figures))
             y += 25
         y += 8
     marks = [*axis.grid(110, y), text(axis.at(1), 104, "PyTorch", "soft small", "middle")]
     kinds = [("forward", "against PyTorch at its strongest (with AVX-512)"), ("installed", "as installed")]
-    if not any(strongest for _, rows in groups for _, strongest, _ in rows):
+    if not any(strongest for _, rows in groups for _, strongest, *_ in rows):
         kinds = [("installed", "against PyTorch as installed")]
     return picture(y + 32, title, subtitle, [*legend(kinds)[0], *marks, *bars])
 

@@ -63,7 +63,7 @@ Doctor examine() {
   for (const Isa isa : available_isas()) doctor.instruction_sets.emplace_back(isa_name(isa));
   doctor.instruction_set = isa_name(current_isa());
   doctor.multiplies_bfloat16 = has_bfloat16_products();
-  doctor.fma_gflops = fma_gflops(Context());
+  doctor.fma_gflops = best_peak_gflops(Context());
   const MemoryLimit memory = available_memory();
   doctor.available_memory_bytes = memory.bytes;
   doctor.available_memory_reason = memory.reason;

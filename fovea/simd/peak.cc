@@ -157,6 +157,12 @@ double peak_gflops(const Context& ctx, double seconds) {
                                            : fma_gflops(ctx, seconds);
 }
 
+double best_peak_gflops(const Context& ctx) {
+  double best = 0;
+  for (int n = 0; n < 8; ++n) best = std::max(best, peak_gflops(ctx));
+  return best;
+}
+
 Isa compiled_isa() { return FOVEA_DISPATCH(CompiledIsa)(); }
 
 }  // namespace fovea

@@ -20,6 +20,10 @@ double bfloat16_gflops(const Context& ctx, double seconds = 0.004);
 /// The peak of products of float32 values in the precision of ctx: one of the two.
 double peak_gflops(const Context& ctx, double seconds = 0.004);
 
+/// The largest of several measurements of peak_gflops: what the machine can do. In a single one a
+/// thread may wake up late, or not at all.
+double best_peak_gflops(const Context& ctx);
+
 /// The instruction set whose code a dispatched kernel really runs. Tests compare it with
 /// current_isa().
 Isa compiled_isa();

@@ -104,7 +104,7 @@ RunTime estimate_time(const Context& context, const TimedRun& run, const RunStat
   }
   const RunCost& cost = run.cost;
   const double updates = run.updates_to_come();
-  const double peak = peak_gflops(context, 0.02);
+  const double peak = best_peak_gflops(context);
   const ParameterSeconds parameter = parameter_seconds(context);
   const auto parameters = static_cast<double>(cost.parameters);
   const double reckoned =

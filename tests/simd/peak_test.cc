@@ -35,5 +35,7 @@ TEST(Peak, TheLoopRunsOnTheSetThatIsPinned) {
   unpin_isa();
 }
 
+TEST(Peak, TheBestOfSeveralCounts) { EXPECT_GT(best_peak_gflops(Context(2)), 0.0); }
+
 }  // namespace
 }  // namespace fovea
