@@ -6,7 +6,6 @@ Every figure on them comes from those files. A test compares what lies there wit
 """
 import collections
 import json
-import math
 import pathlib
 import re
 
@@ -20,7 +19,7 @@ KINDS = "forward", "backward"
 ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
 BELOW = " \u25bc"
 # Of a processor without the strongest in its table.
-OTHER_RUN = " (`bench/attention_peers.py` was: [results](benchmarks.md#results))"
+OTHER_RUN = " Some of its rows were, by `bench/attention_peers.py` ([results](benchmarks.md#results))."
 FARTHEST = 6  # figures that miss their target, by name
 
 HEAD = """# Speed of attention and of training
@@ -134,6 +133,9 @@ class Results:
         """To PyTorch as installed, or to "strongest" (None: not measured)."""
         return (self.rows[row][kind] if kind else self.rows[row]).get(to)
 
+    def target(self, row, kind=None):
+        return (self.rows[row][kind] if kind else self.rows[row]).get("target")
+
     def rounds(self, row):
         return self.rows[row].get("rounds", 1)
 
@@ -169,15 +171,19 @@ def number(value, digits=2):
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def shown(value, target=None):
+    """With a third digit where two would hide on which side of its target it is."""
+    return number(value, 3 if target and number(value) == number(target) else 2)
+
+
 def with_target(value, target, most=False):
     """'1.50 (1.7) ▼': with a third digit where two would hide on which side of its target it is."""
     if value is None:
         return ""
     if not target:
         return number(value)
-    digits = 3 if number(value) == number(target) else 2
     below = value > target if most else value < target
-    return f"{number(value, digits)} ({target}){BELOW * below}"
+    return f"{shown(value, target)} ({target}){BELOW * below}"
 
 
 def lines_of_dot(rows):
@@ -217,17 +223,12 @@ def lines_of_lengths(rows):
 LINES = {"dot": lines_of_dot, "window": lines_of_lengths}
 
 
-def rounded_down(ratio):
-    """To two digits: where there is no room for its target, a figure must not seem to reach it."""
-    return ratio and math.floor(ratio * 100) / 100
-
-
 def glance(results, all_results):
     """On the scale of all such pictures."""
     def mark(row):
         return " *" if results.rounds(row) == 1 else ""
 
-    groups = [(heading, [(name, *(rounded_down(results.ratio(row, kind, to)) for to in YARDSTICKS), mark(row))
+    groups = [(heading, [(name, *(results.ratio(row, kind, to) for to in YARDSTICKS), mark(row))
                          for name, row, kind in rows]) for heading, rows in GLANCE.items()]
     most = max(one.ratio(row, kind) for one in all_results if not one.pinned for rows in GLANCE.values() for _, row, kind in rows)
     return speed_pictures.groups_of_bars(
@@ -259,7 +260,8 @@ def reached(all_results):
         all_figures = results.figures()
         figures = [(name, one) for name, one in all_figures if one.get("strongest")]
         if not figures:
-            yield f"- {results.title()}: this table was not measured beside PyTorch at its strongest{OTHER_RUN * (not results.pinned)}."
+            other = "" if results.pinned else OTHER_RUN
+            yield f"- {results.title()}: this table was not measured beside PyTorch at its strongest.{other}"
             continue
         missed = sorted((one["strongest"] / one["target"], f"{name} ({one['strongest']:.2f} of {one['target']})")
                         for name, one in figures if not one["met"])
@@ -321,7 +323,7 @@ def front_table(all_results, readme):
     yield f"| {FRONT_HEADS[readme]} | " + " | ".join(f"{one.name}{YARDSTICKS[to][language]}" for one, to in columns) + " |"
     yield "|---|" + "---|" * len(columns)
     for row, kinds, *words in FRONT:
-        cells = [" / ".join(number(rounded_down(one.ratio(row, kind, to))) for kind in kinds or [None])
+        cells = [" / ".join(shown(one.ratio(row, kind, to), one.target(row, kind)) for kind in kinds or [None])
                  + " \\*" * (one.rounds(row) == 1)
                  for one, to in columns]
         yield f"| {words[language]} | {' | '.join(cells)} |"

@@ -9,7 +9,7 @@ RESULTS = pathlib.Path(__file__).resolve().parent / "results" / "steps"
 
 HEAD = """## Training steps
 
-Tokens per second of the whole step (forward, backward, clipping, AdamW), divided by those of PyTorch: the fastest of the variants that were measured. *Eager* and *compiled*: without and with `torch.compile`; *foreach* and *fused*: two forms of its AdamW. `bench/train_peers.py` measures it ([how](benchmarks.md#training-step-benchtrain_peerspy-text)).
+Tokens per second of the whole step (forward, backward, clipping, AdamW), divided by those of PyTorch: the fastest of the variants that were measured. *Eager* and *compiled*: without and with `torch.compile`; *foreach* and *fused*: two forms of its AdamW. `bench/train_peers.py` measures it ([how](benchmarks.md#training-step-benchtrain_peerspy-text)). *Near*, *far*: the ratio of the rounds in which the two cores shared a cache, or did not ([why](benchmarks.md#two-cores-may-be-far-apart)), where it differs from that of all.
 """
 BFLOAT16 = """In bfloat16 (`--precision bf16`), beside PyTorch under autocast ([what is rounded](precision.md)):
 """
@@ -51,15 +51,14 @@ def grouped(profile):
 
 
 def with_target(row, peer, target):
-    """'1.54 (1.8) \u25bc'; where the cores moved between rounds, with the ratios of each place."""
+    """'1.54 (1.8) \u25bc'; where the cores moved between rounds, with the ratio of each place that has one."""
     ratio = row["ratio"].get(peer)
     if ratio is None:
         return ""
     text = f"{ratio:.2f}" + (f" ({target})" + " \u25bc" * (ratio < target) if target else "")
     places = {place: row.get(f"ratio_{place}", {}).get(peer) for place in ("near", "far")}
-    if all(places.values()):
-        text += "; " + ", ".join(f"{place} {one:.2f}" for place, one in places.items())
-    return text
+    known = [f"{place} {one:.2f}" for place, one in places.items() if one and f"{one:.2f}" != f"{ratio:.2f}"]
+    return "; ".join([text, *([", ".join(known)] if known else [])])
 
 
 def variants(row):

@@ -158,14 +158,14 @@ void print_plan(const PlannedAttention& planned) {
 }
 
 // Says so if a call in bfloat16 is computed in float32.
-void note_converted_call(const Context& context, const AttentionSettings& settings,
-                         const AttentionTensors& tensors) {
+void note_converted_call(const AttentionSettings& settings, const AttentionTensors& tensors) {
   if (settings.precision != AttentionPrecision::kBFloat16 || settings.reference) return;
   if (!has_bfloat16_products()) return note_conversion(Precision::kBFloat16);
-  const AttentionPlan plan = plan_attention(context, settings, tensors);
-  if (!plan.kernel.ends_with("converted from bfloat16")) return;
-  note(fmt::format("precision bf16: no kernel multiplies bfloat16 with score {} and norm {}: {}",
-                   plan.score, plan.norm, plan.kernel));
+  if (call_multiplies_bfloat16(settings, tensors)) return;
+  note(
+      fmt::format("precision bf16: no kernel multiplies bfloat16 with score {} and norm {}: "
+                  "converted to float32",
+                  to_string(settings.score), to_string(settings.norm)));
 }
 
 Written write(const Context& context, const AttentionSettings& settings,
@@ -282,7 +282,7 @@ int attention(const Arguments& arguments) {
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
   const AttentionTensors tensors = read_attention_tensors(settings, TensorFile(input), input);
-  note_converted_call(context, settings, tensors);
+  note_converted_call(settings, tensors);
   Json::Object object;
   const auto add = [&](const Json& part) {
     object.insert(object.end(), part.object().begin(), part.object().end());

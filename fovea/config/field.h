@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -91,13 +93,15 @@ Several several_of(std::vector<Enum>& values) {
     for (const Enum value : values) texts.emplace_back(to_string(value));
     return texts;
   };
-  several.set = [&values, names = several.names](const std::vector<std::string>& texts) {
-    const auto is_name = [&](const std::string& text) {
-      return std::find(names.begin(), names.end(), text) != names.end();
-    };
-    if (texts.empty() || !std::all_of(texts.begin(), texts.end(), is_name)) return false;
-    values.clear();
-    for (const std::string& text : texts) values.push_back(enum_from_name<Enum>(text));
+  several.set = [&values](const std::vector<std::string>& texts) {
+    std::vector<Enum> found;
+    for (const std::string& text : texts) {
+      const std::optional<Enum> value = find_enum<Enum>(text);
+      if (!value) return false;
+      found.push_back(*value);
+    }
+    if (found.empty()) return false;
+    values = std::move(found);
     return true;
   };
   return several;
@@ -113,7 +117,7 @@ FieldTarget target_of(T& value) {
     choice.get = [&value] { return std::string(to_string(value)); };
     choice.set = [&value](const std::string& name) {
       const std::optional<T> found = find_enum<T>(name);
-      value = found.value_or(value);
+      if (found) value = *found;
       return found.has_value();
     };
     return choice;

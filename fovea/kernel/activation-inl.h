@@ -28,7 +28,7 @@ struct NormalDistribution {
 /// For float, both come from one exponential: phi(a) = exp(-a^2 / 2) / sqrt(2 pi), a = |x|, and
 /// Phi(-a) = exp(-a^2 / 2) q(a), where q is a polynomial in a / (1 + 0.29 a). Phi(a) is 1 minus
 /// that, so the left tail keeps its relative accuracy. The polynomial's error, relative to q, is at
-/// most 1e-8 (1 + a^2 / 4); beyond 14.25 both functions of -a are 0.
+/// most 7e-8 (1 + a^2 / 4). Beyond 14.25, where Phi(-a) is 0, q may stay what it is.
 template <class D>
 HWY_INLINE NormalDistribution<D> NormalAt(D d, hn::Vec<D> x) {
   const auto one = Constant(d, 1), half = Constant(d, 0.5);

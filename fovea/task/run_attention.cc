@@ -160,6 +160,13 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
   return plan;
 }
 
+bool call_multiplies_bfloat16(const AttentionSettings& settings, const AttentionTensors& tensors) {
+  return with_call({settings, tensors}, []<class T>(const CallOf<T>& call) {
+    if constexpr (std::is_same_v<T, BFloat16>) return multiplies_bfloat16(call.attention);
+    return false;
+  });
+}
+
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors, const MoreParts* more) {
   constexpr index kMostTiles = 128;

@@ -26,6 +26,9 @@ AttentionTensors read_attention_tensors(const AttentionSettings& settings, const
 AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
                              const AttentionTensors& tensors, const MoreParts* more = nullptr);
 
+/// Whether the call has rows of bfloat16 and multiplies them as they are. Throws as run_attention.
+bool call_multiplies_bfloat16(const AttentionSettings& settings, const AttentionTensors& tensors);
+
 /// The kept tiles of the first sequence and head, one text for each 64 queries (kept_tiles.h);
 /// empty if there are more than 128 x 128 tiles. Throws as run_attention does.
 std::vector<std::string> picture_attention(const AttentionSettings& settings,

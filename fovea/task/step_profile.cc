@@ -14,6 +14,7 @@
 #include "fovea/base/profile.h"
 #include "fovea/base/random.h"
 #include "fovea/kernel/elementwise.h"
+#include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
 #include "fovea/task/memory.h"
 #include "fovea/task/objective.h"
@@ -166,13 +167,13 @@ StepProfile profile_step(const Context& ctx, const LanguageModelSettings& settin
                      .steps = steps,
                      .memory_gigabytes = memory_gigabytes(ctx),
                      .core_to_core_nanoseconds = core_to_core_nanoseconds(ctx)};
-  const bool rounds = ctx.precision() == Precision::kBFloat16;
+  const bool has_pairs = ctx.precision() == Precision::kBFloat16 && has_bfloat16_products();
   const double before = peak_gflops(ctx);
   result.step_seconds = median(train(ctx, model, run, steps, nullptr));
   Profile profile;
   const std::vector<double> profiled = train(ctx, model, run, steps, &profile);
   result.peak_gflops = (before + peak_gflops(ctx)) / 2;
-  result.fma_gflops = rounds ? fma_gflops(ctx) : result.peak_gflops;
+  result.fma_gflops = has_pairs ? fma_gflops(ctx) : result.peak_gflops;
   result.profiled_seconds =
       std::accumulate(profiled.begin(), profiled.end(), 0.0) / static_cast<double>(steps);
   result.waiting_seconds = profile.waiting_seconds() / static_cast<double>(steps);

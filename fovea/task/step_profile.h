@@ -31,7 +31,7 @@ struct StepProfile {
   double profiled_seconds = 0;          ///< mean; products do not run side by side here
   double waiting_seconds = 0;           ///< the calling thread waits for others
   double other_seconds = 0;             ///< in none of the parts
-  double gflops = 0;                    ///< operations of all parts in step_seconds, a second
+  double gflops = 0;                    ///< of products and attention, over step_seconds
   double share = 0;                     ///< the same as a part of peak_gflops
   double fma_gflops = 0;                ///< of multiply-adds in registers
   double peak_gflops = 0;               ///< the same of the precision: fma_gflops unless it is bf16

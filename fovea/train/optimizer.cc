@@ -116,6 +116,15 @@ std::vector<NamedTensor> parameter_tensors(std::span<Parameter* const> parameter
   return tensors;
 }
 
+std::string first_not_finite(std::span<const NamedTensor> weights) {
+  for (const NamedTensor& named : weights) {
+    for (const float x : named.tensor.vec<float>()) {
+      if (!std::isfinite(x)) return named.name;
+    }
+  }
+  return "";
+}
+
 void restore_parameters(std::span<Parameter* const> parameters, const Safetensors& tensors,
                         std::string_view where) {
   for (Parameter* p : parameters) {

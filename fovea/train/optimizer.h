@@ -50,6 +50,8 @@ class Optimizer {
 
 /// The values of the parameters by name, sharing their memory, as model.safetensors stores them.
 std::vector<NamedTensor> parameter_tensors(std::span<Parameter* const> parameters);
+/// The name of the first that has a value that is not finite; "" if there is none.
+std::string first_not_finite(std::span<const NamedTensor> weights);
 /// Sets the values from `tensors`: there must be exactly one tensor for each parameter, of its
 /// shape and type, or bfloat16. `where` names the file. Throws kModelDamaged.
 void restore_parameters(std::span<Parameter* const> parameters, const Safetensors& tensors,

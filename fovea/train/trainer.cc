@@ -157,12 +157,8 @@ void Trainer::stop_if_diverged(double loss, double norm) const {
 
 std::vector<NamedTensor> Trainer::finite_weights() const {
   std::vector<NamedTensor> weights = parameter_tensors(objective_.parameters());
-  for (const NamedTensor& named : weights) {
-    const Vec<const float> values = named.tensor.vec<float>();
-    const bool finite =
-        std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
-    if (!finite) fail_diverged(state_.step, fmt::format("a value of {} is not finite", named.name));
-  }
+  const std::string bad = first_not_finite(weights);
+  if (!bad.empty()) fail_diverged(state_.step, fmt::format("a value of {} is not finite", bad));
   return weights;
 }
 

@@ -185,6 +185,11 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
       objective_.parameters(),
       parse_safetensors(checkpoint.bytes(kWeightsName), where + "/model.safetensors"),
       where + "/model.safetensors");
+  if (const std::string bad = first_not_finite(parameter_tensors(objective_.parameters()));
+      !bad.empty()) {
+    fail(ErrorCode::kModelDamaged, Hint{"go on from an earlier checkpoint, or train again"},
+         "{}/model.safetensors: a value of {} is not finite", where, bad);
+  }
   const Safetensors optimizer =
       parse_safetensors(checkpoint.bytes(kOptimizerFile), where + "/optimizer.safetensors");
   optimizer_.restore(optimizer);
@@ -238,12 +243,7 @@ void Trainer::keep_a_model(Future future) {
   model.reset();  // its memory
   const index best = state_.best_step;
   if (lost && best >= 0 && best != state_.step) {
-    if (rescue_best_model()) {
-      observer_.noticed(fmt::format(
-          "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
-          (setup_.folder / kWeightsName).string(), best));
-      return;
-    }
+    if (rescue_best_model()) return;
     observer_.noticed(fmt::format(
         "{} is missing or damaged: the best weights, of update {}, are lost; those of update {} "
         "stand in their place, and the search for the best begins again",
@@ -266,21 +266,23 @@ bool Trainer::rescue_best_model() {
     return false;
   }
   write_model(tensors, best);
+  observer_.noticed(fmt::format(
+      "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
+      (setup_.folder / kWeightsName).string(), best));
   return true;
 }
 
-// The model that is there, if --save-dtype now asks for another type. Rounded weights become
-// float32 only by their checkpoint.
+// The model that is there, if --save-dtype now asks for another type. Of a rounded model the values
+// stay rounded: which checkpoint it came from is not known (it may be a mean of several).
 void Trainer::store_as_asked(const Safetensors& model, index step) {
   const DType wanted = dtype_of(setup_.options.save_dtype);
   const auto is_wanted = [=](const NamedTensor& one) { return one.tensor.dtype() == wanted; };
   if (std::all_of(model.tensors.begin(), model.tensors.end(), is_wanted)) return;
-  if (wanted == DType::kBFloat16) return write_model(model.tensors, step);
-  if (step == state_.step) return write_model();
-  if (step == state_.best_step && rescue_best_model()) return;
-  observer_.noticed(fmt::format(
-      "{} stays bfloat16 until a model is written: the checkpoint of its update {} is gone",
-      (setup_.folder / kWeightsName).string(), step));
+  std::vector<NamedTensor> tensors;
+  for (const NamedTensor& one : model.tensors) {
+    tensors.push_back({one.name, one.tensor.to(wanted)});
+  }
+  write_model(tensors, step);
 }
 
 void Trainer::compare(const RunIdentity& stored) {
@@ -307,7 +309,7 @@ void Trainer::compare(const RunIdentity& stored) {
   const bool both_known = !stored.products.empty() && !now.products.empty();
   if (stored.isa == now.isa && both_known && stored.products != now.products) {
     const auto words = [](const std::string& products) {
-      return products == "pairs" ? "multiplied as it is" : "converted to float32";
+      return products == "pairs" ? "multiplied in pairs" : "converted to float32";
     };
     observer_.noticed(
         fmt::format("the run began where bfloat16 is {}, and goes on where it is {}: results "

@@ -29,7 +29,7 @@ def has_products():
     with open("/proc/cpuinfo", encoding="utf-8") as info:
         text = info.read()
     has = ("avx512_bf16" in text and "AuthenticAMD" in text) or "amx_bf16" in text
-    return has and not os.environ.get("FOVEA_ISA")
+    return has and os.environ.get("FOVEA_ISA", "") in ("", *(["avx512"] if "AuthenticAMD" in text else ["amx"]))
 
 
 def words(seed=1, lines=400):

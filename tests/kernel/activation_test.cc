@@ -100,6 +100,7 @@ TEST(Activation, FarOutItIsTheLineOrZero) {
   });
 }
 
+// The 8: the polynomial's error and roundings, and those of the products.
 // The exponent x^2 / 2 has three roundings (x^2, a constant, their product) of 2^-24 relative to
 // it.
 TEST(Activation, TheLeftTailOfGeluKeepsItsRelativeAccuracy) {

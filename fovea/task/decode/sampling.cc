@@ -33,7 +33,7 @@ void require_logits(Vec<const float> logits) {
   const bool good = std::all_of(logits.begin(), logits.end(), [](float x) { return x < INFINITY; });
   if (good) return;
   fail(ErrorCode::kModelDamaged, Hint{"train the model again, or use an earlier checkpoint"},
-       "a logit of the model is not finite");
+       "a logit of the model is NaN or infinite");
 }
 
 // How many of the first weights sum to the share p of the total; at least one.

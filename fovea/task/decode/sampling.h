@@ -35,8 +35,8 @@ struct SamplingOptions {
 /// Throws kOptionValue, which names the option, for an invalid value.
 void check_options(const SamplingOptions& options);
 
-/// The token with the highest logit; of equal ones the first. Throws kModelDamaged if all logits
-/// are NaN or -inf.
+/// The token with the highest logit; of equal ones the first. Throws kModelDamaged if a logit
+/// is NaN or +inf, or all are -inf.
 token greedy_token(Vec<const float> logits);
 
 /// For each token in `seen`, divides its logit by `penalty` if it is positive and multiplies it if
@@ -46,7 +46,7 @@ void apply_repetition_penalty(Vec<float> logits, std::span<const token> seen, do
 /// Samples token number `number` of a text; the result depends only on the logits, the options and
 /// that number. It keeps the k likeliest tokens and takes their probabilities at the temperature;
 /// of these it keeps the fewest that sum to p, and draws one by its probability. Equal logits are
-/// ranked by id. A token with logit -inf is never chosen.
+/// ranked by id. A token with logit -inf is never chosen. Throws as greedy_token().
 token sample_token(Vec<const float> logits, const SamplingOptions& options, std::uint64_t number);
 
 }  // namespace fovea

@@ -77,7 +77,7 @@ TEST(Sampling, RefusesLogitsThatAreNotFinite) {
     const Logits logits = {0, bad, 1};
     for (const bool greedy : {false, true}) {
       EXPECT_THROWS(sample_token(view(logits), {.greedy = greedy}, 1), kModelDamaged,
-                    "a logit of the model is not finite");
+                    "a logit of the model is NaN or infinite");
     }
   }
 }
