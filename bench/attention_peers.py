@@ -65,7 +65,7 @@ def name_of(shape):
 
 
 def to_keep(options, answers):
-    """What --output writes of a shape: medians, for each direction."""
+    """Of a shape, what --output writes: medians, for each direction."""
     kept = {"rounds": options.rounds}
     for direction in ("forward", "backward"):
         key = f"{direction}_seconds"
@@ -76,20 +76,18 @@ def to_keep(options, answers):
     return kept
 
 
-def report(shape, answers, precision):
+def report(shape, answers, kept, precision):
     _, _, length, mask = shape
-    ours = answers["fovea"]
     for direction, target in targets(precision, length, mask == "causal").items():
         key = f"{direction}_seconds"
-        mine = [answer[key] for answer in ours]
-        share = statistics.median(answer[f"{direction}_share"] for answer in ours)
-        print(f"{name_of(shape)} {direction:8} {range_ms(mine)} {share:5.2f}  target {target}")
+        mine = [answer[key] for answer in answers["fovea"]]
+        print(f"{name_of(shape)} {direction:8} {range_ms(mine)} {kept[direction]['share']:5.2f}  target {target}")
         for name, theirs in answers.items():
             if name == "fovea":
                 continue
             peers = [answer[key] for answer in theirs]
-            medians = statistics.median(peers) / statistics.median(mine)
-            print(f"  PyTorch {name:9} {range_ms(peers)}  ratio {medians:.2f}, fastest {min(peers) / min(mine):.2f}")
+            ratio = kept[direction]["ratio"][name]
+            print(f"  PyTorch {name:9} {range_ms(peers)}  ratio {ratio:.2f}, fastest {min(peers) / min(mine):.2f}")
 
 
 def main():
@@ -105,11 +103,11 @@ def main():
     found = measure(options)
     print(f"D{HEAD_DIM}, {options.rounds} rounds, median (fastest .. slowest): fovea, its share of the"
           f" peak in {options.precision}; PyTorch, ratio of the medians, and of the fastest")
+    kept = {shape: to_keep(options, answers) for shape, answers in found.items()}
     for shape, answers in found.items():
-        report(shape, answers, options.precision)
+        report(shape, answers, kept[shape], options.precision)
     if options.output:
-        common.keep(options.output, machine, options.precision, {name_of(shape): to_keep(options, answers)
-                                                                 for shape, answers in found.items()})
+        common.keep(options.output, machine, options.precision, {name_of(shape): one for shape, one in kept.items()})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ RESULTS, PAGE, IMAGES = ROOT / "bench" / "results", ROOT / "docs" / "speed.md", 
 KINDS = "forward", "backward"
 ZEN = {"25": "Zen 4", "26": "Zen 5"}  # AMD's families of processors with AVX-512
 BELOW = " \u25bc"
-# Of a processor without the strongest in its table.
+# Said of a table that was not measured beside PyTorch at its strongest.
 OTHER_RUN = " Some of its rows were, by `bench/attention_peers.py` ([results](benchmarks.md#results))."
 FARTHEST = 6  # figures that miss their target, by name
 
@@ -177,7 +177,7 @@ def shown(value, target=None):
 
 
 def with_target(value, target, most=False):
-    """'1.50 (1.7) ▼': with a third digit where two would hide on which side of its target it is."""
+    """'1.50 (1.7) ▼'."""
     if value is None:
         return ""
     if not target:

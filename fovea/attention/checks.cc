@@ -112,7 +112,7 @@ void check_norm(const Attention<T>& attention, index H) {
   const bool softmax = needs_lse(attention.norm);
   const auto require = [&](bool fits, std::string_view what) {
     if (fits) return;
-    fail(ErrorCode::kOptionValue, Hint{"leave it out, or use norm::Softmax (--norm softmax)"},
+    fail(ErrorCode::kOptionValue, Hint{"leave it out, or use softmax as the norm"},
          "attention: {} needs softmax; the norm is {}", what, name_of(attention.norm));
   };
   require(softmax || sink.logits.empty(), "a sink");
