@@ -100,8 +100,8 @@ TEST(Activation, FarOutItIsTheLineOrZero) {
   });
 }
 
-// The exponent x^2 / 2 has three roundings (x^2, a constant, their product) of 2^-24 relative to it.
-// The polynomial and the products have 8 such units more.
+// The exponent x^2 / 2 has three roundings (x^2, a constant, their product) of 2^-24 relative to
+// it. The polynomial and the products have 8 such units more.
 TEST(Activation, TheLeftTailOfGeluKeepsItsRelativeAccuracy) {
   for_each_isa([] {
     const Matrix<float> one(1, 1, 1.0f);
