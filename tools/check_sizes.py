@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks sizes: a file has at most 400 lines, a function at most 60 lines and 6 parameters.
+"""Checks sizes: a file has at most 800 lines, a function at most 80 lines and 6 parameters.
 
 What is larger stands below with its reason; a reason that is no longer needed is an error, too.
 """
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import sources
 
-FILE_LINES = 400
-FUNCTION_LINES = 60
+FILE_LINES = 800
+FUNCTION_LINES = 80
 PARAMETERS = 6
 
 # path: reason
