@@ -10,7 +10,8 @@
 // be timed here. Operands are random; so is what is named with +, whose axes of size "N or 1" are 1
 // for the batch and N for all others. +key_lengths and +query_lengths spread the lengths evenly
 // over (0, T]. --lambda adds a lambda with a tanh and a parameter that is learned; --forward leaves
-// out the backward. One line of JSON comes back; seconds are medians over the rounds.
+// out the backward. --calls=N is a loop over N such calls, each with tensors of its own, timed as a
+// whole. One line of JSON comes back; seconds are medians over the rounds.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -95,6 +96,8 @@ struct Timed {
   SizeOf sizes;
   AttentionSettings settings;
   bool has_lambda = false, has_backward = true;
+  int calls = 1;
+  std::vector<std::unique_ptr<Timed>> others;  // of a loop, behind the first
   std::unique_ptr<AttentionTensors> tensors;
   std::unique_ptr<AttentionCall<float>> call;
   std::array<float, 1> learned = {5}, dlearned = {};
@@ -122,6 +125,8 @@ void Timed::read(const std::vector<std::string>& words, std::vector<std::string>
       has_lambda = true;
     } else if (word == "--forward") {
       has_backward = false;
+    } else if (word.starts_with("--calls=")) {
+      calls = std::stoi(word.substr(word.find('=') + 1));
     } else if (word.starts_with("--")) {
       const std::size_t equals = std::min(word.find('='), word.size());
       const std::string name = word.substr(2, equals - 2);
@@ -160,6 +165,11 @@ Timed::Timed(const std::vector<std::string>& words) {
   } else {
     bind<float>();
   }
+  std::vector<std::string> alone = words;
+  std::erase_if(alone, [](const std::string& word) { return word.starts_with("--calls="); });
+  while (static_cast<int>(others.size()) + 1 < calls) {
+    others.push_back(std::make_unique<Timed>(alone));
+  }
 }
 
 // T: of the rows.
@@ -194,8 +204,16 @@ double seconds_of(const std::function<void()>& work, int repeats) {
 }
 
 void Timed::time(const Context& ctx) {
-  forwards.push_back(seconds_of([&] { forward(ctx); }, repeats));
-  if (has_backward) backwards.push_back(seconds_of([&] { backward(ctx); }, repeats));
+  const auto seconds_of_all = [&](std::function<void(const Context&)> Timed::*work) {
+    return seconds_of(
+        [&] {
+          (this->*work)(ctx);
+          for (const auto& other : others) (other.get()->*work)(ctx);
+        },
+        repeats);
+  };
+  forwards.push_back(seconds_of_all(&Timed::forward));
+  if (has_backward) backwards.push_back(seconds_of_all(&Timed::backward));
 }
 
 Json Timed::json(const Context& ctx) const {
@@ -212,8 +230,7 @@ int run(int threads, const std::vector<std::vector<std::string>>& words) {
   for (const auto& of_call : words) calls.push_back(std::make_unique<Timed>(of_call));
   double once = 0;
   for (auto& timed : calls) {
-    timed->forward(ctx);
-    if (timed->has_backward) timed->backward(ctx);
+    timed->time(ctx);  // to warm up, and for the backward to have an o
     const double begin = monotonic_seconds();
     timed->time(ctx);
     const double seconds = monotonic_seconds() - begin;

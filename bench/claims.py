@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the sources claim of attention's cost, measured with fovea_bench_attention.
+"""What the sources claim of attention's cost, measured with fovea_bench_attention and fovea_bench_heads.
 
   bench/claims.py                 all three
-  bench/claims.py --only heads    spec A13: one call for all heads, beside a loop over heads
+  bench/claims.py --only heads    spec A13: all heads together, beside a loop over heads: the operator, and a layer
   bench/claims.py --only length   spec A19: time over the length, all keys (claim: n^2)
   bench/claims.py --only window   spec A20: time over the length, a window of 64 keys on each side (claim: n)
 
@@ -11,6 +11,7 @@ A slope is that of log(seconds) over log(length), fitted; forward and backward t
 """
 import argparse
 import math
+import pathlib
 import subprocess
 import sys
 
@@ -19,22 +20,32 @@ import common
 LENGTHS = {"length": (2048, 4096, 8192, 16384), "window": (1024, 4096, 16384, 65536)}
 
 
+def run(options, program, *words):
+    """The object that a program of bench prints."""
+    done = subprocess.run([options.programs / program, str(options.threads), *words], capture_output=True,
+                          encoding="utf-8", env=common.environment(options.threads),
+                          preexec_fn=common.pin(options.threads))
+    if done.returncode != 0:
+        sys.exit(f"{program}: {done.stderr}")
+    return common.last_object(done.stdout)
+
+
 def seconds(options, *calls):
     """(forward, backward) of each call, timed in turns in one process."""
     words = [word for call in calls for word in ("--", *call)][1:]
-    done = subprocess.run([options.program, str(options.threads), *words], capture_output=True, encoding="utf-8",
-                          env=common.environment(options.threads), preexec_fn=common.pin(options.threads))
-    if done.returncode != 0:
-        sys.exit(f"{options.program}: {done.stderr}")
-    return [(call["forward_seconds"], call["backward_seconds"]) for call in common.last_object(done.stdout)["calls"]]
+    answer = run(options, "fovea_bench_attention", *words)
+    return [(call["forward_seconds"], call["backward_seconds"]) for call in answer["calls"]]
 
 
 def heads(options):
-    """The IMDB model of the sources: 8 heads of 16, 80 tokens. A loop makes as many calls as there are heads."""
+    """The IMDB model of the sources: 8 heads of 16, 80 tokens. A loop makes as many calls as there are heads,
+    each with tensors of its own."""
     for batch in (1, 32):
-        together, one = seconds(options, [f"{batch},80,80,8,8,16,16"], [f"{batch},80,80,1,1,16,16"])
-        forward, both = 8 * one[0] / together[0], 8 * sum(one) / sum(together)
-        print(f"heads   batch {batch:2}: a loop over 8 heads takes {forward:.2f}x the time, with backward {both:.2f}x")
+        together, loop = seconds(options, [f"{batch},80,80,8,8,16,16"], [f"{batch},80,80,1,1,16,16", "--calls=8"])
+        forward, both = loop[0] / together[0], sum(loop) / sum(together)
+        layer = run(options, "fovea_bench_heads", str(batch), "80", "128", "8", "16")
+        print(f"heads   batch {batch:2}: a loop over 8 heads takes {forward:.2f}x the time, with backward {both:.2f}x; "
+              f"with its projections, both ways, {layer['loop'] / layer['together']:.2f}x")
 
 
 def slope(options, name, *more):
@@ -49,7 +60,8 @@ def slope(options, name, *more):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=str(common.ROOT / "build" / "release" / "bench" / "fovea_bench_attention"))
+    parser.add_argument("--programs", type=pathlib.Path, default=common.ROOT / "build" / "release" / "bench",
+                        help="the folder of the programs of bench")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", choices=("heads", *LENGTHS))
     options = parser.parse_args()
