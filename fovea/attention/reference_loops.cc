@@ -8,6 +8,7 @@
 
 #include "fovea/attention/reference_score.h"
 #include "fovea/attention/sequences.h"
+#include "fovea/base/interruption.h"
 
 namespace fovea::detail {
 
@@ -296,6 +297,7 @@ void reference_forward(const Attention<T>& attention, const AttentionInputs<T>& 
   for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
+        stop_if_interrupted();
         const Row<T> row = call.row(sequence, h, i);
         const index query_row = sequence.query_row + i;
         if (!out.lse.empty()) out.lse.at(sequence.batch, h, query_row) = row.lse;
@@ -343,6 +345,7 @@ void reference_backward(const Attention<T>& attention, const AttentionInputs<T>&
   for (const Sequence& sequence : call.sequences) {
     for (index h = 0; h < in.q.heads; ++h) {
       for (index i = 0; i < sequence.queries; ++i) {
+        stop_if_interrupted();
         row_backward<T>(call, {sequence, h, i}, saved, gradients, sums);
       }
     }

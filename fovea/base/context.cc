@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "fovea/base/interruption.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/pool.h"
 #include "fovea/base/profile.h"
@@ -37,7 +38,11 @@ void Context::run(index items, void* callable, Invoke invoke, bool in_order) con
   if (items <= 0) return;
   if (threads_ == 1 || items == 1) {
     // The first item that throws is the lowest one.
-    for (index item = 0; item < items; ++item) invoke(callable, item);
+    const Interruption* const interruption = InterruptionScope::current();
+    for (index item = 0; item < items; ++item) {
+      stop_if_requested(interruption);
+      invoke(callable, item);
+    }
     return;
   }
   if (team_ != nullptr && team_->is_of(threads_)) {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -23,6 +24,8 @@ namespace {
 constexpr int kSpins = 1500;
 constexpr int kPausesBetweenLooks = 2;
 constexpr int kLooks = kSpins / kPausesBetweenLooks;
+
+constexpr std::chrono::milliseconds kBetweenLooksForRequest{10};
 
 // More threads than any machine has. A larger number is probably mistyped and gets no more threads.
 constexpr int kMostWorkers = 1023;
@@ -144,7 +147,15 @@ void Pool::wait_for_workers(Job& job) {
   }
   std::unique_lock lock(mutex_);
   if (job.active.fetch_add(kCallerSleeps, std::memory_order_acq_rel) == 0) return;
-  job_left_.wait(lock, [&] { return job.active.load(std::memory_order_acquire) == kCallerSleeps; });
+  const auto all_left = [&] { return job.active.load(std::memory_order_acquire) == kCallerSleeps; };
+  if (job.interruption == nullptr) return job_left_.wait(lock, all_left);
+  // The request may be one that this thread alone can see (Python's signals): it looks now and
+  // then.
+  while (!job_left_.wait_for(lock, kBetweenLooksForRequest, all_left)) {
+    lock.unlock();
+    job.interruption->requested();
+    lock.lock();
+  }
 }
 
 void Pool::grow(int workers) {
@@ -248,6 +259,7 @@ void Pool::leave(Job& job) {
 
 // Runs items until none is left; returns how many this thread ran.
 index Pool::work_on(Job& job, int share) {
+  const InterruptionScope scope(job.interruption);
   const int shares = job.shares_count;
   index done = 0;
   for (int k = 0; k < shares; ++k) done += run_share(job, (share + k) % shares);
@@ -260,6 +272,7 @@ index Pool::run_share(Job& job, int share) {
   for (index item = job.shares.take(share); item >= 0; item = job.shares.take(share)) {
     if (!job.error.concerns(item)) return done;  // nor do those after it
     try {
+      stop_if_requested(job.interruption);
       task.invoke(task.callable, item);
     } catch (...) {
       job.error.keep(item);

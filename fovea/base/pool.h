@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "fovea/base/interruption.h"
 #include "fovea/base/lowest_error.h"
 #include "fovea/base/shares.h"
 #include "fovea/base/types.h"
@@ -49,7 +50,7 @@ class alignas(64) Pool {
 
   // Lives on the stack of the caller. The caller returns only when no worker can find the job any
   // more and `active` is 0. On x86-64 all that a worker needs to begin is in the first cache line,
-  // but for its share and the error.
+  // but for its share, the error and the interruption.
   struct alignas(64) Job {
     explicit Job(const Task& t)
         : task(t), shares_count(Shares::count(t.items, t.in_order ? 1 : t.threads)) {}
@@ -67,6 +68,7 @@ class alignas(64) Pool {
     std::atomic<bool> listed{false};  // may workers still find it? written under Pool::mutex_
     std::atomic<int> active{0};       // workers in the job, plus kCallerSleeps
     LowestError error;
+    const Interruption* const interruption = InterruptionScope::current();
     Shares shares{{task.items, shares_count}};
   };
   static_assert(Shares::kMost <= 64, "a share has a bit in Job::taken");

@@ -20,6 +20,7 @@
 #include "fovea/task/planned_attention.h"
 #include "fovea/task/run_attention.h"
 #include "python/extension/arrays.h"
+#include "python/extension/signals.h"
 #include "python/extension/team.h"
 #include "python/extension/traced.h"
 
@@ -141,9 +142,10 @@ class Call {
       given_.push_back(given_tensor_of_call(nb::cast<std::string>(name), array));
     }
     const AttentionTensors tensors = tensors_from(given_);
-    const nb::gil_scoped_release others_run;
-    forward_ = about_arguments(
-        [&] { return run_attention_forward(context_, settings_, tensors, &traced_); });
+    forward_ = while_others_run([&] {
+      return about_arguments(
+          [&] { return run_attention_forward(context_, settings_, tensors, &traced_); });
+    });
   }
 
   NamedArrays results() const { return arrays_of(forward_.results); }
@@ -164,20 +166,17 @@ class Call {
     add("do", d_o, "o");
     if (!d_lse.is_none()) add("dlse", d_lse, "lse");
     const AttentionTensors tensors = tensors_from(std::move(given));
-    std::vector<NamedTensor> gradients;
-    {
-      const nb::gil_scoped_release others_run;
-      gradients = about_arguments(
+    return arrays_of(while_others_run([&] {
+      return about_arguments(
           [&] { return run_attention_backward(context_, settings_, tensors, forward_, &traced_); });
-    }
-    return arrays_of(gradients);
+    }));
   }
 
   /// The object of `fovea attention --plan --json`.
   std::string plan() const {
     const AttentionTensors tensors = tensors_from(given_);
-    const nb::gil_scoped_release others_run;
-    return to_json_line(planned_attention(context_, settings_, tensors, &traced_));
+    return while_others_run(
+        [&] { return to_json_line(planned_attention(context_, settings_, tensors, &traced_)); });
   }
 
  private:

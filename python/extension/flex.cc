@@ -24,6 +24,7 @@
 #include "fovea/attention/mask/blocks.h"
 #include "python/extension/room.h"
 #include "python/extension/row_type.h"
+#include "python/extension/signals.h"
 #include "python/extension/team.h"
 #include "python/extension/traced.h"
 
@@ -153,7 +154,6 @@ Attention<T> attention_of(const Options& options, const Call& call,
 template <class T>
 void forward(const Options& options, const Call& call) {
   using W = Wide<T>;
-  const nb::gil_scoped_release others_run;
   prepare<T>(call.tensors[kO]);
   const AttentionOutputs<T> out{.o = view<T>(call.tensors[kO]),
                                 .lse = rows<W>(call.tensors[kLse]),
@@ -166,7 +166,6 @@ template <class T>
 void backward(const Options& options, const Call& call,
               const std::vector<std::uintptr_t>& gradients) {
   using W = Wide<T>;
-  const nb::gil_scoped_release others_run;
   const Attention<W> attention = attention_of<W>(options, call, gradients);
   const Tensors& t = call.tensors;
   for (const Place place : {kDq, kDk, kDv}) prepare<T>(t[place]);
@@ -241,7 +240,6 @@ struct BlockRow {
 // Which blocks of queries x keys a mask keeps, of heads [B, H]: bytes as TileKind says.
 void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
                      const std::array<index, 2>& block, std::uintptr_t to, int threads) {
-  const nb::gil_scoped_release others_run;
   const auto [B, H, T, S] = sizes;
   const detail::ProgramMask part(mask.in<double>({B, T, S, H, H, 1, 1}, {}));
   auto* const kinds = reinterpret_cast<std::uint8_t*>(to);
@@ -270,7 +268,9 @@ void bind_flex(nb::module_& m) {
       [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
          const std::optional<Blocks>& blocks) {
         const Call call{tensors, score, mask, blocks};
-        with_row_type(std::get<0>(options), [&]<class T>(T) { forward<T>(options, call); });
+        while_others_run([&] {
+          with_row_type(std::get<0>(options), [&]<class T>(T) { forward<T>(options, call); });
+        });
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none());
@@ -279,8 +279,10 @@ void bind_flex(nb::module_& m) {
       [](const Options& options, const Tensors& tensors, const Traced* score, const Traced* mask,
          const std::optional<Blocks>& blocks, const std::vector<std::uintptr_t>& gradients) {
         const Call call{tensors, score, mask, blocks};
-        with_row_type(std::get<0>(options),
-                      [&]<class T>(T) { backward<T>(options, call, gradients); });
+        while_others_run([&] {
+          with_row_type(std::get<0>(options),
+                        [&]<class T>(T) { backward<T>(options, call, gradients); });
+        });
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none(), nb::arg("gradients"));
@@ -294,8 +296,13 @@ void bind_flex(nb::module_& m) {
       },
       nb::arg("options"), nb::arg("tensors"), nb::arg("score").none(), nb::arg("mask").none(),
       nb::arg("blocks").none());
-  m.def("flex_blocks", &classify_blocks, nb::arg("mask"), nb::arg("sizes"), nb::arg("block"),
-        nb::arg("to"), nb::arg("threads"));
+  m.def(
+      "flex_blocks",
+      [](const Traced& mask, const std::array<index, 4>& sizes, const std::array<index, 2>& block,
+         std::uintptr_t to, int threads) {
+        while_others_run([&] { classify_blocks(mask, sizes, block, to, threads); });
+      },
+      nb::arg("mask"), nb::arg("sizes"), nb::arg("block"), nb::arg("to"), nb::arg("threads"));
 }
 
 }  // namespace fovea::python

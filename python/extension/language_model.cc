@@ -21,6 +21,7 @@
 #include "fovea/task/report/evaluation.h"
 #include "fovea/train/options.h"
 #include "python/extension/arrays.h"
+#include "python/extension/signals.h"
 
 namespace nb = nanobind;
 
@@ -76,9 +77,10 @@ class Model {
   }
 
   std::string evaluate(const std::vector<std::string>& files, int threads) const {
-    const nb::gil_scoped_release others_run;
-    const TextScore score = evaluate_text(context_with(threads), loaded_, files);
-    return evaluation_of(json_of(score), checksum_).line();
+    return while_others_run([&] {
+      const TextScore score = evaluate_text(context_with(threads), loaded_, files);
+      return evaluation_of(json_of(score), checksum_).line();
+    });
   }
 
   std::vector<token> encode(const std::string& text) const {
@@ -97,8 +99,7 @@ class Model {
     const std::vector<std::int32_t> offsets = {0, static_cast<std::int32_t>(ids.size())};
     const index V = loaded_.model->config().vocabulary;
     Tensor result({static_cast<index>(ids.size()), V});
-    {
-      const nb::gil_scoped_release others_run;
+    while_others_run([&] {
       const Context context = context_with(threads);
       Tape tape(context, TapeMode::kInference);
       const Variable logits = loaded_.model->logits(tape, {.ids = ids, .offsets = offsets});
@@ -106,7 +107,7 @@ class Model {
       for (index n = 0; n < rows.rows; ++n) {
         std::copy_n(rows[n], V, result.rows<float>()[n]);
       }
-    }
+    });
     return array_of(result);
   }
 

@@ -16,6 +16,7 @@
 #include "fovea/attention/attention.h"
 #include "python/extension/room.h"
 #include "python/extension/row_type.h"
+#include "python/extension/signals.h"
 #include "python/extension/team.h"
 
 namespace nb = nanobind;
@@ -126,11 +127,12 @@ class SdpaPlan {
     std::pair<nb::object, nb::object> results(o_.like(q), saved_.like(q, type_of_saved_));
     const auto in = addresses_of<4>(operands);
     const Address o = address_of(results.first), saved = address_of(results.second);
-    const nb::gil_scoped_release others_run;
-    const Context context = context_of(flops_ < kFlopsForTwo ? 1 : threads);
-    with_row_type(std::get<0>(options_), [&]<class T>(T) {
-      prepare<T>(o, o_);
-      forward_in<T>(in, o, saved, seed, context);
+    while_others_run([&] {
+      const Context context = context_of(flops_ < kFlopsForTwo ? 1 : threads);
+      with_row_type(std::get<0>(options_), [&]<class T>(T) {
+        prepare<T>(o, o_);
+        forward_in<T>(in, o, saved, seed, context);
+      });
     });
     return results;
   }
@@ -154,12 +156,13 @@ class SdpaPlan {
     const auto in = addresses_of<4>(saved);
     const std::array o_saved_do{address_of(saved[4]), address_of(saved[5]), address_of(d_o)};
     const auto out = addresses_of<4>(results);
-    const nb::gil_scoped_release others_run;
-    const Context context = context_of(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
-    with_row_type(std::get<0>(options_), [&]<class T>(T) {
-      for (std::size_t n = 0; n < 3; ++n) prepare<T>(out[n], gradients_[n]);
-      if (out[3] != 0) prepare<Wide<T>>(out[3], gradients_[3]);
-      backward_in<T>(in, o_saved_do, strides, out, seed, context);
+    while_others_run([&] {
+      const Context context = context_of(flops_ * 2.5 < kFlopsForTwo ? 1 : threads);
+      with_row_type(std::get<0>(options_), [&]<class T>(T) {
+        for (std::size_t n = 0; n < 3; ++n) prepare<T>(out[n], gradients_[n]);
+        if (out[3] != 0) prepare<Wide<T>>(out[3], gradients_[3]);
+        backward_in<T>(in, o_saved_do, strides, out, seed, context);
+      });
     });
     return results;
   }

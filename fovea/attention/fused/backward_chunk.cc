@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "fovea/base/interruption.h"
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -64,6 +65,7 @@ void RunTogether(BackwardTile<T> tile, index end) {
       seen = hull(seen, tiles[n]->seen);
     }
     for (index block = seen.begin / kRowBlock * kRowBlock; block < seen.end; block += kRowBlock) {
+      stop_if_interrupted();
       for (index n = 0; n < count; ++n) tiles[n]->AddBlock(block);
     }
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "fovea/attention/fused/query_tiles.h"
+#include "fovea/base/interruption.h"
 
 #ifndef FOVEA_ATTENTION_COLUMN_CHUNK_
 #define FOVEA_ATTENTION_COLUMN_CHUNK_
@@ -143,6 +144,7 @@ void SumChunk(const KernelCall<T>& call, const ColumnChunk& chunk, const RowSums
   const AttentionOutputs<T> nothing;
   Prefetch prefetch;
   for (index query = tiles.begin; query < tiles.end; query += kLaneTile) {
+    stop_if_interrupted();
     const index queries = std::min(kLaneTile, sequence.queries - query);
     SumTile(ForwardTile<T>{call, nothing, sequence, keys, prefetch, chunk.head, query, queries},
             row_sums, sums);

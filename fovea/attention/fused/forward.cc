@@ -9,6 +9,7 @@
 #include "fovea/attention/fused/prefetch.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/observe/selected_rows.h"
+#include "fovea/base/interruption.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/fused/forward.cc"
@@ -100,6 +101,7 @@ class TilesTogether {
 
   void Run() {
     for (index block = keys_.begin / kRowBlock * kRowBlock; block < keys_.end; block += kRowBlock) {
+      stop_if_interrupted();
       if (count_ > 1) PrefetchBlock(block + kRowBlock);
       for (index n = 0; n < count_; ++n) tiles_[n]->AddBlock(block);
     }

@@ -5,6 +5,7 @@
 
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/query_tiles.h"
+#include "fovea/base/interruption.h"
 #include "fovea/base/lowest_error.h"
 #include "fovea/base/shares.h"
 #include "fovea/simd/prefetch.h"
@@ -23,6 +24,7 @@ void for_each_with_next(const Context& ctx, index items, F&& f) {
   const auto run = [&](index item, index next) {
     if (!error.concerns(item)) return;
     try {
+      stop_if_interrupted();
       f(item, next);
     } catch (...) {
       error.keep(item);

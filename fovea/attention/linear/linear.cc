@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/attention/linear/linear_block.h"
+#include "fovea/base/interruption.h"
 #include "fovea/base/memory.h"
 
 namespace fovea::detail {
@@ -161,6 +162,7 @@ Rows<U> LinearScan<T>::rows(const ScanUnit& unit, const View<U>& view, Side side
 template <class T>
 void LinearScan<T>::add_to_state(const ScanUnit& unit, Span ys, Rows<T> state) const {
   for (index y = ys.begin; y < ys.end; y += kBlock) {
+    stop_if_interrupted();
     const Span block{y, std::min(ys.end, y + kBlock)};
     for (index h = unit.y_heads.begin; h < unit.y_heads.end; ++h) {
       kernels_.add_to_state(rows(unit, scan_.b, other_side(), h, block),
@@ -259,6 +261,7 @@ void LinearScan<T>::run_tile(const ScanUnit& unit, const Tile& tile, Rows<const 
     std::fill_n(sum.data, count * padded_width(), T{0});
   }
   for (index y = summed; y < kept; y += kBlock) {
+    stop_if_interrupted();
     const Span block{y, std::min(unit.ys, y + kBlock)};
     for (index other = unit.y_heads.begin; other < unit.y_heads.end; ++other) {
       kernels_.add_direct({a, rows(unit, scan_.b, other_side(), other, block),
