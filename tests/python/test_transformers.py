@@ -28,6 +28,23 @@ def gpt2(**more):
     return transformers.GPT2LMHeadModel(config)
 
 
+def opt():
+    config = transformers.OPTConfig(**SHARED, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=48,
+                                    word_embed_proj_dim=32, max_position_embeddings=64, dropout=0)
+    return transformers.OPTForCausalLM(config)
+
+
+def gpt_bigcode():
+    config = transformers.GPTBigCodeConfig(**SHARED, n_layer=2, n_head=4, n_embd=32, n_positions=64)
+    return transformers.GPTBigCodeForCausalLM(config)
+
+
+def vit():
+    config = transformers.ViTConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+                                    image_size=16, patch_size=8)
+    return transformers.ViTModel(config)
+
+
 def bert():
     config = transformers.BertConfig(**SHARED, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
                                      intermediate_size=48, max_position_embeddings=64, hidden_dropout_prob=0,
@@ -97,6 +114,8 @@ def padding(side, B=2, T=11):
 
 def inputs_of(model, side, B=2, T=11):
     generator = torch.Generator().manual_seed(1)
+    if model.main_input_name == "pixel_values":
+        return {"pixel_values": torch.randn(B, 3, 16, 16, generator=generator)}
     ids = torch.randint(1, VOCABULARY, (B, T), generator=generator)
     inputs = {"input_ids": ids}
     if side is not None:
@@ -245,13 +264,14 @@ class ModelsTest(unittest.TestCase):
         self.assertEqual(ours(**inputs).logits.dtype, torch.bfloat16)
 
     def test_weights(self):
-        for name, make in (("gpt2", gpt2), ("gpt_oss", gpt_oss)):
+        for name, make in {**DECODERS, "bert": bert, "opt": opt, "gpt_bigcode": gpt_bigcode, "vit": vit}.items():
             eager, ours = (model.eval() for model in both(make))
             inputs = inputs_of(eager, "right")
             with self.subTest(model=name), torch.no_grad():
                 expected = eager(**inputs, output_attentions=True).attentions
                 got = ours(**inputs, output_attentions=True).attentions
-                for a, b in zip(got, expected):
+                self.assertEqual(len(got), eager.config.num_hidden_layers)
+                for a, b in zip(got, expected, strict=True):
                     torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
 
     def test_by_name(self):
@@ -324,6 +344,17 @@ class AccelerateTest(unittest.TestCase):
         model = llama()
         self.assertIs(fovea.transformers.accelerate(model), model)
         self.assertEqual(model.config._attn_implementation, "fovea")
+
+    def test_models_that_never_ask_are_errors_by_name_too(self):
+        """BLOOM would add our mask of bools to its scores."""
+        bloom = {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 1, "n_head": 2}
+        falcon = {"vocab_size": VOCABULARY, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+        for model, config in ((transformers.BloomModel, transformers.BloomConfig(**bloom)),
+                              (transformers.FalconModel, transformers.FalconConfig(**falcon))):
+            with self.assertRaisesRegex(fovea.UsageError, f'"fovea": {model.__name__} has .*\n.*"eager"'):
+                transformers.AutoModel.from_config(config, attn_implementation="fovea")
+            for theirs in ("eager", None):
+                transformers.AutoModel.from_config(config, attn_implementation=theirs)
 
     def test_models_that_never_ask_are_named(self):
         model = transformers.BloomModel(transformers.BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=1, n_head=2))

@@ -13,6 +13,11 @@ from ..torch._sdpa import autocast_type
 from ..torch._shapes import COMPUTED, WIDE, readable
 from ._mask import Mask
 
+try:
+    from transformers.utils.output_capturing import _active_collector
+except ImportError:  # a release that passes the keyword on
+    _active_collector = None
+
 
 def attention_forward(
     module: torch.nn.Module,
@@ -42,7 +47,7 @@ def attention_forward(
     biases = [bias for bias in (parts.pop("bias", None), position_bias) if bias is not None]
     if biases:
         parts["bias"] = sum(bias[..., :seen] for bias in biases)
-    with_weights = bool(others.get("output_attentions"))
+    with_weights = _wants_weights(others)
     if s_aux is None and not softcap and not with_weights and set(parts) <= {"causal", "keep", "bias"}:
         o = _plain(query, key, value, parts, dropout, scaling)
         if o is not None:
@@ -51,6 +56,15 @@ def attention_forward(
     if dropout:
         parts.update(dropout=dropout, seed=int(torch.randint(0, 2**63 - 1, ())))
     return _with_parts(query, key, value, parts, keys if with_weights else None)
+
+
+def _wants_weights(options: dict[str, Any]) -> bool:
+    """Whether `output_attentions` was given to the model. Some (GPT-2, OPT) do not pass it on: there, what
+    transformers is about to collect says so."""
+    if options.get("output_attentions"):
+        return True
+    collected = None if _active_collector is None else _active_collector.get()
+    return any(name.endswith("attentions") for name in collected or ())
 
 
 def _mask_parts(
