@@ -140,7 +140,7 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
   if (experiment.takes("data") && !arguments.has("data")) {
     throw Error(
         ErrorCode::kUsage, fmt::format("reproduce {}: no folder of data", experiment.name),
-        "say where the data lies: --data DIR; docs/commands/reproduce.md says what it holds");
+        "say where the data lies: --data DIR; of an empty folder, it says which files go there");
   }
   options.data = arguments.text("data");
   options.only = arguments.text("only");

@@ -71,28 +71,30 @@ struct MaskRow {
 
 constexpr TensorSpec kAsSettingsSay = {};
 constexpr auto kWithItsPair = [](auto&) {};
+constexpr std::string_view kPacked = "where each packed sequence begins, and the end";
+constexpr std::string_view kOneSegment = "a query sees keys of the same number";
 
 constexpr MaskRow kMasks[] = {
-    {{"query_lengths", "B", TensorValues::kInt32},
+    {{"query_lengths", "B", TensorValues::kInt32, {}, "queries of each row; padding follows them"},
      [](auto& call) { call.keep(mask::QueryLengths(call.ints("query_lengths"))); }},
-    {{"key_lengths", "B", TensorValues::kInt32},
+    {{"key_lengths", "B", TensorValues::kInt32, {}, "keys of each row; padding follows them"},
      [](auto& call) { call.keep(mask::KeyLengths(call.ints("key_lengths"))); }},
-    {{"query_offsets", "N+1", TensorValues::kInt32, "key_offsets"},
+    {{"query_offsets", "N+1", TensorValues::kInt32, "key_offsets", kPacked},
      [](auto& call) { call.attention.packed.query_offsets = call.ints("query_offsets"); }},
-    {{"key_offsets", "N+1", TensorValues::kInt32, "query_offsets"},
+    {{"key_offsets", "N+1", TensorValues::kInt32, "query_offsets", kPacked},
      [](auto& call) { call.attention.packed.key_offsets = call.ints("key_offsets"); }},
-    {{"query_segments", "B T", TensorValues::kInt32, "key_segments"},
+    {{"query_segments", "B T", TensorValues::kInt32, "key_segments", kOneSegment},
      [](auto& call) {
        call.keep(mask::Segments(call.int_rows("query_segments"), call.int_rows("key_segments")));
      }},
-    {{"key_segments", "B S", TensorValues::kInt32, "query_segments"}, kWithItsPair},
-    {{"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
+    {{"key_segments", "B S", TensorValues::kInt32, "query_segments", kOneSegment}, kWithItsPair},
+    {{"keep", "B|1 H|1 T|1 S", TensorValues::kBytes, {}, "the keys that a query may see"},
      [](auto& call) { call.keep(mask::Keep(call.bytes("keep"))); }},
-    {{"drop", "B|1 H|1 T|1 S", TensorValues::kBytes},
+    {{"drop", "B|1 H|1 T|1 S", TensorValues::kBytes, {}, "the keys that a query may not see"},
      [](auto& call) { call.keep(mask::Drop(call.bytes("drop"))); }},
     {kAsSettingsSay, [](auto& call) { keep_causal(call); }},
     {kAsSettingsSay, [](auto& call) { keep_window(call); }},
-    {{"window", "H 2", TensorValues::kInt32},
+    {{"window", "H 2", TensorValues::kInt32, {}, "L and R of each head"},
      [](auto& call) { call.keep(mask::HeadWindows(dilated_windows(call))); }},
     {kAsSettingsSay,
      [](auto& call) {
@@ -206,7 +208,8 @@ std::span<const TensorSpec> attention_tensor_specs() {
       if (!mask.tensor.name.empty()) all.push_back(mask.tensor);
     }
     for (const AttentionPart& part : attention_parts()) {
-      if (!part.tensor.empty()) all.push_back({part.tensor, part.axes});
+      if (part.tensor.empty()) continue;
+      all.push_back({.name = part.tensor, .axes = part.axes, .what = part.formula});
     }
     return all;
   }();

@@ -30,6 +30,7 @@ struct TensorSpec {
   std::string_view axes;
   TensorValues values = TensorValues::kReal;
   std::string_view together = {};  ///< the tensor that it requires
+  std::string_view what = {};      ///< what it does, or the formula of its part
 };
 
 /// A tensor as a caller has it in memory.

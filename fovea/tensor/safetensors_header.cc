@@ -54,8 +54,11 @@ constexpr StoredType kStoredTypes[] = {
 }
 
 [[noreturn]] void unsupported(std::string_view where, const std::string& what) {
-  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: {}", where, what),
-              "write the tensors again, within what docs/formats.md says of safetensors");
+  throw Error(
+      ErrorCode::kModelWrongKind, fmt::format("{}: {}", where, what),
+      fmt::format("write the file again with at most {} tensors of up to {} axes, {} texts in "
+                  "__metadata__, and shorter names",
+                  kMaxHeaderEntries, Shape::kMaxAxes, kMaxHeaderEntries));
 }
 
 /// Receives the events of the JSON parser and checks at each what may come next.

@@ -20,6 +20,7 @@
 #include "fovea/task/planned_attention.h"
 #include "fovea/task/run_attention.h"
 #include "python/extension/arrays.h"
+#include "python/extension/option_rows.h"
 #include "python/extension/signals.h"
 #include "python/extension/team.h"
 #include "python/extension/traced.h"
@@ -109,7 +110,7 @@ auto about_arguments(F&& f) {
       constexpr std::string_view kTwice = "attention: attention: ";
       if (message.starts_with(kTwice)) message.remove_prefix(kTwice.size() / 2);
       throw error.with(ErrorCode::kShape, std::string(message),
-                       "docs/python.md lists the tensors and their shapes");
+                       "help(fovea.attend) lists the tensors and their shapes");
     }
     if (error.code() != ErrorCode::kInputFormat) throw;
     throw Error(ErrorCode::kUsage, error.what(),
@@ -187,22 +188,13 @@ class Call {
   AttentionForward forward_;
 };
 
-// (name, what it must be, what it does) of each option.
-std::vector<std::tuple<std::string, std::string, std::string>> options() {
-  AttentionSettings defaults;
-  std::vector<std::tuple<std::string, std::string, std::string>> rows;
-  for (const Field& field : fields_of(defaults)) {
-    rows.emplace_back(field.name, expected_value(field), field.help);
-  }
-  return rows;
-}
-
-// (name, axes, "float", "int" or "bool") of each tensor.
-std::vector<std::tuple<std::string, std::string, std::string>> tensors() {
+// (name, axes, "float", "int" or "bool", what it does) of each tensor.
+std::vector<std::tuple<std::string, std::string, std::string, std::string>> tensors() {
   constexpr std::string_view kKinds[] = {"float", "int", "bool"};
-  std::vector<std::tuple<std::string, std::string, std::string>> rows;
+  std::vector<std::tuple<std::string, std::string, std::string, std::string>> rows;
   for (const TensorSpec& spec : attention_tensor_specs()) {
-    rows.emplace_back(spec.name, axes_text(spec.axes), kKinds[static_cast<int>(spec.values)]);
+    rows.emplace_back(spec.name, axes_text(spec.axes), kKinds[static_cast<int>(spec.values)],
+                      std::string(spec.what));
   }
   return rows;
 }
@@ -220,8 +212,10 @@ void bind_attention(nb::module_& m) {
            "The gradients of the tensors in `learns`, by name, and of each array n that score_mod "
            "captured, as \"captured{n}\".")
       .def("plan", &Call::plan, "The JSON object of `fovea attention --plan --json`.");
-  m.def("attention_options", &options, "(name, what it must be, what it does) of each option.");
-  m.def("attention_tensors", &tensors, "(name, axes, kind) of each tensor.");
+  m.def("attention_options", &option_rows<AttentionSettings>,
+        "(name, what it must be, what it does) of each option.");
+  m.def("attention_tensors", &tensors, "(name, axes, kind, what it does) of each tensor.");
+  m.def("observed_names", &observed_names, "What `observe` takes, as a text.");
   m.def(
       "did_you_mean",
       [](const std::string& word, const std::vector<std::string>& known) {

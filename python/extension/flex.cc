@@ -127,7 +127,8 @@ template <class T>
 Mask mask_of(const Call& call) {
   std::shared_ptr<const MaskPart> part;
   if (call.mask != nullptr) {
-    part = std::make_shared<const detail::ProgramMask>(call.mask->in<T>(call.sizes(), {}));
+    part = std::make_shared<const detail::ProgramMask>(
+        of_function("mask_mod", [&] { return call.mask->in<T>(call.sizes(), {}); }));
   }
   if (call.blocks) {
     const auto& [address, B, H, rows, columns, q, k] = *call.blocks;
@@ -145,8 +146,8 @@ Attention<T> attention_of(const Options& options, const Call& call,
   attention.score = score::Dot{.scale = std::get<1>(options)};
   attention.mask = mask_of<T>(call);
   if (call.score != nullptr) {
-    attention.bias = Bias<T>(
-        std::make_shared<const detail::ProgramBias<T>>(call.score->in<T>(call.sizes(), gradients)));
+    attention.bias = Bias<T>(std::make_shared<const detail::ProgramBias<T>>(
+        of_function("score_mod", [&] { return call.score->in<T>(call.sizes(), gradients); })));
   }
   return attention;
 }
@@ -241,7 +242,9 @@ struct BlockRow {
 void classify_blocks(const Traced& mask, const std::array<index, 4>& sizes,
                      const std::array<index, 2>& block, std::uintptr_t to, int threads) {
   const auto [B, H, T, S] = sizes;
-  const detail::ProgramMask part(mask.in<double>({B, T, S, H, H, 1, 1}, {}));
+  const detail::ProgramMask part(of_function("mask_mod", [&, B = B, T = T, S = S, H = H] {
+    return mask.in<double>({B, T, S, H, H, 1, 1}, {});
+  }));
   auto* const kinds = reinterpret_cast<std::uint8_t*>(to);
   const index rows = (T + block[0] - 1) / block[0], columns = (S + block[1] - 1) / block[1];
   std::fill_n(kinds, B * H * rows * columns, static_cast<std::uint8_t>(TileKind::kNone));

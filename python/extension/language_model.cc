@@ -21,6 +21,7 @@
 #include "fovea/task/report/evaluation.h"
 #include "fovea/train/options.h"
 #include "python/extension/arrays.h"
+#include "python/extension/option_rows.h"
 #include "python/extension/signals.h"
 
 namespace nb = nanobind;
@@ -134,12 +135,6 @@ class Model {
   std::string checksum_;  // of its config.json
 };
 
-std::vector<std::string> names_of(std::vector<Field> fields) {
-  std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name.substr(field.name.rfind('.') + 1));
-  return names;
-}
-
 }  // namespace
 
 void bind_language_model(nb::module_& m) {
@@ -155,20 +150,10 @@ void bind_language_model(nb::module_& m) {
       .def("logits", &Model::logits, nb::arg("ids"), nb::arg("threads"), "[N, V].")
       .def("weights", &Model::weights, "Each parameter by name.")
       .def("config", &Model::config, "The text of config.json.");
-  m.def(
-      "sampling_options",
-      [] {
-        SamplingOptions options;
-        return names_of(fields_of(options));
-      },
-      "The options of generating.");
-  m.def(
-      "training_options",
-      [] {
-        LanguageModelSettings settings;
-        return names_of(fields_of(settings));
-      },
-      "The options of training a language model.");
+  m.def("sampling_options", &option_rows<SamplingOptions>,
+        "(name, what it must be, what it does) of each option of generating.");
+  m.def("training_options", &option_rows<LanguageModelSettings>,
+        "The same of training a language model.");
 }
 
 }  // namespace fovea::python

@@ -113,6 +113,16 @@ std::vector<ScoreStep> steps_of(const nb::bytes& packed) {
   return steps;
 }
 
+Error with_function(const Error& error, std::string_view name) {
+  constexpr std::string_view kWhat = "captured tensor ";
+  std::string message = error.what();
+  const std::size_t at = message.find(kWhat);
+  if (at == std::string::npos) return error;
+  const std::size_t end = message.find_first_not_of("0123456789", at + kWhat.size());
+  message.insert(std::min(end, message.size()), fmt::format(" of {}", name));
+  return error.with(error.code(), message, error.hint());
+}
+
 TracedArrays::TracedArrays(const nb::bytes& steps, const std::vector<nb::object>& arrays,
                            std::vector<bool> learns)
     : steps_(steps_of(steps)) {
@@ -165,13 +175,16 @@ void TracedParts::keep(AttentionCall<T>& call) const {
                 "keep sequences apart in mask_mod: ids[q_idx] == ids[kv_idx], with ids = "
                 "fovea.captured(the number of each token's sequence)");
   }
-  if (mask_mod_) call.keep(Mask(std::make_shared<const detail::ProgramMask>(mask_mod_->in(call))));
+  if (!mask_mod_) return;
+  const auto program = of_function("mask_mod", [&] { return mask_mod_->in(call); });
+  call.keep(Mask(std::make_shared<const detail::ProgramMask>(program)));
 }
 
 template <class T>
 void TracedParts::add(AttentionCall<T>& call) const {
   if (!score_mod_) return;
-  call.add(Bias<T>(std::make_shared<const detail::ProgramBias<T>>(score_mod_->in(call))));
+  const auto program = of_function("score_mod", [&] { return score_mod_->in(call); });
+  call.add(Bias<T>(std::make_shared<const detail::ProgramBias<T>>(program)));
 }
 
 void bind_traced(nb::module_& m) {

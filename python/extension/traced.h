@@ -6,15 +6,30 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fovea/attention/lambda/program_tape.h"
+#include "fovea/base/error.h"
 #include "fovea/task/attention_call.h"
 
 namespace fovea::python {
 
 /// The steps that _tracing.py has packed.
 std::vector<detail::ScoreStep> steps_of(const nanobind::bytes& packed);
+
+/// The error, with the name of the function behind "captured tensor 3".
+Error with_function(const Error& error, std::string_view name);
+
+/// f(), whose errors about captured tensors say which function captured them.
+template <class F>
+auto of_function(std::string_view name, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw with_function(error, name);
+  }
+}
 
 /// The whole number up to which T holds all.
 template <class T>

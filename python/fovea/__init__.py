@@ -2,7 +2,8 @@
 """Attention and Transformers on the CPU.
 
 `attention` and `attend` are the operator on arrays of numpy, forward and backward; fovea.torch has it on
-tensors of PyTorch. `LanguageModel` trains and uses language models. docs/python.md describes all.
+tensors of PyTorch. `LanguageModel` trains and uses language models. help() of a function lists its keywords:
+help(fovea.attend), help(fovea.LanguageModel.train).
 """
 
 from ._attention import Attended, attend, attention

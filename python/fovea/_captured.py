@@ -135,5 +135,15 @@ def captured(x: Any) -> Captured:
     the other if you like (`table[h][kv_idx]`). An array without axes is used as it is: `cap * score`.
     After `Attended.backward`, `grad` is the gradient that this backward gave it, the sum over all places
     where it was read; the next backward replaces it. Raises UsageError for other types.
+
+    What a traced function may use, beside operators and conversions, as functions of numpy or torch or as methods:
+    abs, absolute, add, and, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift,
+    bitwise_xor, ceil, clamp, clamp_max, clamp_min, clip, cos, div, divide, eq, equal, erf, exp, exp2, expit,
+    expm1, fabs, fix, float_power, floor, floor_divide, floordiv, ge, gelu, greater, greater_equal, gt, hypot,
+    invert, isinf, isneginf, isposinf, le, leaky_relu, left_shift, lerp, less, less_equal, log, log10, log1p,
+    log2, logaddexp, logical_and, logical_not, logical_or, logical_xor, lshift, lt, max, maximum, min,
+    minimum, mod, mul, multiply, ne, neg, negative, not_equal, or, positive, pow, power, reciprocal, relu,
+    remainder, right_shift, rint, round, rshift, rsqrt, rsub, sigmoid, sign, silu, sin, softplus, sqrt,
+    square, sub, subtract, tan, tanh, true_divide, truediv, trunc, where, xor
     """
     return Captured(x)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of fovea. Their codes are those of the command: docs/errors.md lists them."""
+"""The errors of fovea. Their codes are those of the command."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 class Error(Exception):
@@ -59,14 +60,15 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
-# What messages of the command say, and what a caller from Python can look at instead. The extension has taken
-# the dashes off some of them. (Texts, since compiling them would slow the import.)
+# What messages of the command name, and what a caller from Python has instead. The extension has taken the dashes
+# off some of them. (Texts, since compiling them would slow the import.)
 _COMMANDS_HELP = r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b"
+_FUNCTIONS = {"attention": "attend", "train lm": "LanguageModel.train", "generate": "LanguageModel.generate",
+              "eval": "LanguageModel.evaluate"}
+_OPTIONS_HELP = r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (?:is for|takes)(?:, and what it is if left out)?"
 _HELP = (
-    (r"\bfovea (?:--)?help\b", "docs/python.md"),
-    (r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (is for|takes)",
-     r"the page in docs/commands says what \1 \2"),
-    (r"\bcommand's (?:--)?help\b", "command's page in docs/commands"),
+    (r"\bfovea (?:--)?help\b", "help(fovea)"),
+    (r"\bthe command's (?:--)?help\b", "help() of the function"),
 )
 # A command with a flag stays, as do flags inside a path or quotes; a flag may stand before what it takes.
 _FLAG = r"\bfovea(?: [a-z-]+)+ --[a-z-]+|(?<![\w/.'\"-])--(no-)?([a-z][a-z0-9-]*)( [A-Z]{2,}\b)?"
@@ -81,19 +83,37 @@ def _keyword(flag: re.Match[str]) -> str:
     return f"{name}={flag[3].strip()}" if flag[3] else name
 
 
-def with_keywords(text: str) -> str:
-    """What the command says, as a caller from Python knows it: "--batch-size" is batch_size."""
+def _help_of_command(found: re.Match[str]) -> str:
+    command = found[1].strip()
+    return f"help(fovea.{_FUNCTIONS[command]})" if command in _FUNCTIONS else f"fovea {command} --help"
+
+
+def with_keywords(text: str, options: Iterable[tuple[str, str, str]] = ()) -> str:
+    """What the command says, as a caller from Python knows it: "--batch-size" is batch_size. Where it refers to
+    its help for an option, this says what `options` say of it."""
     if "--" not in text and "help" not in text:
         return text
-    text = re.sub(_COMMANDS_HELP, lambda found: f"docs/commands/{found[1].strip().replace(' ', '-')}.md", text)
+
+    def about(found: re.Match[str]) -> str:
+        name = found[1].strip("-").replace("-", "_")
+        said = next((f"{help_text} ({expected})" for one, expected, help_text in options if one == name),
+                    "help(fovea) says where its options are listed")
+        return f"{name}: {said}"
+    text = re.sub(_OPTIONS_HELP, about, text)
+    text = re.sub(_COMMANDS_HELP, _help_of_command, text)
     for what, said in _HELP:
         text = re.sub(what, said, text)
     return re.sub(_FLAG, _keyword, text)
 
 
-def error_of(code: str, message: str, hint: str) -> Error:
-    """The error of a code, of the extension or of the command."""
-    return _CLASSES.get(code[1:3], InternalError)(with_keywords(message), code, with_keywords(hint))
+def error_of(code: str, message: str, hint: str, options: Iterable[tuple[str, str, str]] | None = None) -> Error:
+    """The error of a code, of the extension or of the command. `options` are those that it may be about; of the
+    extension, by default, those of the operator and of generating."""
+    if options is None:
+        from . import _fovea  # which imports this module for its errors
+
+        options = [*_fovea.attention_options(), *_fovea.sampling_options()]
+    return _CLASSES.get(code[1:3], InternalError)(with_keywords(message), code, with_keywords(hint, options))
 
 
 def usage_error(message: str, hint: str, code: str = "E0201") -> UsageError:

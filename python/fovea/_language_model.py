@@ -5,32 +5,22 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _fovea
 from ._errors import usage_error
+from ._options import documented, training_rows
 from ._parts import option_text, unknown_keyword
+from ._paths import Path, path_of, paths_of
 from ._threads import threads_of
 
-Path = str | os.PathLike[str]
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
 
-
-def path_of(name: str, path: object, hint: str = "name a folder") -> str:
-    """A path, as a text."""
-    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if not isinstance(text, str):
-        raise usage_error(f"{name}: expected a path; got {type(path if text is None else text).__name__}", hint)
-    if "\0" in text:
-        raise usage_error(f"{name}: {text!r} has a null character", "no name of a file or folder has one", "E0203")
-    return text
-
-
-def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:
-    """One path or several, as texts."""
-    several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike)) else [paths]
-    return [path_of(name, path, "name one file, or a list of files") for path in several]
+    from ._keywords import Sampling, Training
 
 
 def _text_of(name: str, text: object) -> str:
@@ -61,8 +51,8 @@ def _tokens_of(ids: object) -> list[int]:
     return tokens
 
 
-def _sampling(function: str, options: dict[str, Any]) -> dict[str, str]:
-    known = _fovea.sampling_options()
+def _sampling(function: str, options: Sampling) -> dict[str, str]:
+    known = [name for name, _, _ in _fovea.sampling_options()]
     for name in options:
         if name not in known:
             raise unknown_keyword(function, name, {*known, "threads"})
@@ -73,11 +63,19 @@ class LanguageModel:
     """A language model that has been trained. `load` and `train` make one; all its results are those of the
     command, to the bit. Several threads may use it at once."""
 
-    def __init__(self, model: _fovea.Model) -> None:
+    def __init__(self, model: _fovea.Model, precision: str = "float32") -> None:
         if not isinstance(model, _fovea.Model):
             raise usage_error("LanguageModel: make one by LanguageModel.load(folder) or .train(...)",
                               "a model is read from a folder")
         self._model = model
+        self._precision = precision
+
+    def __repr__(self) -> str:
+        model = self.config["model"]
+        names = ("model", "encoder", "layers", "heads", "width", "block", "position", "vocabulary")
+        settings = "".join(f"{name}={model[name]!r}, " for name in names if model[name] != "")
+        parameters = sum(array.size for array in self.weights().values())
+        return f"LanguageModel({settings}parameters={parameters}, precision={self._precision!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a LanguageModel cannot be pickled: pass the folder, and load it there")
@@ -86,9 +84,10 @@ class LanguageModel:
     def load(cls, folder: Path, *, precision: str = "float32") -> LanguageModel:
         """The model of a folder that a training wrote, or of one of its checkpoints. `precision="bf16"`: its
         products round their operands to bfloat16, as with the command's option. Raises ModelError."""
-        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision)))
+        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision)), precision)
 
     @classmethod
+    @documented(training_rows())
     def train(
         cls,
         train: Path | Iterable[Path],
@@ -96,7 +95,7 @@ class LanguageModel:
         *,
         resume: bool | Path = False,
         on_update: Callable[[dict[str, Any]], object] | None = None,
-        **options: Any,
+        **options: Unpack[Training],
     ) -> LanguageModel:
         """Trains on text files, into the folder `output`, and loads what came of it: `fovea train lm`, whose
         options are the keywords, with underscores. `resume` goes on at the newest checkpoint, or at the one
@@ -107,19 +106,19 @@ class LanguageModel:
         from . import _training
 
         files = paths_of("train", train) if train is not None else []
-        _training.run(files, path_of("output", output), resume, on_update, options)
+        _training.run(files, path_of("output", output), resume, on_update, dict(options))
         return cls.load(output)
 
-    def generate(self, prompt: str = "", *, threads: int | None = None, **options: Any) -> str:
-        """How the model goes on after `prompt`: the `text` of `fovea generate --json`. The options are those
-        of the command (`max_tokens`, `temperature`, `top_k`, `top_p`, `greedy`, `seed`, ...)."""
+    @documented(_fovea.sampling_options())
+    def generate(self, prompt: str = "", *, threads: int | None = None, **options: Unpack[Sampling]) -> str:
+        """How the model goes on after `prompt`: the `text` of `fovea generate --json`."""
         return "".join(self._generate("generate", prompt, threads, options))
 
-    def stream(self, prompt: str = "", *, threads: int | None = None, **options: Any) -> Iterator[str]:
-        """The same, piece by piece as it is made. Whoever stops reading stops it."""
+    def stream(self, prompt: str = "", *, threads: int | None = None, **options: Unpack[Sampling]) -> Iterator[str]:
+        """What `generate` returns, piece by piece as it is made. Whoever stops reading stops it."""
         return self._generate("stream", prompt, threads, options)
 
-    def _generate(self, function: str, prompt: str, threads: int | None, options: dict[str, Any]) -> Iterator[str]:
+    def _generate(self, function: str, prompt: str, threads: int | None, options: Sampling) -> Iterator[str]:
         texts, count = _sampling(function, options), threads_of(threads)
         _text_of("prompt", prompt)
         return _pieces(lambda write: self._model.generate(prompt, texts, count, write))
@@ -138,11 +137,12 @@ class LanguageModel:
         """The text of tokens; bytes that are no UTF-8 become U+FFFD."""
         return self._model.decode(_tokens_of(ids)).decode()
 
-    def logits(self, ids: Sequence[int], *, threads: int | None = None) -> Any:
+    def logits(self, ids: Sequence[int], *, threads: int | None = None) -> NDArray[numpy.float32]:
         """[N, V] float32: the logits of the token that follows each of N tokens, at most `block` many."""
-        return self._model.logits(_tokens_of(ids), threads_of(threads))
+        logits: Any = self._model.logits(_tokens_of(ids), threads_of(threads))
+        return logits  # type: ignore[no-any-return]
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> dict[str, NDArray[numpy.float32]]:
         """The parameters by name, as read-only arrays of the memory of the model."""
         arrays = dict(self._model.weights())
         for array in arrays.values():

@@ -271,4 +271,4 @@ class Symbol:
             raise source_error(f"{name} changes a number in place; a symbol cannot be changed", "write x = x + y")
         if name.startswith("__"):
             raise AttributeError(name)
-        raise source_error(f".{name} of a symbol is not known", "docs/python.md lists what a traced function may use")
+        raise source_error(f".{name} of a symbol is not known", "help(fovea.captured) lists what a traced function may use")

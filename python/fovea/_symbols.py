@@ -8,10 +8,11 @@ from typing import Any
 
 from . import _fovea
 from ._captured import Captured
+from ._errors import UsageError
 from ._operators import Symbol
 from ._tables import ArraySymbol, PartOfTable, call_function, entry, indexed
 from ._traced_functions import to_bool, to_float, to_int
-from ._tracing import BOOL, FLOAT, INT, Graph, running_graph, source_error, traced
+from ._tracing import BOOL, FLOAT, INT, Graph, name_tables, running_graph, source_error, traced
 
 _KINDS = {"b": BOOL, "i": INT, "u": INT, "f": FLOAT}
 _CAPTURE = "write table = fovea.captured(array) before the call, and index that: table[q_idx, kv_idx]"
@@ -127,11 +128,15 @@ class TracedFunction:
     """A function as the extension takes it, and the arrays that it captured."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        graph, result = traced(name, function, NumpySymbol)
-        self._tables: list[Captured] = graph.tables
-        self._learns = graph.learns
-        self.native = _fovea.TracedArrays(graph.packed(result), [table.readable() for table in self._tables],
-                                          self._learns)
+        self.graph, result = traced(name, function, NumpySymbol)
+        self._tables: list[Captured] = self.graph.tables
+        self._learns = self.graph.learns
+        try:
+            self.native = _fovea.TracedArrays(self.graph.packed(result), [table.readable() for table in self._tables],
+                                              self._learns)
+        except UsageError as error:
+            name_tables(error, [self])
+            raise
 
     def store(self, gradients: dict[str, Any]) -> None:
         """Takes the gradients of captured arrays from those of a backward, and gives them to the arrays."""

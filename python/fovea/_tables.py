@@ -47,7 +47,7 @@ class ArraySymbol(Symbol):
                 raise in_place(name, f"write x = x.{name[:-1]}(...)")
             return lambda *args, **kwargs: call_function(self.graph, name, (self, *args), kwargs, "x")
         if name.endswith("_") and not name.startswith("_"):
-            raise in_place(name, "docs/python.md lists what makes new symbols")
+            raise in_place(name, "help(fovea.captured) lists what makes new symbols")
         return super().__getattr__(name)
 
 
@@ -147,7 +147,7 @@ def call_function(graph: Graph, name: str, args: Sequence[Any], kwargs: dict[str
     if function is None:
         raise source_error(
             f"{called} is no function that a traced function may use",
-            f"docs/python.md lists them; what depends on q_idx or kv_idx alone can be computed before the call as "
+            f"help(fovea.captured) lists them; what depends on q_idx or kv_idx alone can be computed before the call as "
             f"{symbol.table_text}, and indexed")
     values = [symbol.argument(value) for value in args]
     if values and isinstance(values[0], (bool, int, float)):
@@ -163,5 +163,5 @@ def call_function(graph: Graph, name: str, args: Sequence[Any], kwargs: dict[str
         if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
             raise
         raise source_error(f"{called} with these arguments: {str(error).split('() ')[-1]}",
-                           "docs/python.md lists what a traced function may use") from None
+                           "help(fovea.captured) lists what a traced function may use") from None
     return result

@@ -9,9 +9,10 @@ import array
 import linecache
 import math
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _fovea
@@ -34,30 +35,36 @@ _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _OF_LIBRARIES = tuple(f"{os.sep}{name}-packages{os.sep}" for name in ("site", "dist"))
 
 
-def place_in_source() -> str:
-    """File, line and text of the user's code that is running: of the innermost frame that is not ours, nor
-    of a library that called us for it."""
+def _line_in_source() -> tuple[str, int]:
+    """File and line of the user's code that is running: of the innermost frame that is not ours, nor of a library
+    that called us for it."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(_OURS) or any(one in frame.f_code.co_filename for one in _OF_LIBRARIES)
     ):
         frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _with_text(file: str, line: int) -> str:
     text = linecache.getline(file, line).strip()
     return f"{file}:{line}" + (f": {text}" if text else "")
 
 
 def source_error(what: str, hint: str) -> UsageError:
     """The error for a function that cannot be traced, where it stands in its file."""
-    return usage_error(f"{place_in_source()}\n{what}", hint)
+    return usage_error(f"{_with_text(*_line_in_source())}\n{what}", hint)
 
 
 class Graph:
     """The steps of one function, each once, and the tables that it reads."""
 
-    def __init__(self, symbol: type[Symbol]) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], symbol: type[Symbol]) -> None:
+        self.name = name  # "score_mod" or "mask_mod"
         self.symbol = symbol
-        self.is_differentiated = False
+        self.is_differentiated = name == "score_mod"
+        self._function = function
+        self._lines: list[tuple[str, int]] = []  # where each table is read first
         self._records_now = symbol.records_gradients
         self.records = self._records_now()
         self.rows: list[Row] = []
@@ -117,10 +124,32 @@ class Graph:
         if number is None:
             number = len(self.tables)
             self.tables.append(table)
+            self._lines.append(_line_in_source())
             self.learns.append(learns)
             if not learns:
                 self._numbers[id(table)] = number
         return self.add((_READ, number, *steps), kind)
+
+    def table_and_line(self, number: int) -> tuple[str, str]:
+        """A table by its name in the function, if it has one there, and the line that reads it first."""
+        name = self._name_of(self.tables[number])
+        said = f"captured {self.symbol.table_word} {number if name is None else name} of {self.name}"
+        return said, _with_text(*self._lines[number])
+
+    def _name_of(self, table: Any) -> str | None:
+        """Of the variable of the function that holds it."""
+        code = getattr(self._function, "__code__", None)
+        if code is None:
+            return None
+        cells = dict(zip(code.co_freevars, self._function.__closure__ or ()))
+        for name in (*code.co_freevars, *code.co_names):
+            try:
+                value = cells[name].cell_contents if name in cells else self._function.__globals__.get(name)
+            except ValueError:  # a variable without a value
+                continue
+            if value is table:
+                return str(name)
+        return None
 
     def has_gradient(self, result: Symbol) -> bool:
         """Whether the score, or a table that learns, is read for it."""
@@ -166,8 +195,7 @@ def traced(name: str, function: Callable[..., Any], symbol: type[Symbol]) -> tup
     """Calls a function, the argument "score_mod" or "mask_mod", with symbols; returns its steps, and the one
     of its result."""
     with_score = name == "score_mod"
-    graph = Graph(symbol)
-    graph.is_differentiated = with_score
+    graph = Graph(name, function, symbol)
     places = [graph.leaf(leaf, INT) for leaf in (_BATCH, _HEAD, _QUERY, _KEY)]
     if with_score:
         places.insert(0, graph.leaf(_SCORE, FLOAT))
@@ -191,3 +219,38 @@ def traced(name: str, function: Callable[..., Any], symbol: type[Symbol]) -> tup
 
 def _takes(with_score: bool) -> str:
     return f"write a function of ({'score, ' if with_score else ''}b, h, q_idx, kv_idx)"
+
+
+_NUMBERED = r"captured (?:tensor|array) (\d+)(?: of (\w+))?(?=(?:, \[([\d, ]*)\])?)"
+
+
+def name_tables(error: UsageError, functions: Iterable[Any]) -> None:
+    """Where an error speaks of a captured tensor by its number, it gets its name, and the line that reads it. An
+    error of the kernels does not say whose number it is: then the tensors of that size may be meant."""
+    found = re.search(_NUMBERED, error.message)
+    if found is None:
+        return
+    number, function, sizes = int(found[1]), found[2], found[3]
+    graphs = [one.graph for one in functions if one is not None]
+    meant = [graph.table_and_line(number) for graph in graphs
+             if function in (graph.name, None) and number < len(graph.tables)
+             and (sizes is None or sizes == ", ".join(map(str, graph.tables[number].shape)))]
+    if meant:
+        said, lines = (list(dict.fromkeys(texts)) for texts in zip(*meant))
+        before, after = error.message[:found.start()], error.message[found.end():]
+        error.message = "\n".join([f"{before}{' or '.join(said)}{after}", *lines])
+        error.args = (error.message, error.code, error.hint)
+
+
+class NamedTables:
+    """Inside, errors about what traced functions have captured name it."""
+
+    def __init__(self, *functions: Any) -> None:
+        self._functions = functions
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if isinstance(error, UsageError):
+            name_tables(error, self._functions)

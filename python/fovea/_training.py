@@ -15,15 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
-from . import _fovea
 from ._errors import InternalError, error_of, usage_error
-from ._language_model import path_of, paths_of
+from ._options import training_rows
 from ._parts import option_text, unknown_keyword
+from ._paths import path_of, paths_of
 from ._threads import threads_of
 
 PROGRAM = pathlib.Path(__file__).with_name("bin") / "fovea"
 # Beside the settings of the run; `train`, `output` and `resume` have arguments of their own.
-_OPTIONS_OF_THE_COMMAND = ("preset", "config", "threads", "overwrite", "report", "lang")
+_SWITCHES = ("overwrite", "report")  # which have no other way to say no
 _SECONDS_BETWEEN_LOOKS = 0.02
 # If this process is killed, the training is told to save and stop (prctl's PR_SET_PDEATHSIG is 1): a resumed
 # one would find the folder in use.
@@ -34,13 +34,13 @@ _LAUNCHER = (
 
 
 def _flags(options: dict[str, Any]) -> list[str]:
-    known = {*_fovea.training_options(), *_OPTIONS_OF_THE_COMMAND} - {"train"}
+    known = {name for name, _, _ in training_rows()}
     words: list[str] = []
     for name, value in options.items():
         if name not in known:
             raise unknown_keyword("train", name, known)
         flag = "--" + name.replace("_", "-")
-        if value is None or (value is False and name in _OPTIONS_OF_THE_COMMAND):
+        if value is None or (value is False and name in _SWITCHES):
             continue
         if isinstance(value, bool):
             words.append(flag if value else "--no-" + flag[2:])
@@ -109,7 +109,7 @@ def _error_from(said: str, status: int) -> Exception:
     for line in reversed(said.splitlines()):
         try:
             told = json.loads(line)
-            return error_of(told["error"], told["message"], told["hint"])
+            return error_of(told["error"], told["message"], told["hint"], training_rows())
         except (ValueError, KeyError, TypeError):
             continue
     return InternalError(f"train: the training ended with status {status}: {said.strip()}")

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import tempfile
 import threading
 import time
@@ -15,6 +16,7 @@ import support
 
 import fovea
 from fovea._errors import error_of
+from fovea._parts import OF_OTHERS, options, tensors
 
 
 def plain(q, k, v, keep=None):
@@ -241,13 +243,47 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("too many axes|7 axes", q=np.ones((1,) * 7))
 
     def test_messages_of_the_command_name_keywords_and_pages(self):
-        self.assert_usage(r"key_lengths\[1\]", "^docs/commands/attention.md lists", key_lengths=np.array([3, 90]))
-        self.assert_usage("dropout", "the page in docs/commands says what dropout is for", dropout=2)
+        self.assert_usage(r"key_lengths\[1\]", r"^help\(fovea.attend\) lists the tensors", key_lengths=np.array([3, 90]))
+        self.assert_usage("dropout", "^dropout: probability of dropping a weight .a finite number", dropout=2)
+        self.assert_usage("softcap: expected", r"^help\(\) of the function", softcap=object())
         for said, meant in (("--lr: '--lr' in /a--b/--c", "lr: '--lr' in /a--b/--c"),
-                            ("see: fovea --help", "see: docs/python.md"),
+                            ("see: fovea --help", "see: help(fovea)"),
+                            ("see: fovea train lm --help", "see: help(fovea.LanguageModel.train)"),
+                            ("see: fovea tokenizer help", "see: fovea tokenizer --help"),
+                            ("the kind that the command's help names", "the kind that help() of the function names"),
                             ("fovea inspect --verify names it", "fovea inspect --verify names it"),
                             ("say --no-tie or --batch-size N", "say tie=False or batch_size N")):
             self.assertEqual(error_of("E0201", said, said).hint, meant)
+
+    def test_no_hint_names_a_file_that_a_wheel_does_not_have(self):
+        package = pathlib.Path(fovea.__file__).parent
+        texts = {path.name: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+        self.assertGreater(len(texts), 20)
+        for name, text in texts.items():
+            self.assertNotIn("docs/", text, name)
+        self.assertNotIn(b"docs/", (package / "_fovea.abi3.so").read_bytes())
+        self.assertNotIn(b"docs/", (package / "bin/fovea").read_bytes())
+
+    def test_keywords_of_others_are_answered(self):
+        for name in OF_OTHERS:
+            self.assert_usage(f"^attend: unknown keyword '{name}'", "^" + re.escape(OF_OTHERS[name]), **{name: None})
+            for keyword in re.findall(r"(\w+)=", OF_OTHERS[name]):
+                self.assertIn(keyword, (*tensors(), *options()), name)
+        self.assert_usage("is_causal", "^write causal=True", is_causal=True)
+
+    def test_a_window_is_answered_in_python(self):
+        for wrong in (5, (5,), (1, 2, 3), (-3, 2), (1.5, 0), ("a", 1)):
+            self.assert_usage(r"^window: expected \(left, right\), .*; got " + re.escape(repr(wrong)),
+                              r"window=\(8, 0\) sees 8 keys", window=wrong)
+        for given in ((2, -1), [2, -1], np.array([2, -1]).tolist(), "2,-1"):
+            self.assertEqual(fovea.attend(*self.p.qkv, window=given).plan["mask"],
+                             fovea.attend(*self.p.qkv, window=(2, -1)).plan["mask"])
+
+    def test_repr(self):
+        attended = fovea.attend(*self.p.qkv, causal=True, slopes=np.ones(4), observe="entropy")
+        self.assertEqual(repr(attended), "Attended(o: float64 [2, 7, 4, 6], lse: float64 [2, 4, 7], entropy: float64 "
+                         "[2, 4, 7]; causal='bottom-right', observe='entropy', slopes=[4])")
+        self.assertEqual(repr(fovea.attend(*self.p.qkv)), "Attended(o: float64 [2, 7, 4, 6], lse: float64 [2, 4, 7])")
 
     def test_backward(self):
         attended = fovea.attend(*self.p.qkv)

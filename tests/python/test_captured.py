@@ -139,6 +139,41 @@ class CapturedTest(unittest.TestCase):
                                       fovea.attention(*p.qkv, score_mod=lambda s, b, h, q, kv: s + table[kv]))
 
 
+class NamesTest(unittest.TestCase):
+    """Errors about a captured array say which one, and where it is read."""
+
+    def refused(self, **functions):
+        q, k, v = Problem().qkv
+        with self.assertRaises(fovea.UsageError) as raised:
+            fovea.attend(q, k, v, **functions)
+        return str(raised.exception)
+
+    def test_an_array_has_the_name_of_its_variable(self):
+        near, far = fovea.captured(np.zeros((4, 20))), fovea.captured(np.zeros((4, 3)))
+        said = self.refused(score_mod=lambda score, b, h, i, j: score + near[h, j] + far[h, i])  # the line
+        self.assertIn("index 3 is beyond axis 1 of captured array far of score_mod, [4, 3]", said)
+        self.assertRegex(said, r"test_captured.py:\d+: .*# the line")
+
+    def test_arrays_of_a_mask(self):
+        table = fovea.captured(np.zeros((4, 3)))
+        other = fovea.captured(np.zeros((4, 20)))
+        said = self.refused(score_mod=lambda score, b, h, i, j: score + other[h, j],
+                            mask_mod=lambda b, h, i, j: table[h, i] > 0)
+        self.assertIn("captured array table of mask_mod", said)
+        self.assertNotIn("other", said.split("\n")[0])
+
+    def test_an_index_that_depends_on_the_score(self):
+        table = fovea.captured(np.zeros(3))
+        said = self.refused(score_mod=lambda score, b, h, i, j: score + table[score.astype(int) + 9])
+        self.assertIn("captured array table of score_mod", said)
+
+    def test_one_without_a_variable_keeps_its_number(self):
+        tables = [fovea.captured(np.zeros((4, 3)))]
+        said = self.refused(score_mod=lambda score, b, h, i, j: score + tables[0][h, i])
+        self.assertIn("captured array 0 of score_mod", said)
+        self.assertIn("test_captured.py:", said)
+
+
 class BadInputTest(unittest.TestCase):
     def fails(self, words, score=None, mask=None, **parts):
         p = problem()
@@ -216,7 +251,7 @@ class BadInputTest(unittest.TestCase):
                                   (r"\d+", 1, lambda b, h, q, kv: table[b, kv + 3]),
                                   (r"-\d+", 0, lambda b, h, q, kv: table[b - q, q % 3]),
                                   ("2", 0, lambda b, h, q, kv: table[2, 0])):
-            words = rf"index {index} is beyond axis {axis} of captured tensor 0, \[2, 3\]"
+            words = rf"index {index} is beyond axis {axis} of captured array 0 of \w+_mod, \[2, 3\]"
             with self.assertRaisesRegex(fovea.UsageError, words):
                 fovea.attention(*problem().qkv, score_mod=lambda s, b, h, q, kv, read=read: s + read(b, h, q, kv))
             with self.assertRaisesRegex(fovea.UsageError, words):

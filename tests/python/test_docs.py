@@ -60,7 +60,7 @@ class DocsTest(unittest.TestCase):
         page = "".join((support.ROOT / name).read_text(encoding="utf-8") for name in pages)
         for name, _, _ in _fovea.attention_options():
             self.assertIn(f"--{name.replace('_', '-')}", page)
-        for name, _, _ in _fovea.attention_tensors():
+        for name, *_ in _fovea.attention_tensors():
             self.assertIn(f"`{name}`", page)
 
 

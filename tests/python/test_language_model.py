@@ -96,6 +96,14 @@ print(len([next(stream) for _ in range(20)]))
         told = json.loads(self.command("eval", self.folder / "model", "--test", self.text, "--json"))
         self.assertEqual(self.model.evaluate(self.text), told)
 
+    def test_repr(self):
+        said = repr(fovea.LanguageModel.load(self.folder / "model", precision="bf16"))
+        model = self.model.config["model"]
+        self.assertRegex(said, r"^LanguageModel\(model='transformer', layers=\d+, ")
+        self.assertIn(f"width={model['width']}, block={model['block']}", said)
+        parameters = sum(array.size for array in self.model.weights().values())
+        self.assertTrue(said.endswith(f"parameters={parameters}, precision='bf16')"), said)
+
     def test_tokens(self):
         text = "The weights 注意力\n"
         self.assertEqual(self.model.decode(self.model.encode(text)), text)
@@ -216,11 +224,11 @@ print(len([next(stream) for _ in range(20)]))
         for hint, call in (
                 ("^resume=True goes on.*overwrite=True", lambda: train(self.text, self.folder / "model")),
                 ("name a file: train=FILE", lambda: train(None, self.folder / "new")),
-                ("docs/commands says what preset takes", lambda: train(self.text, self.folder / "new", preset="x")),
+                ("^preset: settings to start from", lambda: train(self.text, self.folder / "new", preset="x")),
                 ("make width a multiple of heads, or .*head_dim",
                  lambda: train(self.text, self.folder / "new", heads=3)),
                 ("^greedy takes the most likely token", lambda: self.model.generate("a", temperature=-1)),
-                ("docs/commands says what top_p is for", lambda: self.model.generate("a", top_p=2))):
+                ("^top_p: .*a finite number", lambda: self.model.generate("a", top_p=2))):
             with self.assertRaises(fovea.Error) as raised:
                 call()
             self.assertRegex(raised.exception.hint, hint)

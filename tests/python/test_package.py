@@ -41,6 +41,10 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(fovea.__version__, importlib.metadata.version("fovea"))
         self.assertEqual(support.fovea("nonsense").returncode, 2)
 
+    def test_training_does_not_need_the_model_that_needs_it(self):
+        text = (FOLDER / "_training.py").read_text(encoding="utf-8")
+        self.assertNotIn("_language_model", text)
+
     def test_the_wheel_is_small(self):
         for wheel in (support.ROOT / "dist").glob("fovea-*.whl"):
             self.assertLess(wheel.stat().st_size, 12e6)

@@ -85,7 +85,37 @@ class BlockMaskTest(unittest.TestCase):
         self.assertEqual(self.create(torch.tensor(2), None, 8, 9, BLOCK_SIZE=[64, 32]).BLOCK_SIZE, (64, 32))
 
 
+class TracingTest(unittest.TestCase):
+    def test_it_is_refused_by_name(self):
+        q = torch.randn(1, 2, 3, 4)
+        for name, call in (("scaled_dot_product_attention", fovea.torch.scaled_dot_product_attention),
+                           ("flex_attention", fovea.torch.flex_attention), ("attend", fovea.torch.attention)):
+            call(q, q, q)  # what is planned once is refused, too
+            with self.subTest(name), self.assertRaisesRegex(fovea.UsageError, f"^{name}: torch.jit.trace cannot"):
+                torch.jit.trace(call, (q, q, q))
+
+
 class FlexTest(unittest.TestCase):
+    def test_a_captured_tensor_is_named(self):
+        q, near, far = torch.randn(1, 2, 3, 4), torch.zeros(2, 3), torch.zeros(2, 2, requires_grad=True)
+        mask = fovea.torch.create_block_mask(lambda b, h, i, j: far[h, i] >= 0, None, None, 3, 3)
+        for said, call in (
+                ("far of score_mod", lambda: fovea.torch.flex_attention(q, q, q, lambda s, b, h, i, j: s + far[h, i])),
+                ("near of score_mod", lambda: fovea.torch.flex_attention(
+                    q, q, q, lambda s, b, h, i, j: s + near[h, s.int() + 9])),
+                ("far of mask_mod", lambda: fovea.torch.flex_attention(
+                    q, q, q, lambda s, b, h, i, j: s + near[h, j], mask)),
+                ("far of mask_mod", lambda: fovea.torch.attend(
+                    *[q.transpose(1, 2)] * 3, mask_mod=lambda b, h, i, j: far[h, i] > 0))):
+            with self.subTest(said), self.assertRaisesRegex(
+                    fovea.UsageError, rf"captured tensor {said}(?s:.*)test_torch_errors\.py:\d+: .*{said.split()[0]}\["):
+                call()
+
+    def test_a_scale_is_a_number(self):
+        q = torch.randn(1, 2, 3, 4)
+        with self.assertRaisesRegex(fovea.UsageError, "scale: expected a number; got 'x'"):
+            fovea.torch.flex_attention(q, q, q, scale="x")
+
     def test_arguments_of_another_kind(self):
         q = torch.randn(1, 2, 3, 4)
         for call in (fovea.torch.flex_attention, fovea.torch.flex_plan):

@@ -14,6 +14,7 @@ from .. import _fovea
 from .._errors import usage_error
 from .._parts import unknown_keyword
 from .._threads import threads_of
+from .._tracing import NamedTables
 from ._symbols import TracedFunction
 
 _NONE, _SOME, _ALL = 0, 1, 2  # TileKind
@@ -65,8 +66,9 @@ class BlockMask(theirs.BlockMask):
         (B, H), (T, S), (q, k) = self._traced, self.seq_lengths, self.BLOCK_SIZE
         kinds = torch.empty(B, H, -(-T // q), -(-S // k), dtype=torch.uint8)
         bound = TracedFunction("mask_mod", self.mask_mod).bound(torch.float64, {})
-        _fovea.flex_blocks(bound.native, (B, H, T, S), (q, k), kinds.data_ptr(),
-                           threads_of(None, torch.get_num_threads()))
+        with NamedTables(bound):
+            _fovea.flex_blocks(bound.native, (B, H, T, S), (q, k), kinds.data_ptr(),
+                               threads_of(None, torch.get_num_threads()))
         return kinds
 
 

@@ -13,6 +13,8 @@ from torch.nn.attention import flex_attention as theirs
 from .. import _fovea
 from .._errors import usage_error
 from .._threads import threads_of
+from .._tracing import NamedTables
+from . import _shapes
 from ._block_mask import MaskOfCall
 from ._captures import Captures
 from ._once import differentiable_once
@@ -106,7 +108,8 @@ class _Flex(torch.autograd.Function):
         lse = query.new_empty((2, B, H, T, 1), dtype=WIDE[query.dtype])
         bound = call.bound(query, learned)
         tensors = [_row(x) for x in (query, key, value, o, lse[0], lse[1])]
-        _fovea.flex_forward(call.options(query), tensors, _native(bound), call.mask.native, call.mask.blocks)
+        with NamedTables(bound, call.mask.bound):
+            _fovea.flex_forward(call.options(query), tensors, _native(bound), call.mask.native, call.mask.blocks)
         ctx.save_for_backward(query, key, value, o, lse, *learned)
         ctx.call = call
         ctx.set_materialize_grads(False)
@@ -128,8 +131,9 @@ class _Flex(torch.autograd.Function):
         dlse = None if dlse is None else dlse.unsqueeze(-1)
         tensors = [_row(x) for x in (query, key, value, o, lse[0], lse[1], do, dlse, *d)]
         addresses = [0 if x is None else x.data_ptr() for x in room]
-        _fovea.flex_backward(call.options(query), tensors, _native(bound), call.mask.native, call.mask.blocks,
-                             addresses)
+        with NamedTables(bound, call.mask.bound):
+            _fovea.flex_backward(call.options(query), tensors, _native(bound), call.mask.native, call.mask.blocks,
+                                 addresses)
         return (None, *d, *([] if call.score is None else call.score.summed(room)))
 
 
@@ -167,7 +171,10 @@ def _prepared(
 ) -> tuple[_Call, list[torch.Tensor]]:
     """The call, and its operands in the type that is computed."""
     query, key, value = tensors
+    _shapes.refuse_tracing("flex_attention")
     _check(query, key, value, enable_gqa)
+    if scale is not None:
+        _shapes.check_number("scale", scale)
     computed = COMPUTED[query.dtype]
     B, H, T, width = query.shape
     score = None if score_mod is None else TracedFunction("score_mod", score_mod)
@@ -246,6 +253,7 @@ def flex_plan(
     call, operands = _prepared((query, key, value), score_mod, block_mask, scale, enable_gqa)
     bound = call.bound(operands[0], () if call.score is None else tuple(call.score.learned()))
     tensors = [_row(x) for x in operands]
-    plan: dict[str, Any] = _fovea.flex_plan(call.options(operands[0]), tensors, _native(bound), call.mask.native,
-                                            call.mask.blocks)
+    with NamedTables(bound, call.mask.bound):
+        plan: dict[str, Any] = _fovea.flex_plan(call.options(operands[0]), tensors, _native(bound), call.mask.native,
+                                                call.mask.blocks)
     return plan

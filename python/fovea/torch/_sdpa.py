@@ -82,6 +82,7 @@ def scaled_dot_product_attention(
     given = (dropout_p, scale, is_causal, enable_gqa)
     if torch.compiler.is_compiling():
         return _planned(operands, given, None)
+    _shapes.refuse_tracing("scaled_dot_product_attention")
     try:
         ready = _ready_key(operands, given)
         plan = _ready.get(ready)

@@ -38,6 +38,13 @@ def check_tensor(name: str, given: object) -> None:
                       if hasattr(given, "__array_interface__") else "give a torch.Tensor")
 
 
+def refuse_tracing(function: str) -> None:
+    """Refuses torch.jit.trace, which would record addresses and sizes of one call."""
+    if torch._C._is_tracing():
+        raise usage_error(f"{function}: torch.jit.trace cannot record it",
+                          "compile the model by torch.compile, or trace it with the attention of PyTorch")
+
+
 def check_number(name: str, given: Any) -> None:
     """Refuses what is no single number: texts, None, lists."""
     try:

@@ -234,10 +234,10 @@ class TracedFunction:
     """A function as the extension takes it: its steps, and the tensors that it captured."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        graph, result = traced(name, function, TorchSymbol)
-        self.steps = graph.packed(result)
-        self.tables: list[torch.Tensor] = graph.tables
-        self.learns = graph.learns
+        self.graph, result = traced(name, function, TorchSymbol)
+        self.steps = self.graph.packed(result)
+        self.tables: list[torch.Tensor] = self.graph.tables
+        self.learns = self.graph.learns
 
     def learned(self) -> list[torch.Tensor]:
         """The tensors that have a gradient, each once."""
@@ -280,6 +280,7 @@ class Bound:
     """A traced function with the memory of its tables."""
 
     def __init__(self, function: TracedFunction, tables: list[torch.Tensor]) -> None:
+        self.graph = function.graph
         self.learns = function.learns
         bounds = [_bounds(table) for table in tables]
         self.tables = [_narrowed(table, *ends) for table, ends in zip(tables, bounds)]  # which must live as long

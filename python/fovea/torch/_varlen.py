@@ -45,6 +45,8 @@ def varlen_attn(
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         _shapes.check_tensor(name, tensor)
+    if scale is not None:
+        _shapes.check_number("scale", scale)
     if not all(tensor.is_cpu for tensor in (query, key, value)):
         from torch.nn.attention.varlen import varlen_attn as theirs
 

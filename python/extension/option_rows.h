@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of a function, from the fields that the command reads.
+#pragma once
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fovea/config/field.h"
+
+namespace fovea::python {
+
+/// (name, what it must be, what it does) of each option.
+using OptionRows = std::vector<std::tuple<std::string, std::string, std::string>>;
+
+/// Of the fields of `options`, without the name of the part that they belong to.
+template <class Options>
+OptionRows option_rows() {
+  Options options;
+  OptionRows rows;
+  for (const Field& field : fields_of(options)) {
+    rows.emplace_back(field.name.substr(field.name.rfind('.') + 1), expected_value(field),
+                      field.help);
+  }
+  return rows;
+}
+
+}  // namespace fovea::python

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by tools/make_python_keywords.py: do not edit.
+"""Keywords and results, for type checkers: nothing loads this file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any, Generic, Literal, SupportsFloat, SupportsIndex, TypedDict, TypeVar
+
+Array = Any  # of numpy, or with DLPack or a buffer
+Text = str | PathLike[str] | SupportsFloat | Iterable[str | PathLike[str] | SupportsFloat]
+Kind = TypeVar("Kind")
+
+
+class Parts(TypedDict, total=False):
+    """Of attention and attend."""
+
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    scale: Text | None
+    log_n_scale: SupportsFloat | None
+    softcap: SupportsFloat | None
+    causal: Literal["none", "bottom-right", "top-left"] | bool | None
+    window: Text | Array | None
+    dilation: SupportsIndex | None
+    strided: SupportsIndex | None
+    t5_bidirectional: bool | None
+    t5_causal: bool | None
+    t5_max_distance: SupportsIndex | None
+    order: Literal["i-j", "j-i"] | None
+    norm: Literal["softmax", "sigmoid", "none"] | None
+    rotary: Literal["none", "halves", "interleaved"] | None
+    dropout: SupportsFloat | None
+    seed: SupportsIndex | None
+    observe: Text | None
+    precision: Literal["auto", "f32", "f64", "bf16"] | None
+    reference: bool | None
+    query_lengths: Array | None
+    key_lengths: Array | None
+    query_offsets: Array | None
+    key_offsets: Array | None
+    query_segments: Array | None
+    key_segments: Array | None
+    keep: Array | None
+    drop: Array | None
+    score_v: Array | None
+    score_w: Array | None
+    shaw_k: Array | None
+    bias: Array | None
+    slopes: Array | None
+    t5: Array | None
+    kerple: Array | None
+    kerple_power: Array | None
+    shaw_v: Array | None
+    sink: Array | None
+
+
+class Sampling(TypedDict, total=False):
+    """Of generate and stream."""
+
+    max_tokens: SupportsIndex | None
+    temperature: SupportsFloat | None
+    top_k: SupportsIndex | None
+    top_p: SupportsFloat | None
+    repetition_penalty: SupportsFloat | None
+    greedy: bool | None
+    seed: SupportsIndex | None
+
+
+class Training(TypedDict, total=False):
+    """Of train."""
+
+    valid: Text | None
+    valid_fraction: SupportsFloat | None
+    tokenizer: Text | None
+    tokenizer_model: Text | None
+    subword_sampling: SupportsFloat | None
+    lower: bool | None
+    min_count: SupportsIndex | None
+    vocabulary: Text | SupportsIndex | None
+    data: Text | None
+    marks: bool | None
+    max_length: SupportsIndex | None
+    truncate: Literal["end", "front"] | None
+    by_length: bool | None
+    batch_size: SupportsIndex | None
+    model: Literal["transformer", "attention-rnn", "rnn", "gru", "lstm", "sru", "encoder"] | None
+    encoder: Text | None
+    compat: Text | None
+    init: Literal["gpt2", "source", "keras"] | None
+    layers: SupportsIndex | None
+    heads: SupportsIndex | None
+    kv_heads: SupportsIndex | None
+    head_dim: SupportsIndex | None
+    width: SupportsIndex | None
+    ff: SupportsIndex | None
+    block: SupportsIndex | None
+    dropout: SupportsFloat | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw", "rotary", "none"] | None
+    position_max: SupportsIndex | None
+    position_join: Literal["add", "concat"] | None
+    sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
+    embedding_scale: SupportsFloat | None
+    t5_buckets: SupportsIndex | None
+    t5_max_distance: SupportsIndex | None
+    shaw_clip: SupportsIndex | None
+    rope_base: SupportsFloat | None
+    window: Text | None
+    qk_norm: bool | None
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    attention_norm: Literal["softmax", "sigmoid", "none"] | None
+    log_n_scale: bool | None
+    softcap: SupportsFloat | None
+    sink: bool | None
+    norm: Literal["layer", "rms"] | None
+    norm_position: Literal["pre", "post"] | None
+    ln_variant: Literal["standard", "unbiased"] | None
+    bias: bool | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu"] | None
+    tie: bool | None
+    lr: SupportsFloat | None
+    min_lr: SupportsFloat | None
+    schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
+    warmup: SupportsIndex | None
+    decay_share: SupportsFloat | None
+    beta1: SupportsFloat | None
+    beta2: SupportsFloat | None
+    weight_decay: SupportsFloat | None
+    clip: SupportsFloat | None
+    accumulate: SupportsIndex | None
+    stop_after: Text | None
+    eval_every: Text | None
+    save_every: Text | None
+    log_every: SupportsIndex | None
+    observe_every: SupportsIndex | None
+    evaluate_training: bool | None
+    patience: SupportsIndex | None
+    keep: SupportsIndex | None
+    precision: Literal["float32", "bf16"] | None
+    save_dtype: Literal["float32", "bf16"] | None
+    seed: SupportsIndex | None
+    preset: Text | None
+    config: Text | None
+    threads: SupportsIndex | None
+    overwrite: bool | None
+    report: bool | None
+    lang: Literal["en", "zh"] | None
+
+
+class Results(Generic[Kind]):
+    """Of attend; of what is observed, what was asked for is there."""
+
+    column_mass: Kind
+    distance: Kind
+    dropout_keep: Kind
+    entropy: Kind
+    lse: Kind
+    max: Kind
+    o: Kind
+    rows: Kind
+    topk_index: Kind
+    topk_weight: Kind
+    weights: Kind

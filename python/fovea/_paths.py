@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that are paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from ._errors import usage_error
+
+Path = str | os.PathLike[str]
+
+
+def path_of(name: str, path: object, hint: str = "name a folder") -> str:
+    """A path, as a text."""
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise usage_error(f"{name}: expected a path; got {type(path if text is None else text).__name__}", hint)
+    if "\0" in text:
+        raise usage_error(f"{name}: {text!r} has a null character", "no name of a file or folder has one", "E0203")
+    return text
+
+
+def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:
+    """One path or several, as texts."""
+    several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike)) else [paths]
+    return [path_of(name, path, "name one file, or a list of files") for path in several]
