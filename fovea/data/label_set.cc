@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "fovea/base/random.h"
 #include "fovea/data/epoch_order.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -49,6 +51,17 @@ int compare_naturally(std::string_view a, std::string_view b) {
   return a.compare(b);
 }
 
+// In lower case, without white space.
+std::string plain_form(std::string_view name) {
+  std::string plain;
+  while (!name.empty()) {
+    const DecodedCharacter c = decode_character(name);
+    name.remove_prefix(static_cast<std::size_t>(c.length));
+    if (!is_white_space(c.value)) append_utf8(plain, lower_character(c.value));
+  }
+  return plain;
+}
+
 }  // namespace
 
 bool natural_less(std::string_view a, std::string_view b) {
@@ -73,6 +86,20 @@ LabelSet::LabelSet(std::vector<std::string> labels) : names_(std::move(labels)) 
 std::int32_t LabelSet::find(const std::string& label) const {
   const auto found = ids_.find(label);
   return found == ids_.end() ? -1 : found->second;
+}
+
+std::string names_alike(std::span<const std::string> names) {
+  constexpr index kMostListed = 3;
+  std::map<std::string, std::vector<std::string_view>> groups;
+  for (const std::string& name : names) groups[plain_form(name)].push_back(name);
+  std::string list;
+  index listed = 0;
+  for (const auto& [plain, alike] : groups) {
+    if (alike.size() < 2) continue;
+    if (listed++ == kMostListed) return list + ", ...";
+    list += (list.empty() ? "" : ", ") + excerpt(alike[0]) + " and " + excerpt(alike[1]);
+  }
+  return list;
 }
 
 std::vector<bool> draw_stratified(std::span<const index> strata, double fraction,

@@ -33,6 +33,10 @@ class LabelSet {
   std::unordered_map<std::string, std::int32_t> ids_;
 };
 
+/// What to say of names that differ only in case or in blanks, and may be meant as one: "Pos and
+/// pos"; empty if there are none.
+std::string names_alike(std::span<const std::string> names);
+
 /// Draws about `fraction` of n items, stratified: of the items of each stratum about that part, but
 /// never all, and together round(fraction n). strata [n]: the stratum of each item, from 0. The
 /// same seed draws the same. Returns for each item whether it was drawn.

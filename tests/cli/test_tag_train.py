@@ -48,6 +48,11 @@ class Notes(TrainTest):
         self.assertNotIn("look like", self.fit(self.write("b.conll", conllu(tagged())), "--format", "conllu",
                                                "--column", "xpos", output="other").stderr.decode())
 
+    def test_tags_that_are_almost_the_same(self):
+        text = conll(tagged()).replace("\tB-person\n", "\tB-Person  \n", 1)
+        said = self.fit(self.write("a.conll", text)).stderr.decode()
+        self.assertIn("warning: tags that differ only in case or in blanks are tags of their own: Person and person", said)
+
     def test_sentences_that_are_cut(self):
         said = self.fit(self.write("a.conll", conll(tagged())), "--max-length", "5").stderr.decode()
         self.assertRegex(said, r"warning: sentences longer than --max-length \(5\): \d+; they are read in pieces")

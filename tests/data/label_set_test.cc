@@ -16,6 +16,16 @@ TEST(LabelSet, IsInNaturalOrder) {
   EXPECT_EQ(labels.find("7"), -1);
 }
 
+TEST(LabelSet, NamesThatAreAlikeAreFound) {
+  EXPECT_EQ(names_alike(std::vector<std::string>{"a", "b", "ab"}), "");
+  EXPECT_EQ(names_alike(std::vector<std::string>{"Pos", "neg", "pos", "very good", "very  good"}),
+            "Pos and pos, very good and very  good");
+  EXPECT_EQ(names_alike(std::vector<std::string>{"A", "a", "B", "b", "C", "c", "D", "d"}),
+            "A and a, B and b, C and c, ...");
+  EXPECT_EQ(names_alike(std::vector<std::string>{"\u00C4\u00A0x", "\u00E4x"}),
+            "\u00C4\u00A0x and \u00E4x");
+}
+
 TEST(NaturalLess, IsAStrictOrder) {
   const std::vector<std::string> all = {"",   "-",  "-1",  "-01", "0",  "00", "1",  "01",
                                         "1a", "a1", "a01", "a10", "a2", "-a", "1-", "1-2"};

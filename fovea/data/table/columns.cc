@@ -111,10 +111,8 @@ class Finder {
       fail_option(option, column,
                   fmt::format("a column of {}, which has {}", place_, names_.size()));
     }
-    const auto found = std::find(names_.begin(), names_.end(), column);
-    if (columns_.has_header && found != names_.end()) {
-      require_single(column);
-      return static_cast<std::size_t>(found - names_.begin());
+    if (columns_.has_header) {
+      if (const auto found = find_column(column, names_, place_)) return found;
     }
     throw Error(ErrorCode::kOptionValue,
                 columns_.has_header
@@ -125,21 +123,12 @@ class Finder {
                 "name one of its columns, or give its number from 1");
   }
 
-  void require_single(std::string_view name) const {
-    if (std::count(names_.begin(), names_.end(), name) == 1) return;
-    throw Error(ErrorCode::kInputFormat,
-                fmt::format("{}: expected one column {}, got {}", place_, escape_text(name),
-                            std::count(names_.begin(), names_.end(), name)),
-                "rename one of them, or give its number from 1");
-  }
-
   void find_by_name() {
     const auto find_other = [&](Names usual, std::optional<std::size_t> taken) {
       std::vector<std::string_view> names = names_;
       if (taken) names[*taken] = {};
       const auto found = find_usual(usual, names);
-      if (found) require_single(names_[*found]);
-      return found;
+      return found ? find_column(names[*found], names_, place_) : found;
     };
     if (!text_) text_ = find_other(kTextNames, label_);
     if (!label_) label_ = find_other(kLabelNames, text_);
@@ -196,14 +185,16 @@ class Finder {
     }
     if (text_ && (label_ || !needs_labels(options_))) return;
     const std::string_view missing = text_ ? "label" : label_ ? "text" : "text and label";
-    throw Error(ErrorCode::kInputFormat,
-                columns_.has_header
-                    ? fmt::format("{}: expected a column with the {}, got: {}", place_, missing,
-                                  list_of(names_))
-                    : fmt::format("{}: expected a label and a text, got {} columns without names",
-                                  place_, names_.size()),
-                names_.size() < 2 ? "say what stands between the columns: --format, or --separator"
-                                  : std::string(kSayColumns));
+    throw Error(
+        ErrorCode::kInputFormat,
+        columns_.has_header
+            ? fmt::format("{}: expected a column with the {}, got: {}", place_, missing,
+                          list_of(names_))
+            : fmt::format("{}: expected a label and a text, got {} column{}, in the first "
+                          "row: {}",
+                          place_, names_.size(), names_.size() == 1 ? "" : "s", list_of(names_)),
+        names_.size() < 2 ? "say what stands between the columns: --format, or --separator"
+                          : std::string(kSayColumns));
   }
 
   std::string name_of(std::size_t column) const {
@@ -232,6 +223,25 @@ std::optional<std::size_t> find_usual_text(Names names) { return find_usual(kTex
 
 std::optional<std::size_t> find_usual_label(Names names) { return find_usual(kLabelNames, names); }
 
+std::optional<std::size_t> find_column(std::string_view name, Names names, std::string_view place) {
+  const std::string lower = lower_text(name);
+  std::vector<std::size_t> exact, alike;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) exact.push_back(i);
+    if (names[i].size() <= 4 * name.size() && lower_text(names[i]) == lower) alike.push_back(i);
+  }
+  const std::vector<std::size_t>& found = exact.empty() ? alike : exact;
+  if (found.empty()) return std::nullopt;
+  if (found.size() == 1) return found[0];
+  std::vector<std::string_view> several;
+  for (const std::size_t i : found) several.push_back(names[i]);
+  throw Error(exact.empty() ? ErrorCode::kOptionValue : ErrorCode::kInputFormat,
+              fmt::format("{}: expected one column {}, got {}: {}", place, escape_text(name),
+                          found.size(), list_of(several)),
+              exact.empty() ? "say its name in the same case of letters"
+                            : "rename one of them, or give its number from 1");
+}
+
 std::vector<std::string_view> parts_of_line(std::string_view line, char separator) {
   std::vector<std::string_view> parts = parts_between(line, separator);
   for (std::string_view& part : parts) {
@@ -241,6 +251,14 @@ std::vector<std::string_view> parts_of_line(std::string_view line, char separato
     }
   }
   return parts;
+}
+
+std::optional<char> separator_of_excel(std::string_view line) {
+  constexpr std::string_view kSays = "sep=";
+  const auto behind = static_cast<unsigned char>(line.size() == kSays.size() + 1 ? line.back() : 0);
+  const bool separates = behind == '\t' || (behind >= ' ' && behind < 0x7F && behind != '"');
+  if (!separates || lower_text(line.substr(0, kSays.size())) != kSays) return std::nullopt;
+  return line.back();
 }
 
 char find_separator(std::string_view line, TableFormat format, const TableOptions& options) {

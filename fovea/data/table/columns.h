@@ -33,8 +33,18 @@ bool is_usual_label_name(std::string_view name);
 std::optional<std::size_t> find_usual_text(std::span<const std::string_view> names);
 std::optional<std::size_t> find_usual_label(std::span<const std::string_view> names);
 
+/// Where the column `name` stands: as it is written or, if none is, in another case of letters.
+/// Throws kInputFormat if several are written so, kOptionValue if several differ from it in case;
+/// `place` (FILE:LINE) begins the message.
+std::optional<std::size_t> find_column(std::string_view name,
+                                       std::span<const std::string_view> names,
+                                       std::string_view place);
+
 /// The fields of a line, without regard to quotes but for those around a whole field.
 std::vector<std::string_view> parts_of_line(std::string_view line, char separator);
+
+/// The character that a line "sep=;" says, with which Excel lets a table begin.
+std::optional<char> separator_of_excel(std::string_view line);
 
 /// The character between the columns of a file that begins with this line: what the options or the
 /// format say; of CSV without a comma in it, a semicolon, tab or bar that is there.

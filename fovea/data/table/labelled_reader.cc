@@ -112,7 +112,12 @@ void LabelledReader::check_row(LabelledText& row) const {
   }
   const bool may_lack = options_.labels == LabelUse::kAny || !needs_labels(options_);
   if (row.labels.empty() && !may_lack) {
-    bad(ErrorCode::kInputFormat, "expected a label, got none", kRemove);
+    if (options_.label_separator.empty() || options_.labels == LabelUse::kNumbers) {
+      bad(ErrorCode::kInputFormat, "expected a label, got none", kRemove);
+    }
+    bad(ErrorCode::kInputFormat,
+        "expected a label, got none: --label-separator does not allow that, --multi-label does",
+        "add --multi-label, or remove the row (or all such rows: --bad-rows skip)");
   }
   remove_repeated(row.labels);
   row.numbers.clear();

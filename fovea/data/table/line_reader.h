@@ -46,10 +46,10 @@ class LineReader {
 
   /// Whether there is nothing but a byte order mark. Only before the first next().
   bool is_empty();
-  /// The first line that is not white space, as far as it is among the first 256 KiB; empty if
-  /// there is none. Waits for no more than that line. Only before the first next().
+  /// The next line that is not white space, as far as it is among the next 256 KiB; empty if
+  /// there is none. Waits for no more than that line.
   std::string_view peek_line();
-  /// The first 64 KiB; all, if there is less. Only before the first next().
+  /// The next 64 KiB; all, if there is less.
   std::string_view peek_sample();
 
   /// "name:line", for messages.

@@ -289,8 +289,9 @@ class JsonRows final : public LineRows {
   void find_keys(const Json::Object& members, const LabelledText& row) {
     const std::vector<std::string_view> names = names_of(members);
     const auto find = [&](const std::string& said, const auto& find_usual) -> std::string {
-      if (!said.empty()) return said;
-      const auto found = find_usual(names);
+      const auto found =
+          said.empty() ? find_usual(names) : find_column(said, names, lines_->place(row.line));
+      if (!said.empty() && !found) return said;
       return found ? std::string(names[*found]) : "";
     };
     summary_.text_column = find(options_.text_column, find_usual_text);
@@ -332,7 +333,7 @@ class JsonRows final : public LineRows {
 
 std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
                                            const TableOptions& options, TableSummary& summary) {
-  const std::string line(lines->peek_line());
+  std::string line(lines->peek_line());
   summary.byte_order_mark = lines->had_byte_order_mark();
   summary.format = find_format(lines->name(), line, options);
   switch (summary.format) {
@@ -342,7 +343,15 @@ std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
       return std::make_unique<FastTextRows>(std::move(lines), options);
     case TableFormat::kTsv:
     case TableFormat::kCsv: {
-      const Dialect dialect{.separator = find_separator(line, summary.format, options),
+      const auto excel = separator_of_excel(line);
+      if (excel) {
+        for (Line said; lines->next(said) && is_blank(said.text);) {
+        }
+        line = lines->peek_line();
+      }
+      const Dialect dialect{.separator = excel && options.separator.empty()
+                                             ? *excel
+                                             : find_separator(line, summary.format, options),
                             .quotes = summary.format == TableFormat::kCsv};
       return std::make_unique<DelimitedRows>(std::move(lines), dialect, options, summary);
     }

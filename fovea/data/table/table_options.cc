@@ -68,6 +68,7 @@ TableFormat find_format(std::string_view name, std::string_view line, const Tabl
   if (line.starts_with(kLabelPrefix)) return TableFormat::kFastText;
   if (line.starts_with('{') && line.find("\":") != std::string_view::npos)
     return TableFormat::kJsonLines;
+  if (separator_of_excel(line)) return TableFormat::kCsv;
   if (names_columns(line, '\t')) return TableFormat::kTsv;
   if (line.find(',') != std::string_view::npos && names_columns(line, ',')) {
     return TableFormat::kCsv;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/data/table/columns.h"
 #include "fovea/data/tagged/sentence_source.h"
 #include "fovea/text/utf8.h"
 
@@ -32,6 +33,9 @@ class ConllSource final : public SentenceSource {
  private:
   void take(TaggedSentence& sentence, const Line& line) {
     columns_of_line(line.text, columns_);
+    for (std::string_view& column : columns_) {
+      if (!is_empty_line(column)) column = trimmed(column);  // a word may be a blank
+    }
     require_columns(line);
     const std::string_view word = columns_[word_];
     if (word == kDocument && sentence.size() == 0) return lines_.has_columns(sentence);

@@ -210,6 +210,10 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   if (!options.regression) {
     set.labels = labels_to_train(set);
     require_known_labels(set);
+    if (const std::string alike = names_alike(set.labels.names()); !alike.empty()) {
+      set.notes.push_back(fmt::format(
+          "labels that differ only in case or in blanks are classes of their own: {}", alike));
+    }
   }
   require_difference(set, options);
   return set;

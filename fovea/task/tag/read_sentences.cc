@@ -330,6 +330,14 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
         names_of(table, c, [&](std::size_t i) { return !set.validates[i]; });
     require_difference(table, names, in_column(table, c));
     set.tags.emplace_back(complete_tags(std::move(names), schemes[c]), schemes[c]);
+    const TagSet& tags = set.tags.back();
+    const std::string alike = names_alike(tags.scheme() ? tags.types().names() : tags.names());
+    if (!alike.empty()) {
+      set.notes.push_back(
+          fmt::format("tags{} that differ only in case or in blanks are tags of "
+                      "their own: {}",
+                      in_column(table, c), alike));
+    }
     set.overview.push_back(tags_line(set.tags.back(), options.task, in_column(table, c)));
     count_unknown_tags(table, c, set);
   }

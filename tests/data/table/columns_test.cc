@@ -62,6 +62,17 @@ TEST(Columns, AreSaidByNameOrByNumber) {
   EXPECT_EQ(columns.count, 2u);
 }
 
+TEST(Columns, AreSaidInAnyCaseOfLetters) {
+  const Records records = {{"ID", "Abstract", "KIND"}};
+  EXPECT_EQ(found(records, {.text_column = "abstract", .label_column = "Kind"}), "header 2 3");
+  EXPECT_EQ(found({{"Kind", "words", "kind"}}, {.text_column = "words", .label_column = "kind"}),
+            "header 2 3")
+      << "as it is written goes first";
+  EXPECT_THROWS(
+      found({{"Kind", "words", "kind"}}, {.text_column = "words", .label_column = "KIND"}),
+      kOptionValue, "f:1: expected one column KIND, got 2: Kind, kind");
+}
+
 TEST(Columns, ThatAreNotThereAreAnError) {
   EXPECT_THROWS(found({{"a", "b"}}, {.text_column = "words"}), kOptionValue,
                 "--text-column: expected a column words in f:1, got: a, b");
@@ -77,8 +88,9 @@ TEST(Columns, ThatAreNotThereAreAnError) {
 
 TEST(Columns, ThatCannotBeToldAreAnError) {
   EXPECT_THROWS(found({{"3", "title", "some text"}}), kInputFormat,
-                "f:1: expected a label and a text, got 3 columns without names");
-  EXPECT_THROWS(found({{"words"}}), kInputFormat, "got 1 columns");
+                "f:1: expected a label and a text, got 3 columns, in the first row: 3, title, "
+                "some text");
+  EXPECT_THROWS(found({{"words"}}), kInputFormat, "got 1 column, in the first row: words");
   EXPECT_THROWS(found({{"id", "text", "label", "text"}}), kInputFormat,
                 "f:1: expected one column text, got 2");
   EXPECT_THROWS(found({{"id", "text"}}, {.header = HeaderRow::kYes}), kInputFormat,
@@ -98,6 +110,14 @@ TEST(Columns, SeparatorsOfCsvAreFound) {
   EXPECT_EQ(find_separator("one text; two", TableFormat::kCsv, kAny), ',');
   EXPECT_EQ(find_separator("a,b", TableFormat::kTsv, labelled), '\t');
   EXPECT_EQ(find_separator("a,b", TableFormat::kCsv, {.separator = "|"}), '|');
+}
+
+TEST(Columns, ExcelSaysTheSeparator) {
+  EXPECT_EQ(separator_of_excel("sep=;"), ';');
+  EXPECT_EQ(separator_of_excel("SEP=\t"), '\t');
+  for (const char* line : {"", "sep=", "sep=;;", "sep=\"", "sex=;", "sep=\xC3"}) {
+    EXPECT_FALSE(separator_of_excel(line)) << line;
+  }
 }
 
 TEST(Columns, NumbersAreWholeLabels) {

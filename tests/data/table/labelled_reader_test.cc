@@ -79,8 +79,15 @@ TEST(LabelledReader, WhatMakesAllUncertainIsAnErrorAlways) {
   const TableOptions skip{.bad_rows = BadRows::kSkip};
   EXPECT_THROWS(rows_of("a.csv", "label,text\n1,a\n2,\"b\n3,c\n", skip), kInputFormat,
                 "a.csv:3:3: the quote that opens here is not closed");
-  EXPECT_THROWS(rows_of("a.csv", "a,b,c\n1,a\n", skip), kInputFormat, "3 columns without names");
+  EXPECT_THROWS(rows_of("a.csv", "a,b,c\n1,a\n", skip), kInputFormat,
+                "3 columns, in the first row: a, b, c");
   EXPECT_THROWS(rows_of("a.tsv", "1\t\xFF\n2\tb\n", skip), kEncoding, "a.tsv:1:3");
+}
+
+TEST(LabelledReader, ALabelSeparatorAllowsNoRowWithoutLabels) {
+  EXPECT_THROWS(rows_of("a.tsv", "a,b\tx\n\ty\n", {.label_separator = ","}), kInputFormat,
+                "a.tsv:2: expected a label, got none: --label-separator does not allow that, "
+                "--multi-label does");
 }
 
 TEST(LabelledReader, EmptyFilesAreAnError) {

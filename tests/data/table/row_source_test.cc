@@ -31,6 +31,21 @@ TEST(RowSource, Csv) {
                 "a.csv:2: expected 1 column");
 }
 
+TEST(RowSource, ALineOfExcelSaysTheSeparatorOfCsv) {
+  EXPECT_THAT(read("a.csv", "\uFEFFsep=;\r\nlabel;text\r\n1;\"a; b\"\r\n"),
+              ElementsAre("3:1|a; b"));
+  EXPECT_THAT(read("in", "sep=|\n1|a, b\n2|c\n"), ElementsAre("2:1|a, b", "3:2|c"));
+  EXPECT_THAT(read("a.csv", "sep=;\n1,a\n2,b\n", {.separator = ","}),
+              ElementsAre("2:1|a", "3:2|b"));
+}
+
+TEST(RowSource, JsonKeysInAnyCaseOfLetters) {
+  const TableOptions said{.text_column = "words", .label_column = "kind"};
+  EXPECT_THAT(read("in", "{\"Words\": \"x\", \"KIND\": \"y\"}", said), ElementsAre("1:y|x"));
+  EXPECT_THROWS(read("in", "{\"words\": \"x\", \"KIND\": \"y\", \"Kind\": \"z\"}", said),
+                kOptionValue, "in:1: expected one column kind, got 2: KIND, Kind");
+}
+
 TEST(RowSource, SeveralLabels) {
   const TableOptions bar{.label_separator = "|"};
   EXPECT_THAT(read("a.tsv", "a|b |a||\tone\nc\ttwo\nd|e\tthree\n", bar),

@@ -57,6 +57,11 @@ TEST(TaggedReader, ReadsSeveralColumnsInTheOrderThatIsAsked) {
   EXPECT_EQ(read("1\ta\t_\tNOUN\t_\t_\t0\troot\t_\t_\n", options)[0].tags.size(), 0u);
 }
 
+TEST(TaggedReader, BlanksAroundColumnsAreNoPartOfThem) {
+  EXPECT_EQ(shown(read("Ada \tB-person  \nsaw\t O\n")), "Ada/B-person saw/O");
+  EXPECT_EQ(shown(read("New York\tX\n \tO\n")), "New York/X  /O") << "a word may be a blank";
+}
+
 TEST(TaggedReader, RefusesColumnsThatAreTheSame) {
   EXPECT_THROWS(read("a X Y\n", {.tag_column = {2, 2}}), kOptionValue,
                 "--tag-column: 2 is named twice");

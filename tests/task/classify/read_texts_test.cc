@@ -67,6 +67,19 @@ TEST(ReadTexts, RefusesWhatCannotBeLearned) {
   EXPECT_THROWS(read_labelled_set(numbers, 1), kInputTooSmall, "every number is 7");
 }
 
+TEST(ReadTexts, LabelsThatAreAlmostTheSameAreNoted) {
+  const TestFolder folder;
+  EXPECT_THAT(
+      read_labelled_set(options_of(folder, "Pos\tsome text\npos\tlong text\nneg\tother text\n"), 1)
+          .notes,
+      testing::Contains(HasSubstr("differ only in case or in blanks are classes of their "
+                                  "own: Pos and pos")));
+  EXPECT_THAT(
+      read_labelled_set(options_of(folder, "pos\tsome text\npos\tlong text\nneg\tother text\n"), 1)
+          .notes,
+      testing::Not(testing::Contains(HasSubstr("differ only"))));
+}
+
 TEST(ReadTexts, WhatWasFoundForTheTextsToTrainOnHoldsForTheOthers) {
   const TestFolder folder;
   ClassifierTextOptions options = options_of(folder, "a\tx y\na\tz u\nb\tw v\nb\tx v\n");
