@@ -3,6 +3,7 @@
 
 import copy
 import unittest
+import warnings
 from unittest import mock
 
 try:
@@ -297,6 +298,9 @@ class MaskTest(unittest.TestCase):
         for make in makers:
             for mask in masks:
                 lazy = make(self.config, embeds, mask)
+                if make is makers[2] and mask is None:
+                    self.assertIsNone(lazy, "all keys")
+                    continue
                 self.assertIsInstance(lazy, _mask.Mask)
                 self.assert_keeps(lazy)
 
@@ -324,7 +328,7 @@ class MaskTest(unittest.TestCase):
             seen.append(1)
             return k % 2 == 1
         mask = masking("create_causal_mask")(self.config, torch.zeros(2, 9, 32), None, and_mask_function=odd_keys)
-        self.assertNotIsInstance(mask, _mask.Mask)
+        self.assertEqual(list(mask.parts), ["keep"])
         self.assertTrue(seen)
         expected = torch.ones(9, 9).tril().bool() & (torch.arange(9) % 2 == 1)
         self.assertTrue(torch.equal(mask[0, 0], expected))
@@ -355,6 +359,33 @@ class AccelerateTest(unittest.TestCase):
                 transformers.AutoModel.from_config(config, attn_implementation="fovea")
             for theirs in ("eager", None):
                 transformers.AutoModel.from_config(config, attn_implementation=theirs)
+
+    def test_a_model_that_asks_in_part_and_adds_masks_itself_is_right_and_named(self):
+        """The vision of GIT asks for an attention by name, its text does not."""
+        vision = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4,
+                  "image_size": 16, "patch_size": 8}
+        config = transformers.GitConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=1, num_attention_heads=4,
+                                        intermediate_size=48, vision_config=vision)
+        eager, ours = (model.eval() for model in both(lambda: transformers.GitForCausalLM(config)))
+        inputs = {"input_ids": torch.ones(2, 5, dtype=torch.int64), "attention_mask": padding("right", T=5)}
+        for more in ({}, {"pixel_values": torch.ones(2, 3, 16, 16)}):
+            with self.assertWarnsRegex(UserWarning, "GitSelfAttention adds its mask to scores itself"):
+                got = ours(**inputs, **more).logits
+            torch.testing.assert_close(got, eager(**inputs, **more).logits, rtol=1e-5, atol=1e-6)
+
+    def test_a_bias_of_positions_is_no_mask(self):
+        config = transformers.BeitConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
+                                         image_size=16, patch_size=8, use_relative_position_bias=True)
+        eager, ours = (model.eval() for model in both(lambda: transformers.BeitModel(config)))
+        for model in (eager, ours):
+            for name, parameter in model.named_parameters():
+                if "relative_position_bias_table" in name:
+                    torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(3))
+        pictures = torch.ones(2, 3, 16, 16)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = ours(pictures).last_hidden_state
+        torch.testing.assert_close(got, eager(pictures).last_hidden_state, rtol=1e-5, atol=1e-5)
 
     def test_models_that_never_ask_are_named(self):
         model = transformers.BloomModel(transformers.BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=1, n_head=2))

@@ -5,14 +5,35 @@ see; of those that it makes itself, the parts say the same without a matrix T x 
 from __future__ import annotations
 
 import dataclasses
+import sys
+import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map_only
 from transformers import masking_utils
 
+
 MaskFunction = Callable[..., Any]
+
+
+_ADDING = (torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor)
+
+
+def _dense(mask: Mask, added_to: torch.dtype | None) -> torch.Tensor:
+    """The matrix of bools, or what is added to numbers of a type, as the attention "eager" has it. Says whose
+    numbers these are: an attention that is not ours."""
+    if added_to is None:
+        return mask.dense()
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not isinstance(frame.f_locals.get("self"), torch.nn.Module):
+        frame = frame.f_back
+    name = "a model" if frame is None else type(frame.f_locals["self"]).__name__
+    warnings.warn(f"{name} adds its mask to scores itself: this part of the model has an attention of its own, and"
+                  " does not use that of fovea", stacklevel=2)
+    return torch.zeros((), dtype=added_to).where(mask.dense(), torch.finfo(added_to).min)
 
 
 class Mask(torch.Tensor):
@@ -38,7 +59,9 @@ class Mask(torch.Tensor):
         if function in (torch.ops.aten.detach.default, torch.ops.aten.alias.default):
             own = args[0]
             return cls.of(tuple(own.shape), own.parts, own.keys, own.dense)
-        args, kwargs = tree_map_only(cls, lambda mask: mask.dense(), (args, kwargs or {}))
+        numbers = [x.dtype for x in args if isinstance(x, torch.Tensor) and x.is_floating_point()]
+        added_to = numbers[0] if numbers and function in _ADDING else None
+        args, kwargs = tree_map_only(cls, lambda mask: _dense(mask, added_to), (args, kwargs or {}))
         return function(*args, **kwargs)
 
     def __repr__(self) -> str:  # type: ignore[override]
@@ -123,8 +146,8 @@ def make_mask(
     device: torch.device | str = "cpu",
     **options: Any,
 ) -> Any:
-    """The mask [B, 1, T, S], or None, as transformers asks for it: a Mask where we know the function, else bools. Other
-    devices, and torch.compile, get what `sdpa` gets."""
+    """The mask [B, 1, T, S], or None, as transformers asks for it: a Mask, of parts where we know the function, else
+    of bools. Other devices, and torch.compile, get what `sdpa` gets."""
     given = {"batch_size": batch_size, "q_length": q_length, "kv_length": kv_length, "q_offset": q_offset,
              "kv_offset": kv_offset, "mask_function": mask_function, "attention_mask": attention_mask, "device": device}
     if torch.device(device).type != "cpu" or torch.compiler.is_compiling():
@@ -143,9 +166,12 @@ def make_mask(
     windowed = pattern.left >= 0 or pattern.right >= 0
     if (not known or not 0 < keys <= kv_length or offset < 0 or pattern.by_position != (pattern.sequences is not None)
             or (windowed and offset != keys - q_length)):
-        return dense()
+        bools = dense()
+        return Mask.of(tuple(bools.shape), {"keep": bools}, bools.shape[-1], lambda: bools)
     padding = masking_utils.prepare_padding_mask(attention_mask, kv_length, int(kv_offset))
     if padding is not None:
         padding = padding[:, int(kv_offset):int(kv_offset) + keys]
     parts = _parts(pattern, q_length, keys, offset, padding)
+    if not parts and keys == kv_length and options.get("allow_is_bidirectional_skip"):
+        return None  # as from `sdpa`: some models add it to a bias
     return Mask.of((batch_size, 1, q_length, kv_length), parts, keys, dense)
