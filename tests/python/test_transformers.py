@@ -373,6 +373,19 @@ class AccelerateTest(unittest.TestCase):
                 got = ours(**inputs, **more).logits
             torch.testing.assert_close(got, eager(**inputs, **more).logits, rtol=1e-5, atol=1e-6)
 
+    def test_what_is_made_of_a_mask_is_added_as_one(self):
+        """Informer adds rows of its mask to the scores of the queries that it chooses."""
+        config = transformers.InformerConfig(prediction_length=4, context_length=8, lags_sequence=[1, 2], d_model=16,
+                                             encoder_layers=1, decoder_layers=1)
+        eager, ours = (model.eval() for model in both(lambda: transformers.InformerModel(config)))
+        of_time = {"past_time_features": torch.zeros(2, 10, 0), "future_time_features": torch.zeros(2, 4, 0)}
+        inputs = {"past_values": torch.randn(2, 10), "past_observed_mask": torch.ones(2, 10),
+                  "future_values": torch.randn(2, 4), **of_time}
+        expected = eager(**inputs).last_hidden_state
+        with self.assertWarnsRegex(UserWarning, "InformerProbSparseAttention adds its mask"):
+            got = ours(**inputs).last_hidden_state
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+
     def test_a_bias_of_positions_is_no_mask(self):
         config = transformers.BeitConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
                                          image_size=16, patch_size=8, use_relative_position_bias=True)

@@ -88,6 +88,21 @@ class TypesTest(unittest.TestCase):
                          "run tools/make_python_keywords.py with the package installed")
 
 
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+class ResultsOfTensorsTest(unittest.TestCase):
+    def test_they_say_what_they_are(self):
+        import torch
+
+        import fovea.torch
+
+        x = torch.zeros(1, 2, 1, 4)
+        attended = fovea.torch.attend(x, x, x, window=(1, 0), sink=torch.zeros(1))
+        self.assertEqual(repr(attended), "Attended(o: torch.float32 [1, 2, 1, 4], lse: torch.float32 [1, 1, 2]; "
+                         "window='1,0', sink=[1])")
+        with self.assertRaisesRegex(AttributeError, "it has no entropi$"):
+            attended.entropi
+
+
 class HelpTest(unittest.TestCase):
     def assert_lists(self, function, rows):
         said = pydoc.render_doc(function, renderer=pydoc.plaintext).splitlines()

@@ -50,6 +50,10 @@ class Mask(torch.Tensor):
         mask.parts, mask.keys, mask.dense = parts, keys, dense
         return mask
 
+    @staticmethod
+    def of_bools(bools: torch.Tensor) -> Mask:
+        return Mask.of(tuple(bools.shape), {"keep": bools}, bools.shape[-1] if bools.dim() else 1, lambda: bools)
+
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
@@ -62,7 +66,9 @@ class Mask(torch.Tensor):
         numbers = [x.dtype for x in args if isinstance(x, torch.Tensor) and x.is_floating_point()]
         added_to = numbers[0] if numbers and function in _ADDING else None
         args, kwargs = tree_map_only(cls, lambda mask: _dense(mask, added_to), (args, kwargs or {}))
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        # What is made of a mask is one, too: also that may be added to scores.
+        return cls.of_bools(result) if isinstance(result, torch.Tensor) and result.dtype == torch.bool else result
 
     def __repr__(self) -> str:  # type: ignore[override]
         return f"fovea.transformers mask {list(self.shape)} of {', '.join(self.parts) or 'all keys'}"
@@ -166,8 +172,7 @@ def make_mask(
     windowed = pattern.left >= 0 or pattern.right >= 0
     if (not known or not 0 < keys <= kv_length or offset < 0 or pattern.by_position != (pattern.sequences is not None)
             or (windowed and offset != keys - q_length)):
-        bools = dense()
-        return Mask.of(tuple(bools.shape), {"keep": bools}, bools.shape[-1], lambda: bools)
+        return Mask.of_bools(dense())
     padding = masking_utils.prepare_padding_mask(attention_mask, kv_length, int(kv_offset))
     if padding is not None:
         padding = padding[:, int(kv_offset):int(kv_offset) + keys]
