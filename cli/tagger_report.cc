@@ -99,21 +99,6 @@ std::string in_context(const TaggedMistake& m) {
   return fit_columns(text, kSentenceColumns);
 }
 
-// The words that characters are, by their tags; behind each word its own tag, if it has one.
-std::string in_words(const std::vector<std::string>& characters,
-                     const std::vector<std::string>& tags) {
-  std::string text, own;
-  for (std::size_t c = 0; c < characters.size(); ++c) {
-    if (tags[c].starts_with('B') || tags[c].starts_with('S')) {
-      if (c > 0) text += own + ' ';
-      const std::size_t dash = tags[c].find('-');
-      own = dash == std::string::npos ? "" : "/" + escape_text(tags[c].substr(dash + 1));
-    }
-    text += escape_text(characters[c]);
-  }
-  return fit_columns(text + own, kSentenceColumns);
-}
-
 void add_mistakes(std::string& report, const TaggerScore& score) {
   if (score.mistakes.empty()) return;
   report += score.task == TagTask::kSegment
@@ -123,8 +108,9 @@ void add_mistakes(std::string& report, const TaggerScore& score) {
     report += fmt::format("{}:{}  wrong tags: {} of {}\n", escape_text(m.file), m.line, m.wrong,
                           m.words.size());
     if (score.task == TagTask::kSegment) {
-      report += fmt::format("    {}\n    {}\n", in_words(m.words, m.truth),
-                            in_words(m.words, m.predicted));
+      for (const std::vector<std::string>* tags : {&m.truth, &m.predicted}) {
+        report += fmt::format("    {}\n", fit_columns(in_words(m.words, *tags), kSentenceColumns));
+      }
     } else {
       report += fmt::format("    {}\n", in_context(m));
     }

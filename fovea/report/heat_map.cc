@@ -37,6 +37,12 @@ struct Layout {
   double y(std::size_t row) const { return kTop + cell_height * static_cast<double>(row); }
 };
 
+// A name of a column stands upright, a character below the other, if it is one character or all of
+// it is as wide as Chinese ones, which are not read lying. Otherwise it is turned.
+bool is_upright(const std::string& name, const std::vector<std::string>& glyphs) {
+  return glyphs.size() == 1 || display_width(name) == 2 * static_cast<index>(glyphs.size());
+}
+
 double widest(const std::vector<std::string>& names) {
   double width = 0;
   for (const std::string& name : names) {
@@ -92,6 +98,22 @@ std::string cells_of(const HeatMap& map, const Layout& at, std::size_t row, doub
   return svg;
 }
 
+// Around `x`, from `y` downwards.
+std::string column_name(const std::string& name, double x, double y) {
+  const std::vector<std::string> glyphs = glyphs_of(name);
+  std::string svg;
+  if (!is_upright(name, glyphs)) {
+    x += 0.36 * kFont;
+    return fmt::format("<g transform=\"rotate(-90 {} {})\">\n{}</g>\n", coordinate(x),
+                       coordinate(y), svg_text({x, y, name, "name label", Anchor::kEnd}));
+  }
+  for (const std::string& glyph : glyphs) {
+    y += kFont + 1;
+    svg += svg_text({x, y - 2, glyph, "name label", Anchor::kMiddle});
+  }
+  return svg;
+}
+
 std::string names_of(const HeatMap& map, const Layout& at) {
   std::string svg;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
@@ -100,10 +122,8 @@ std::string names_of(const HeatMap& map, const Layout& at) {
                      Anchor::kEnd});
   }
   for (std::size_t c = 0; c < map.columns.size(); ++c) {
-    const double x = at.x(c) + at.cell_width / 2 + 0.36 * kFont, y = kTop + at.height + 6;
-    const std::string name = fit_columns(map.columns[c], kLongestName);
-    svg += fmt::format("<g transform=\"rotate(-90 {} {})\">\n{}</g>\n", coordinate(x),
-                       coordinate(y), svg_text({x, y, name, "name label", Anchor::kEnd}));
+    svg += column_name(fit_columns(map.columns[c], kLongestName), at.x(c) + at.cell_width / 2,
+                       kTop + at.height + 6);
   }
   return svg;
 }

@@ -307,16 +307,26 @@ std::string legend(const Plot& plot, const Area& area) {
 }
 
 std::string ring(const Plot& plot, const Frame& frame) {
+  constexpr double kNear = 30;  // a label farther off has a line to its ring
   if (!plot.ring || !frame.shows(plot.ring->point)) return {};
   const PlotPoint at = frame.pixel(plot.ring->point);
   const double half = text_width(plot.ring->label) / 2;
-  const double x = std::clamp(at.x, frame.area.left + half, frame.area.right - half);
   const auto pixel = [&](const PlotPoint& p) { return frame.shows(p) ? frame.pixel(p) : kNowhere; };
-  const double y =
-      ring_label_y(plot.curves, pixel, {x, at.y}, half, frame.area.top, frame.area.bottom);
-  return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6.5\" class=\"ring\"/>\n", coordinate(at.x),
-                     coordinate(at.y)) +
-         svg_text({x, y, plot.ring->label, "halo", Anchor::kMiddle});
+  const Area& area = frame.area;
+  const PlotPoint label = ring_label_place(plot.curves, pixel, at, half,
+                                           {{area.left, area.top}, {area.right, area.bottom}});
+  std::string svg;
+  const PlotPoint end{std::clamp(at.x, label.x - half, label.x + half),
+                      label.y < at.y ? label.y + 4 : label.y - 11};
+  const double far = std::hypot(end.x - at.x, end.y - at.y);
+  if (far > kNear) {
+    const double share = 6.5 / far;
+    svg += svg_line(
+        {at.x + share * (end.x - at.x), at.y + share * (end.y - at.y), end.x, end.y, "leader"});
+  }
+  svg += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6.5\" class=\"ring\"/>\n", coordinate(at.x),
+                     coordinate(at.y));
+  return svg + svg_text({label.x, label.y, plot.ring->label, "halo", Anchor::kMiddle});
 }
 
 // Marks where the curves leave the plot at the top, with their highest value.

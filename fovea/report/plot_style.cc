@@ -44,6 +44,7 @@ constexpr std::string_view kRules = R"(.curve{fill:none;stroke-linejoin:round;st
 .band.r7{fill:#57606a}
 .dot{fill:#fff;stroke-width:1.8}
 .ring{fill:none;stroke:#1f2328;stroke-width:1.6}
+.leader{stroke:#1f2328;stroke-width:1;stroke-opacity:.6}
 .mark{fill:#1f2328}
 )";
 constexpr std::string_view kDarkRules = R"(.faint{stroke-opacity:.5}
@@ -75,6 +76,7 @@ constexpr std::string_view kDarkRules = R"(.faint{stroke-opacity:.5}
 .resumed{stroke:#6e7681}
 .dot{fill:#0d1117}
 .ring{stroke:#f0f6fc}
+.leader{stroke:#f0f6fc}
 .mark{fill:#f0f6fc}
 )";
 

@@ -19,18 +19,17 @@ constexpr double kLeft = 68, kRight = 496, kTop = 104, kBottom = 440;  // the ac
 constexpr double kCountsTop = 462, kCountsBottom = 536;
 
 constexpr std::string_view kRules = R"(.accuracy{fill:#1f6fc4;fill-opacity:.8}
-.gap{fill:#d9570a;fill-opacity:.3;stroke:#d9570a;stroke-width:1}
+.confidence{fill:#d9570a;fill-opacity:.8}
 .count{fill:#8c959f;fill-opacity:.7}
 .perfect{stroke:#1f2328;stroke-width:1.4;stroke-dasharray:5 4}
 )";
 constexpr std::string_view kDarkRules = R"(.accuracy{fill:#58a6ff}
-.gap{fill:#ff9248;stroke:#ff9248}
+.confidence{fill:#ff9248}
 .count{fill:#6e7681}
 .perfect{stroke:#f0f6fc}
 )";
 
-constexpr Phrase kCount = {"count", "数量"}, kAreRight = {"right", "正确"};
-constexpr Phrase kGap = {"gap to the confidence", "与置信度的差距"};
+constexpr Phrase kCount = {"count", "数量"}, kMean = {"mean {}", "平均{}"};
 constexpr Phrase kPerfect = {"perfect", "完美校准"};
 constexpr Phrase kBar = {"{:.4g} to {:.4g}: {} predictions, confidence {:.4f}, accuracy {:.4f}",
                          "{:.4g} 到 {:.4g}：{} 个预测，置信度 {:.4f}，准确率 {:.4f}"};
@@ -51,12 +50,17 @@ void check_bars(const ReliabilityPlot& plot) {
   }
 }
 
-// A rectangle between two heights, as wide as the bin but for a pixel at each side.
-std::string rectangle(const ReliabilityBar& bar, double y1, double y2, std::string_view style) {
-  const double x = x_of(bar.low) + 1, width = x_of(bar.high) - x - 1;
+// A rectangle of a height over `bottom`, from one share of the bin's width to another; a bin has a
+// pixel of air at each side.
+struct Bar {
+  double from, to, bottom, height;
+  std::string_view style;
+};
+std::string rectangle(const ReliabilityBar& bin, const Bar& bar) {
+  const double left = x_of(bin.low) + 1, width = std::max(x_of(bin.high) - left - 1, 0.5);
   return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>\n",
-                     coordinate(x), coordinate(std::min(y1, y2)), coordinate(std::max(width, 0.5)),
-                     coordinate(std::abs(y1 - y2)), style);
+                     coordinate(left + bar.from * width), coordinate(bar.bottom - bar.height),
+                     coordinate((bar.to - bar.from) * width), coordinate(bar.height), bar.style);
 }
 
 std::string axes(const ReliabilityPlot& plot, index largest) {
@@ -82,7 +86,7 @@ std::string axes(const ReliabilityPlot& plot, index largest) {
   return svg;
 }
 
-std::string legend(PageLanguage language) {
+std::string legend(const ReliabilityPlot& plot) {
   constexpr double kY = 82, kSize = 12;
   std::string svg;
   double x = kLeft;
@@ -92,10 +96,10 @@ std::string legend(PageLanguage language) {
     svg += svg_text({x + kSize + 7, kY + 4, name, "name"});
     x += kSize + 7 + text_width(name) + 22;
   };
-  entry("accuracy", kAreRight.in(language));
-  entry("gap", kGap.in(language));
+  entry("confidence", fmt::format(fmt::runtime(kMean.in(plot.language)), plot.x_label));
+  entry("accuracy", plot.y_label);
   svg += svg_line({x, kY, x + 30, kY, "perfect"});
-  return svg + svg_text({x + 37, kY + 4, kPerfect.in(language), "name"});
+  return svg + svg_text({x + 37, kY + 4, kPerfect.in(plot.language), "name"});
 }
 
 std::string bars(const ReliabilityPlot& plot, index largest) {
@@ -106,10 +110,9 @@ std::string bars(const ReliabilityPlot& plot, index largest) {
     svg += fmt::format("<g><title>{}</title>\n",
                        fmt::format(fmt::runtime(kBar.in(plot.language)), bar.low, bar.high,
                                    bar.count, bar.confidence, bar.accuracy));
-    svg += rectangle(bar, kBottom, y_of(bar.accuracy), "accuracy");
-    svg += rectangle(bar, y_of(bar.confidence), y_of(bar.accuracy), "gap");
-    svg += rectangle(bar, kCountsBottom, kCountsBottom - share * (kCountsBottom - kCountsTop),
-                     "count");
+    svg += rectangle(bar, {0, 0.5, kBottom, kBottom - y_of(bar.confidence), "confidence"});
+    svg += rectangle(bar, {0.5, 1, kBottom, kBottom - y_of(bar.accuracy), "accuracy"});
+    svg += rectangle(bar, {0, 1, kCountsBottom, share * (kCountsBottom - kCountsTop), "count"});
     svg += "</g>\n";
   }
   return svg;
@@ -123,7 +126,7 @@ index largest_of(const ReliabilityPlot& plot) {
 
 std::string body_of(const ReliabilityPlot& plot) {
   const index largest = largest_of(plot);
-  std::string svg = axes(plot, largest) + legend(plot.language) + bars(plot, largest);
+  std::string svg = axes(plot, largest) + legend(plot) + bars(plot, largest);
   svg += svg_line({x_of(0), y_of(0), x_of(1), y_of(1), "perfect"});
   svg += svg_line({kLeft, kBottom, kRight, kBottom, "axis"});
   svg += svg_line({kLeft, kCountsBottom, kRight, kCountsBottom, "axis"});

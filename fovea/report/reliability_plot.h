@@ -28,7 +28,7 @@ struct ReliabilityPlot {
   PageLanguage language = PageLanguage::kEnglish;  ///< of the other words
 };
 
-/// A bar for the accuracy of each bin, the gap to its confidence, the diagonal of perfect
+/// Of each bin two bars side by side, its mean confidence and its accuracy, the diagonal of perfect
 /// calibration, and below it the number of predictions of each bin. One self-contained file, as
 /// draw_svg() makes. Throws Error(kShape) if the numbers of a bar are not finite or outside of [0,
 /// 1], or its count is negative.

@@ -14,10 +14,15 @@ namespace fovea {
 inline constexpr PlotPoint kNowhere = {std::numeric_limits<double>::quiet_NaN(),
                                        std::numeric_limits<double>::quiet_NaN()};
 
-/// The baseline, in pixels, of a label of width 2 `half` around ring.x: over or under the ring,
-/// between `top` and `bottom`, where the fewest curves run through it.
-double ring_label_y(const std::vector<Curve>& curves,
-                    const std::function<PlotPoint(const PlotPoint&)>& pixel, PlotPoint ring,
-                    double half, double top, double bottom);
+/// Pixels from `low` to `high`.
+struct PixelBox {
+  PlotPoint low, high;
+};
+
+/// The middle of the baseline of a label as wide as 2 `half`, inside of `area`: the place nearest
+/// to the ring where no curve runs, or where the fewest do.
+PlotPoint ring_label_place(const std::vector<Curve>& curves,
+                           const std::function<PlotPoint(const PlotPoint&)>& pixel, PlotPoint ring,
+                           double half, const PixelBox& area);
 
 }  // namespace fovea

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "fovea/report/metric_words.h"
 #include "fovea/report/run_tables.h"
 
 namespace fovea {
@@ -202,7 +203,7 @@ std::vector<std::string> metric_names(std::span<const RunReport> runs) {
 std::string metric_of_one_run(const RunReport& run, const std::string& name, std::size_t n,
                               const FigureStyle& style) {
   Figure figure{.id = fmt::format("metric-{}", n),
-                .heading = name,
+                .heading = metric_words(name, style.language),
                 .plot = {.title = "", .place = PlotPlace::kHalf, .cuts_peaks = false}};
   const auto add = [&](const Phrase& of, const std::vector<NamedCurve>& curves, Ink ink) {
     const std::vector<PlotPoint>* points = points_named(curves, name);
@@ -285,7 +286,7 @@ std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& s
       html +=
           compared(all_of(runs),
                    {.id = fmt::format("{}-{}", id, n),
-                    .heading = names[n],
+                    .heading = metric_words(names[n], style.language),
                     .subtitle = std::string(of.in(style.language))},
                    style, [&](const RunReport& run) {
                      return ComparedPoints{

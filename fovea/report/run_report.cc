@@ -31,6 +31,8 @@ constexpr Phrase kMetrics = {"Metrics", "指标"};
 constexpr Phrase kCourse = {"How the training went", "训练过程"};
 constexpr Phrase kHeads = {"What attention looked like", "注意力的统计"};
 constexpr Phrase kEvaluations = {"Test", "测试"};
+constexpr Phrase kEachClass = {"Each {}", "各{}"};
+constexpr Phrase kWorst = {"Worst mistakes", "最严重的错误"};
 constexpr Phrase kSettings = {"Settings", "设置"};
 constexpr Phrase kEnvironment = {"Machine and data", "机器与数据"};
 constexpr Phrase kReading = {"How to read this page", "如何阅读本页"};
@@ -46,9 +48,9 @@ constexpr Phrase kOtherData = {
     "examples.",
     "这些训练使用的数据不同：它们的损失和指标不是在相同样本上测得的。"};
 constexpr Phrase kTooMany = {
-    "Confusion, calibration and attention are left out for more than {} runs: make a page of "
-    "fewer.",
-    "超过 {} 次训练时，不显示混淆矩阵、校准和注意力统计：请减少训练的数量。"};
+    "Classes, mistakes, confusion, calibration and attention are left out for more than {} runs: "
+    "make a page of fewer.",
+    "超过 {} 次训练时，不显示各类别、错误、混淆矩阵、校准和注意力统计：请减少训练的数量。"};
 constexpr Phrase kManyColours = {
     "There are eight colours; further runs have other strokes, and beyond 24 runs a stroke occurs "
     "again. The tables name every curve.",
@@ -155,12 +157,31 @@ std::string losses(std::span<const RunReport> runs, const FigureStyle& style) {
   return html;
 }
 
+// A table of each evaluation below its heading, which may name what is classified.
+template <class Table>
+std::string of_each(std::span<const RunReport> runs, const Phrase& heading, PageLanguage language,
+                    Table&& table) {
+  std::string html;
+  for (const RunReport& run : runs) {
+    const std::string one = run.evaluation ? table(*run.evaluation, language) : std::string();
+    if (one.empty()) continue;
+    html += fmt::format(
+        "<h3>{}{}</h3>\n{}",
+        fmt::format(fmt::runtime(heading.in(language)), run.evaluation->class_name.in(language)),
+        runs.size() > 1 ? ": " + bdi(run.name) : "", one);
+  }
+  return html;
+}
+
 std::string evaluations(std::span<const RunReport> runs, PageLanguage language) {
   std::string html = evaluations_table(runs, language);
   if (html.empty()) return {};
   std::string pictures;
   for (const RunReport& run : runs) pictures += mistake_figures(run, language);
-  if (runs.size() <= kMostRunsInDetail) html += figures(pictures);
+  if (runs.size() <= kMostRunsInDetail) {
+    html += of_each(runs, kEachClass, language, classes_table) + figures(pictures) +
+            of_each(runs, kWorst, language, mistakes_table);
+  }
   for (const RunReport& run : runs) {
     if (!run.evaluation) continue;
     html += paragraph("quiet", fmt::format("<bdi>{}</bdi>: <bdi>{}</bdi>", html_text(run.name),

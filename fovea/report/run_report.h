@@ -24,11 +24,32 @@ struct ReportNumber {
   double low = std::numeric_limits<double>::quiet_NaN(), high = low;
 };
 
+/// A class, a label or a type of spans: how often it is true and predicted, and its scores.
+struct ReportClass {
+  std::string name;
+  index support = 0, predicted = 0;
+  double precision = 0, recall = 0;
+  ReportNumber f1 = {};
+};
+
+/// An example that the model got wrong. What its kind does not have is empty or NaN.
+struct ReportMistake {
+  std::string place;  ///< file:line
+  std::string text = {};
+  std::string truth = {}, predicted = {};
+  double truth_probability = std::numeric_limits<double>::quiet_NaN();
+  double probability = std::numeric_limits<double>::quiet_NaN();  ///< of what was predicted
+  double loss = std::numeric_limits<double>::quiet_NaN();
+};
+
 /// What `fovea eval` found.
 struct ReportEvaluation {
   std::string source = {};  ///< the file that says it
   double confidence = 0.95;
   std::vector<ReportNumber> numbers = {};
+  Phrase class_name = {};  ///< "class", "label" or "type"
+  std::vector<ReportClass> classes = {};
+  std::vector<ReportMistake> mistakes = {};  ///< the worst first
   std::optional<ConfusionPlot> confusion = {};
   std::optional<ReliabilityPlot> reliability = {};
   bool of_decisions = false;  ///< the calibration: of each label, not of the likeliest class

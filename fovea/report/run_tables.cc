@@ -9,7 +9,9 @@
 #include <map>
 #include <utility>
 
+#include "fovea/report/metric_words.h"
 #include "fovea/report/progress.h"
+#include "fovea/report/terminal.h"
 
 namespace fovea {
 
@@ -62,6 +64,11 @@ std::string point_cell(const SeriesPoint& p) {
   if (p.count == 1) return cell(number_cell(p.mean));
   return cell(
       fmt::format("{} [{}, {}]", number_cell(p.mean), number_cell(p.low), number_cell(p.high)));
+}
+
+std::string interval_text(const ReportNumber& number) {
+  return std::isnan(number.low) ? std::string(kDash)
+                                : fmt::format("{:.4f}–{:.4f}", number.low, number.high);
 }
 
 std::string names_of(std::span<const RunReport> runs) {
@@ -117,15 +124,15 @@ std::vector<std::pair<std::string, SettingRow>> settings_of(std::span<const RunR
 
 // Of the weights that are kept: the first few, and the mean of columns, which chooses the weights
 // of a tagger with several.
-std::string metrics_of_best(const RunReport& run) {
+std::string metrics_of_best(const RunReport& run, PageLanguage language) {
   constexpr std::size_t kMost = 3;
   std::string text;
   for (std::size_t n = 0; n < run.metrics.size(); ++n) {
     if (n >= kMost && run.metrics[n].name != "mean") continue;
     for (const PlotPoint& p : run.metrics[n].points) {
       if (p.x != run.losses.best) continue;
-      text += fmt::format("{}{} {}", text.empty() ? "" : "<br/>", html_text(run.metrics[n].name),
-                          number_cell(p.y));
+      text += fmt::format("{}{} {}", text.empty() ? "" : "<br/>",
+                          html_text(metric_words(run.metrics[n].name, language)), number_cell(p.y));
       break;
     }
   }
@@ -191,7 +198,7 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
             cell(number_cell(best == validation.end() ? kNone : best->y)) +
             cell(best == validation.end() ? std::string(kDash) : fmt::format("{:.0f}", best->x)) +
             cell(number_cell(validation.empty() ? kNone : validation.back().y)) +
-            cell(metrics_of_best(run)) + "</tr>\n";
+            cell(metrics_of_best(run, language)) + "</tr>\n";
   }
   return table(kRun.in(language), head, body, "numbers runs");
 }
@@ -245,7 +252,7 @@ std::string evaluations_table(std::span<const RunReport> runs, PageLanguage lang
   }
   std::string body;
   for (const std::string& name : names) {
-    body += "<tr>" + row_name(html_text(name));
+    body += "<tr>" + row_name(html_text(metric_words(name, language)));
     for (const RunReport& run : runs) {
       if (!run.evaluation) continue;
       const auto& numbers = run.evaluation->numbers;
@@ -256,12 +263,68 @@ std::string evaluations_table(std::span<const RunReport> runs, PageLanguage lang
         continue;
       }
       body += cell(number_cell(at->value));
-      body += cell(std::isnan(at->low) ? std::string(kDash)
-                                       : fmt::format("{:.4f}–{:.4f}", at->low, at->high));
+      body += cell(interval_text(*at));
     }
     body += "</tr>\n";
   }
   return names.empty() ? "" : table(kNumber.in(language), head, body);
+}
+
+std::string classes_table(const ReportEvaluation& evaluation, PageLanguage language) {
+  constexpr Phrase kSupport = {"true", "真实数"}, kPredicted = {"predicted", "预测数"};
+  constexpr std::string_view kScores[] = {"precision", "recall", "f1"};
+  if (evaluation.classes.empty()) return {};
+  const std::string_view name = evaluation.class_name.in(language);
+  std::string head = head_cell(name), body;
+  for (const Phrase& count : {kSupport, kPredicted}) head += head_cell(count.in(language));
+  for (const std::string_view score : kScores) head += head_cell(metric_words(score, language));
+  head += head_cell(fmt::format("{}: {:g} % {}", metric_words("f1", language),
+                                100 * evaluation.confidence, kInterval.in(language)));
+  for (const ReportClass& one : evaluation.classes) {
+    body += "<tr>" + row_name(bdi(one.name)) + cell(std::to_string(one.support)) +
+            cell(std::to_string(one.predicted)) + cell(number_cell(one.precision)) +
+            cell(number_cell(one.recall)) + cell(number_cell(one.f1.value)) +
+            cell(interval_text(one.f1)) + "</tr>\n";
+  }
+  return table(name, head, body);
+}
+
+std::string mistakes_table(const ReportEvaluation& evaluation, PageLanguage language) {
+  constexpr Phrase kPlace = {"where", "位置"}, kTrue = {"true", "真实"};
+  constexpr Phrase kPredicted = {"predicted", "预测"}, kText = {"text", "文本"};
+  constexpr Phrase kFirst = {"The first {} of {}.", "前 {} 个，共 {} 个。"};
+  constexpr std::size_t kMost = 100;
+  constexpr index kTextColumns = 400;
+  const std::vector<ReportMistake>& all = evaluation.mistakes;
+  if (all.empty()) return {};
+  const auto answer = [](const std::string& words, double probability) {
+    return text_cell(bdi(words) +
+                     (std::isnan(probability)
+                          ? ""
+                          : fmt::format(" <span class=\"quiet\">({:.4f})</span>", probability)));
+  };
+  const auto has = [&](auto&& what) { return std::any_of(all.begin(), all.end(), what); };
+  const bool answers = has([](const ReportMistake& m) { return !m.truth.empty(); });
+  const bool losses = has([](const ReportMistake& m) { return !std::isnan(m.loss); });
+  std::string head = head_cell(kPlace.in(language)), body;
+  if (answers) head += head_cell(kTrue.in(language)) + head_cell(kPredicted.in(language));
+  if (losses) head += head_cell(metric_words("loss", language));
+  head += head_cell(kText.in(language));
+  for (std::size_t n = 0; n < std::min(all.size(), kMost); ++n) {
+    const ReportMistake& m = all[n];
+    body += "<tr>" + row_name(bdi(m.place));
+    if (answers) {
+      body += answer(m.truth, m.truth_probability) + answer(m.predicted, m.probability);
+    }
+    if (losses) body += cell(number_cell(m.loss));
+    body += text_cell(bdi(fit_columns(m.text, kTextColumns))) + "</tr>\n";
+  }
+  const std::string cut =
+      all.size() <= kMost
+          ? ""
+          : fmt::format("<p class=\"quiet\">{}</p>\n",
+                        fmt::format(fmt::runtime(kFirst.in(language)), kMost, all.size()));
+  return table(kText.in(language), head, body, "numbers words mistakes") + cut;
 }
 
 std::string confusion_table(const ConfusionPlot& plot, PageLanguage language) {

@@ -34,6 +34,11 @@ std::string settings_table(std::span<const RunReport> runs, PageLanguage languag
 /// The numbers of the evaluations, each with its interval, a column for each run.
 std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language);
 
+/// Precision, recall and F1 of each class, label or type; "" if there are none.
+std::string classes_table(const ReportEvaluation& evaluation, PageLanguage language);
+/// The first mistakes, with their texts; "" if there are none.
+std::string mistakes_table(const ReportEvaluation& evaluation, PageLanguage language);
+
 /// The counts of a confusion matrix, and the bins of a calibration, inside <details>.
 std::string confusion_table(const ConfusionPlot& plot, PageLanguage language);
 std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language);

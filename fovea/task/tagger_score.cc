@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fovea/task/score_json.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -55,6 +56,20 @@ Json json_of_score(const TaggerScore& score) {
 }
 
 }  // namespace
+
+std::string in_words(const std::vector<std::string>& characters,
+                     const std::vector<std::string>& tags) {
+  std::string text, own;
+  for (std::size_t c = 0; c < characters.size(); ++c) {
+    if (tags[c].starts_with('B') || tags[c].starts_with('S')) {
+      if (c > 0) text += own + ' ';
+      const std::size_t dash = tags[c].find('-');
+      own = dash == std::string::npos ? "" : "/" + escape_text(tags[c].substr(dash + 1));
+    }
+    text += escape_text(characters[c]);
+  }
+  return text + own;
+}
 
 double main_number(const TaggerScore& score) {
   return score.has_spans ? score.spans.micro.f1.value : score.spans.accuracy.value;

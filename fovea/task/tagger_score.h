@@ -23,6 +23,11 @@ struct TaggedMistake {
   index wrong = 0;                                      ///< words whose tag is wrong
 };
 
+/// The words that characters are, by their tags; behind each word its own tag, if it has one.
+/// Characters that could control a terminal are escaped.
+std::string in_words(const std::vector<std::string>& characters,
+                     const std::vector<std::string>& tags);
+
 /// What is known of the test set; what the kind of the model does not have is empty.
 struct TaggerScore {
   std::string column = {};  ///< of one among several tag columns

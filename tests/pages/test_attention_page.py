@@ -93,6 +93,13 @@ class AttentionPage(support.PageTest):
             self.assertEqual(said, f"{weight:.6f}" if weight else "masked", (key, row, column))
             self.assertIn(said, self.page.run("document.getElementById('live').textContent"))
 
+    def test_single_characters_above_the_map_stand_upright(self):
+        for name, upright in (("plain", ["."]), ("chinese", [*"今天的电影非常好看。"])):
+            self.open(name, [(3, 7, 7)] * 2)
+            shown = self.page.run("""[...document.querySelectorAll('.map .columns bdi span')]
+              .filter(span => getComputedStyle(span).textCombineUpright === 'all').map(span => span.textContent)""")
+            self.assertEqual(shown, upright)
+
     def test_the_strongest_keys_and_lines_of_a_query(self):
         maps = self.open("plain", [(3, 7, 7)] * 2)
         self.point_at(5, 0)

@@ -30,6 +30,19 @@ TEST(HeatMap, ShadesByTheShareOfTheLargestValue) {
   EXPECT_EQ(svg, draw_heat_map(small()));
 }
 
+TEST(HeatMap, SingleCharactersAndChineseWordsStandUpright) {
+  HeatMap map = small();
+  map.columns = {"a", "电影", "film"};
+  const std::string svg = draw_heat_map(map);
+  const std::size_t turned = svg.find("rotate(-90");
+  ASSERT_NE(turned, std::string::npos);
+  EXPECT_GT(turned, svg.find(">a</text>"));
+  EXPECT_GT(turned, svg.find(">影</text>"));  // below its first character
+  EXPECT_LT(svg.find(">电</text>"), svg.find(">影</text>"));
+  EXPECT_LT(turned, svg.find(">film</text>"));
+  EXPECT_EQ(svg.find("rotate(-90", turned + 1), std::string::npos);
+}
+
 TEST(HeatMap, IsWellFormedWhateverTheNamesHold) {
   HeatMap map = small();
   map.title = map.rows[0] = map.columns[2] = "\xFF<&\"\x01]]>'";

@@ -23,15 +23,16 @@ ReliabilityPlot example() {
 TEST(ReliabilityPlot, DrawsABarForEachBinThatHasPredictions) {
   const std::string svg = draw_reliability(example());
   EXPECT_EQ(xml_error(svg), "");
-  // From 68 + 428 / 4 + 1 on, half of 336 pixels high; the gap from .5 down to .4.
+  // Side by side: from 68 + 428 / 4 + 1 on, of 336 pixels .4 and .5.
   EXPECT_THAT(svg, HasSubstr("<title>0.25 to 0.5: 40 predictions, confidence 0.4000, accuracy "
                              "0.5000</title>\n"
-                             "<rect x=\"176\" y=\"272\" width=\"105\" height=\"168\" "
+                             "<rect x=\"176\" y=\"305.6\" width=\"52.5\" height=\"134.4\" "
+                             "class=\"confidence\"/>\n"
+                             "<rect x=\"228.5\" y=\"272\" width=\"52.5\" height=\"168\" "
                              "class=\"accuracy\"/>\n"
-                             "<rect x=\"176\" y=\"272\" width=\"105\" height=\"33.6\" "
-                             "class=\"gap\"/>\n"
                              "<rect x=\"176\" y=\"462\" width=\"105\" height=\"74\" "
                              "class=\"count\"/>\n"));
+  EXPECT_THAT(svg, HasSubstr(">mean confidence</text>"));
   EXPECT_THAT(svg, HasSubstr("height=\"18.5\" class=\"count\"/>"));  // a quarter as many
   EXPECT_THAT(svg, Not(HasSubstr("0 to 0.25:")));
   EXPECT_EQ(svg, draw_reliability(example()));

@@ -102,6 +102,34 @@ TEST(EvaluationsTable, HasIntervals) {
   EXPECT_EQ(evaluations_table(two_runs(), kEnglish), "");
 }
 
+TEST(ClassesTable, HasARowForEachClass) {
+  const ReportEvaluation evaluation{.class_name = {"class", "类别"},
+                                    .classes = {{"<x>", 12, 9, 0.75, 0.5, {"f1", 0.6, 0.5, 0.7}}}};
+  const std::string html = classes_table(evaluation, PageLanguage::kChinese);
+  EXPECT_EQ(xml_error(html), "");
+  EXPECT_THAT(html, HasSubstr("<bdi>&lt;x&gt;</bdi></th><td>12</td><td>9</td><td>0.75</td>"
+                              "<td>0.5</td><td>0.6</td><td>0.5000–0.7000</td>"));
+  EXPECT_THAT(html, HasSubstr("类别"));
+  EXPECT_THAT(html, HasSubstr("精确率"));
+  EXPECT_EQ(classes_table({}, kEnglish), "");
+}
+
+TEST(MistakesTable, ShowsTheFirstHundredAndWhatIsKnown) {
+  ReportEvaluation evaluation{
+      .mistakes = {{"a:1", "a <b>", "good", "bad", 0.25, 0.75, 1.5}, {"a:2", "text", "x", "y"}}};
+  const std::string html = mistakes_table(evaluation, kEnglish);
+  EXPECT_EQ(xml_error(html), "");
+  EXPECT_THAT(html, HasSubstr("<bdi>good</bdi> <span class=\"quiet\">(0.2500)</span>"));
+  EXPECT_THAT(html, HasSubstr("<td>1.5</td><td class=\"text\"><bdi>a &lt;b&gt;</bdi>"));
+  EXPECT_THAT(html, HasSubstr("<bdi>y</bdi></td><td>–</td>"));
+  evaluation.mistakes.assign(101, {.place = "p", .text = std::string(1000, 'x')});
+  const std::string cut = mistakes_table(evaluation, kEnglish);
+  EXPECT_THAT(cut, HasSubstr("The first 100 of 101."));
+  EXPECT_THAT(cut, Not(HasSubstr("<th scope=\"col\">true</th>")));
+  EXPECT_LT(cut.size(), 100'000u);
+  EXPECT_EQ(mistakes_table({}, kEnglish), "");
+}
+
 TEST(MistakeTables, HaveEveryCount) {
   const std::string counts =
       confusion_table({.title = "", .labels = {"x", "y"}, .counts = {5, 1, 0, 7}}, kEnglish);

@@ -114,10 +114,10 @@ function drawPixels() {
 const UPRIGHT = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}])/u;
 
 // A name that is written downwards. Upright characters have no height there in some fonts, such as
-// WenQuanYi Zen Hei: each gets a square of its own.
+// WenQuanYi Zen Hei: each gets a square of its own. So does a name of one character, of any script.
 function downwards(name) {
-  const made = element('bdi');
-  made.append(...name.split(UPRIGHT).map((part, n) => n % 2 ? element('span', part) : part));
+  const made = element('bdi'), parts = [...name].length === 1 ? ['', name] : name.split(UPRIGHT);
+  made.append(...parts.map((part, n) => n % 2 ? element('span', part) : part));
   return made;
 }
 

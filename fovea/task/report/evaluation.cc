@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
 #include "fovea/task/score_json.h"
+#include "fovea/task/tagger_score.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
 
@@ -38,6 +40,103 @@ std::vector<ReportNumber> numbers_of(const Json::Object& object) {
                        value.at("high").number()});
   }
   return numbers;
+}
+
+double number_or_nan(const Json& json, std::string_view name) {
+  const Json* value = json.find(name);
+  return value == nullptr ? std::numeric_limits<double>::quiet_NaN() : value->number();
+}
+
+// The labels of a classifier or the types of a tagger's spans, with their scores. Files of before
+// have none.
+void add_classes(const Json& json, const std::string& prefix, ReportEvaluation& evaluation) {
+  const Json* types = json.find("types");
+  const Json* classes = types != nullptr ? types : json.find("labels");
+  if (classes == nullptr) return;
+  const bool several = types == nullptr && json.at("task").text() == "multi-label";
+  evaluation.class_name = types != nullptr ? Phrase{"type", "类型"}
+                          : several        ? Phrase{"label", "标签"}
+                                           : Phrase{"class", "类别"};
+  for (const Json& one : classes->array()) {
+    if (one.find("f1") == nullptr) return;
+    const Json& f1 = one.at("f1");
+    evaluation.classes.push_back(
+        {.name = prefix + escape_text(one.at(types != nullptr ? "type" : "label").text()),
+         .support = one.at("support").whole(),
+         .predicted = one.at("predicted").whole(),
+         .precision = one.at("precision").at("value").number(),
+         .recall = one.at("recall").at("value").number(),
+         .f1 = {"f1", f1.at("value").number(), f1.at("low").number(), f1.at("high").number()}});
+  }
+}
+
+std::vector<std::string> texts_of(const Json& json) {
+  std::vector<std::string> texts;
+  for (const Json& text : json.array()) texts.push_back(text.text());
+  return texts;
+}
+
+// One label, several, or the number of a regression.
+std::string answer_of(const Json& json) {
+  if (json.get_if<Json::Array>() == nullptr) {
+    const auto* text = json.get_if<std::string>();
+    return escape_text(text != nullptr ? *text : json.line());
+  }
+  std::string all;
+  for (const std::string& label : texts_of(json)) {
+    all += (all.empty() ? "" : ", ") + escape_text(label);
+  }
+  return all.empty() ? "–" : all;
+}
+
+ReportMistake tagged_mistake_of(const Json& json, const std::string& task) {
+  const TaggedMistake tagged{.file = json.at("file").text(),
+                             .line = json.at("line").whole(),
+                             .words = texts_of(json.at("words")),
+                             .truth = texts_of(json.at("tags")),
+                             .predicted = texts_of(json.at("predicted"))};
+  require(
+      tagged.truth.size() == tagged.words.size() && tagged.predicted.size() == tagged.words.size(),
+      "a mistake has other numbers of words and tags");
+  const bool segments = task == "segment";
+  ReportMistake mistake;
+  for (std::size_t w = 0; w < tagged.words.size(); ++w) {
+    const std::string word = escape_text(tagged.words[w]);
+    mistake.text += (segments || w == 0 ? "" : " ") + word;
+    if (segments || tagged.truth[w] == tagged.predicted[w]) continue;
+    const std::string_view comma = mistake.truth.empty() ? "" : ", ";
+    mistake.truth += fmt::format("{}{}/{}", comma, word, escape_text(tagged.truth[w]));
+    mistake.predicted += fmt::format("{}{}/{}", comma, word, escape_text(tagged.predicted[w]));
+  }
+  if (segments) {
+    mistake.truth = in_words(tagged.words, tagged.truth);
+    mistake.predicted = in_words(tagged.words, tagged.predicted);
+  }
+  return mistake;
+}
+
+void add_mistakes(const Json& json, const std::string& prefix, ReportEvaluation& evaluation) {
+  const Json* mistakes = json.find("mistakes");
+  if (mistakes == nullptr) return;
+  const std::string task = json.at("task").text();
+  for (const Json& one : mistakes->array()) {
+    ReportMistake mistake;
+    if (one.find("words") != nullptr) {
+      mistake = tagged_mistake_of(one, task);
+    } else {
+      const Json* several = one.find("labels");
+      mistake = {.place = "",
+                 .text = escape_text(one.at("text").text()),
+                 .truth = answer_of(several != nullptr ? *several : one.at("label")),
+                 .predicted = answer_of(one.at("predicted")),
+                 .truth_probability = number_or_nan(one, "label_probability"),
+                 .probability = number_or_nan(one, "probability"),
+                 .loss = number_or_nan(one, "loss")};
+    }
+    mistake.place =
+        fmt::format("{}{}:{}", prefix, escape_text(one.at("file").text()), one.at("line").whole());
+    evaluation.mistakes.push_back(std::move(mistake));
+  }
 }
 
 // The labels of a classifier, or the types of a tagger's spans; spans of none come last.
@@ -120,6 +219,8 @@ ReportEvaluation evaluation_of_columns(const Json& json) {
       number.name = fmt::format("{}_{}", number.name, name);
       evaluation.numbers.push_back(std::move(number));
     }
+    add_classes(column, name + ": ", evaluation);
+    add_mistakes(column, name + ": ", evaluation);
   }
   return evaluation;
 }
@@ -139,6 +240,8 @@ EvaluationFile evaluation_of(const Json& json) {
   evaluation.confidence = confidence_of(json);
   evaluation.numbers = numbers_of(json.object());
   require(!evaluation.numbers.empty(), "it has no numbers");
+  add_classes(json, "", evaluation);
+  add_mistakes(json, "", evaluation);
   if (json.find("confusion") != nullptr) evaluation.confusion = confusion_of(json);
   if (const Json* reliability = json.find("reliability")) {
     evaluation.reliability = reliability_of(*reliability);

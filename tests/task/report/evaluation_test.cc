@@ -33,6 +33,59 @@ TEST(ReadEvaluation, OfAClassifier) {
   EXPECT_FALSE(found.of_decisions);
 }
 
+constexpr const char* kScores =
+    R"("support":3,"predicted":2,"precision":{"value":1,"low":1,"high":1},)"
+    R"("recall":{"value":0.5,"low":0.25,"high":0.75},"f1":{"value":0.6,"low":0.5,"high":0.7}}])";
+
+TEST(ReadEvaluation, ClassesAndMistakesOfAClassifier) {
+  const TestFolder folder;
+  const std::string text =
+      std::string(R"({"task":"multi-label","confidence":0.95,)"
+                  R"("macro_f1":{"value":0.75,"low":0.3,"high":0.95},"labels":[{"label":"x",)") +
+      kScores +
+      R"(,"mistakes":[{"file":"a.tsv","line":4,"text":"why\u0007","loss":2.5,)"
+      R"("labels":[],"predicted":["x","y"]}]})";
+  const ReportEvaluation found = read_evaluation(write_file(folder, "eval.json", text)).evaluation;
+  EXPECT_EQ(found.class_name.english, "label");
+  ASSERT_EQ(found.classes.size(), 1u);
+  EXPECT_EQ(found.classes[0].name, "x");
+  EXPECT_EQ(found.classes[0].support, 3);
+  EXPECT_EQ(found.classes[0].recall, 0.5);
+  EXPECT_EQ(found.classes[0].f1.high, 0.7);
+  ASSERT_EQ(found.mistakes.size(), 1u);
+  EXPECT_EQ(found.mistakes[0].place, "a.tsv:4");
+  EXPECT_EQ(found.mistakes[0].text, "why\\u{7}");
+  EXPECT_EQ(found.mistakes[0].truth, "–");
+  EXPECT_EQ(found.mistakes[0].predicted, "x, y");
+  EXPECT_EQ(found.mistakes[0].loss, 2.5);
+}
+
+TEST(ReadEvaluation, TypesAndMistakesOfATagger) {
+  const TestFolder folder;
+  const auto read = [&](const std::string& task, const std::string& mistake) {
+    const std::string text =
+        R"({"task":")" + task + R"(","confidence":0.9,"f1":{"value":0.5,"low":0.2,"high":0.8},)" +
+        R"("types":[{"type":"LOC",)" + kScores + R"(,"mistakes":[)" + mistake + "]}";
+    return read_evaluation(write_file(folder, "eval.json", text)).evaluation;
+  };
+  const ReportEvaluation tags =
+      read("tag", R"({"file":"t","line":7,"words":["in","Bonn","now"],"tags":["O","B-LOC","O"],)"
+                  R"("predicted":["O","O","O"],"wrong":1})");
+  EXPECT_EQ(tags.class_name.english, "type");
+  EXPECT_EQ(tags.classes.at(0).name, "LOC");
+  EXPECT_EQ(tags.mistakes.at(0).text, "in Bonn now");
+  EXPECT_EQ(tags.mistakes.at(0).truth, "Bonn/B-LOC");
+  EXPECT_EQ(tags.mistakes.at(0).predicted, "Bonn/O");
+  const ReportEvaluation words =
+      read("segment", R"({"file":"t","line":7,"words":["大","学","生"],"tags":["B","E","S"],)"
+                      R"("predicted":["S","B","E"],"wrong":3})");
+  EXPECT_EQ(words.mistakes.at(0).text, "大学生");
+  EXPECT_EQ(words.mistakes.at(0).truth, "大学 生");
+  EXPECT_EQ(words.mistakes.at(0).predicted, "大 学生");
+  EXPECT_THROWS(read("tag", R"({"file":"t","line":7,"words":["in"],"tags":[],"predicted":[]})"),
+                kInputFormat, "other numbers of words and tags");
+}
+
 TEST(ReadEvaluation, OfALanguageModel) {
   const TestFolder folder;
   const auto [kind, found, model] = read_evaluation(write_file(
