@@ -35,7 +35,7 @@ int available_cores() {
 Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}
 
 void Context::run(index items, void* callable, Invoke invoke, bool in_order) const {
-  if (items <= 0) return;
+  if (items <= 0 || plan_ != nullptr) return;
   if (threads_ == 1 || items == 1) {
     // The first item that throws is the lowest one.
     const Interruption* const interruption = InterruptionScope::current();

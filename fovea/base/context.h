@@ -11,6 +11,7 @@
 
 namespace fovea {
 
+class Plan;
 class Profile;
 class Team;
 
@@ -48,6 +49,15 @@ class Context {
   }
   /// The profile, for the thread that it belongs to; else null.
   Profile* profile() const { return profile_ == nullptr ? nullptr : profile_of_this_thread(); }
+
+  /// A context of a plan (base/plan.h): for_each calls nothing.
+  Context planned(Plan& plan) const {
+    Context context = *this;
+    context.plan_ = &plan;
+    return context;
+  }
+  /// The plan, or null.
+  Plan* plan() const { return plan_; }
 
   /// Calls f(item) for every item in [0, items), on up to threads() threads, and returns when all
   /// are done. A thread begins with a range of items of its own, the same in every call with as
@@ -98,6 +108,7 @@ class Context {
   int threads_;
   Precision precision_ = Precision::kFloat32;
   Profile* profile_ = nullptr;
+  Plan* plan_ = nullptr;
   const Team* team_ = nullptr;
 };
 

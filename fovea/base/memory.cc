@@ -60,16 +60,60 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) {
   }
 }
 
-void AlignedDelete::operator()(void* memory) const {
-  ::operator delete (memory, std::align_val_t{kAlignment});
-}
+namespace {
 
-AlignedBytes allocate_aligned(std::size_t bytes) {
+constinit thread_local LazyMemory* lazy_memory = nullptr;
+
+AlignedBytes allocate_now(std::size_t bytes) {
   void* memory = ::operator new (round_up(std::max<std::size_t>(bytes, 1)),
                                  std::align_val_t{kAlignment}, std::nothrow);
   if (memory == nullptr) fail_allocation(bytes);
   ask_for_huge_pages(memory, bytes);
   return AlignedBytes(static_cast<std::byte*>(memory));
+}
+
+}  // namespace
+
+LazyMemory::LazyMemory() : before_(std::exchange(lazy_memory, this)) {}
+LazyMemory::~LazyMemory() { lazy_memory = before_; }
+
+// Pages of the system's usual size: of a huge one, all would be there as soon as a byte is touched.
+AlignedBytes LazyMemory::map(std::size_t bytes, bool in_an_arena) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  if (memory == MAP_FAILED) {
+    refused_ = mapped_ + size;
+    fail_allocation(bytes);
+  }
+  madvise(memory, size, MADV_NOHUGEPAGE);
+  mapped_ += size;
+  if (!in_an_arena) {
+    buffers_ += size;
+    buffer_peak_ = std::max(buffer_peak_, buffers_);
+  }
+  return {static_cast<std::byte*>(memory), AlignedDelete{size, in_an_arena}};
+}
+
+void AlignedDelete::operator()(void* memory) const {
+  if (lazy == 0) {
+    ::operator delete (memory, std::align_val_t{kAlignment});
+    return;
+  }
+  munmap(memory, lazy);
+  if (lazy_memory == nullptr) return;
+  lazy_memory->mapped_ -= lazy;
+  if (!in_an_arena) lazy_memory->buffers_ -= lazy;
+}
+
+AlignedBytes allocate_aligned(std::size_t bytes) {
+  return lazy_memory == nullptr ? allocate_now(bytes) : lazy_memory->map(bytes, false);
+}
+
+void Arena::add_block(std::size_t size) {
+  blocks_.push_back(
+      {lazy_memory == nullptr ? allocate_now(size) : lazy_memory->map(size, true), size});
+  forbid(blocks_.back().bytes.get(), size);
 }
 
 std::size_t Arena::count_bytes(index n, std::size_t size) {
@@ -85,8 +129,7 @@ std::byte* Arena::allocate_bytes(std::size_t bytes) {
   }
   if (current_ == blocks_.size()) {
     const std::size_t grown = std::max({size, kSmallestBlock, capacity()});
-    blocks_.push_back({allocate_aligned(grown), grown});
-    forbid(blocks_.back().bytes.get(), grown);
+    add_block(grown);
     used_ = 0;
   }
   std::byte* memory = blocks_[current_].bytes.get() + used_;
@@ -110,9 +153,7 @@ void Arena::reset() {
   release({0, 0});
   if (blocks_.size() <= 1) return;
   blocks_.clear();
-  const std::size_t size = round_up(peak_);
-  blocks_.push_back({allocate_aligned(size), size});
-  forbid(blocks_.back().bytes.get(), size);
+  add_block(round_up(peak_));
 }
 
 void Arena::swap(Arena& other) noexcept {
@@ -172,7 +213,9 @@ Arena& thread_arena() {
 
 }  // namespace
 
-Scratch::Scratch() : arena_(thread_arena()), mark_(arena_.mark()) {
+Scratch::Scratch()
+    : arena_(lazy_memory != nullptr ? lazy_memory->scratch_ : thread_arena()),
+      mark_(arena_.mark()) {
   if (mark_.block == 0 && mark_.used == 0) arena_.reset();  // no scope is open: join the blocks
 }
 

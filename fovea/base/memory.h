@@ -16,6 +16,8 @@ namespace fovea {
 inline constexpr std::size_t kAlignment = 64;
 
 struct AlignedDelete {
+  std::size_t lazy = 0;      ///< bytes, if it is LazyMemory's
+  bool in_an_arena = false;  ///< which counts for itself
   void operator()(void* memory) const;
 };
 using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
@@ -76,6 +78,7 @@ class Arena {
     std::size_t size;
   };
   static std::size_t count_bytes(index n, std::size_t size);
+  void add_block(std::size_t size);
   std::size_t in_use() const;
   void swap(Arena& other) noexcept;
 
@@ -83,6 +86,35 @@ class Arena {
   std::size_t current_ = 0;  // the block that is being filled
   std::size_t used_ = 0;     // bytes taken from it
   std::size_t peak_ = 0;
+};
+
+/// While it lives, memory that this thread allocates is only addresses: the system gives a page (of
+/// zeros) when it is touched first, and asks for none before. So a plan may allocate more than the
+/// machine has. It must outlive that memory, and is freed by the same thread.
+class LazyMemory {
+ public:
+  LazyMemory();
+  ~LazyMemory();
+  LazyMemory(const LazyMemory&) = delete;
+  LazyMemory& operator=(const LazyMemory&) = delete;
+
+  /// The most bytes of scratch memory that were in use at once.
+  std::size_t scratch_peak() const { return scratch_.peak(); }
+  /// The most bytes of other buffers that existed at once: of allocate_aligned(), not of arenas.
+  std::size_t buffer_peak() const { return buffer_peak_; }
+  /// If the system refused addresses (ulimit -v): all that there were, and those refused. Else 0.
+  std::size_t refused_bytes() const { return refused_; }
+
+ private:
+  friend class Scratch;
+  friend struct AlignedDelete;
+  friend class Arena;
+  friend AlignedBytes allocate_aligned(std::size_t bytes);
+  AlignedBytes map(std::size_t bytes, bool in_an_arena);
+
+  Arena scratch_;
+  std::size_t mapped_ = 0, refused_ = 0, buffers_ = 0, buffer_peak_ = 0;
+  LazyMemory* before_;
 };
 
 /// Scratch memory of the calling thread, freed at the end of the scope. Scopes may nest. The thread

@@ -39,6 +39,8 @@ class RowGradient {
 
   /// Makes the gradient zero; its memory is kept for the next step.
   void clear();
+  /// Of the memory of rows.
+  index byte_size() const { return state_ ? state_->memory.byte_size() : 0; }
 
  private:
   struct State {

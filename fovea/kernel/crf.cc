@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/base/memory.h"
+#include "fovea/base/plan.h"
 #include "fovea/base/profile.h"
 #include "fovea/kernel/crf_chain.h"
 #include "fovea/kernel/crf_checks.h"
@@ -177,11 +178,23 @@ class Group {
   CrfLanes<T> group_ = {};
 };
 
+/// Tells a plan what each thread takes for its sequences.
+template <class T>
+void plan_threads(const Context& ctx, const CrfRows<T>& rows) {
+  if (ctx.plan() == nullptr) return;
+  index longest = 0;
+  for (index s = 0; s < detail::crf_sequences(rows); ++s) {
+    longest = std::max<index>(longest, rows.offsets[s + 1] - rows.offsets[s]);
+  }
+  ctx.plan()->add_thread_bytes(crf_scratch<T>(rows.emissions.columns, longest, false).of_thread);
+}
+
 /// The groups of a batch, and its range of threads: f(begin, end) of each.
 template <class T, class F>
 void for_each_group(const Context& ctx, const CrfRows<T>& rows, index width, F&& f) {
   const index S = detail::crf_sequences(rows), N = rows.emissions.rows, K = rows.emissions.columns;
   if (S == 0) return;
+  plan_threads(ctx, rows);
   const index groups = (S + width - 1) / width;
   const double cost = kCost * static_cast<double>(N) / static_cast<double>(groups) *
                       static_cast<double>(K) * static_cast<double>(K);
@@ -300,6 +313,7 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
   const index width = kernels.width(K), groups = (S + width - 1) / width;
   const index chunks = std::min(groups, kMostChunks);
   const Sums<T> sums = allocate_sums(scratch, table, with_gradient ? chunks : 0);
+  plan_threads(ctx, rows);
   ctx.for_each(chunks, [&](index chunk) {
     for (index g = chunk * groups / chunks; g < (chunk + 1) * groups / chunks; ++g) {
       const index begin = g * width, end = std::min(S, begin + width);

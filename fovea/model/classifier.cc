@@ -86,8 +86,11 @@ void label_predictions(Rows<const T> logits, Rows<T> y) {
 }  // namespace
 
 Classifier::Classifier(const ClassifierConfig& config, std::uint64_t seed, DType dtype)
+    : Classifier(config, ParameterSetOptions{seed, dtype}) {}
+
+Classifier::Classifier(const ClassifierConfig& config, const ParameterSetOptions& options)
     : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      parameters_(std::make_unique<ParameterSet>(options)),
       layers_(std::make_unique<ClassifierLayers>(config_, ParameterScope(*parameters_))) {}
 
 Classifier::Classifier(Classifier&&) noexcept = default;

@@ -50,6 +50,7 @@ class Classifier {
  public:
   /// Throws as resolve() does, and kOutOfMemory.
   Classifier(const ClassifierConfig& config, std::uint64_t seed, DType dtype = DType::kFloat32);
+  Classifier(const ClassifierConfig& config, const ParameterSetOptions& options);
   Classifier(Classifier&&) noexcept;
   Classifier& operator=(Classifier&&) noexcept;
   ~Classifier();

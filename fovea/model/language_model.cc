@@ -19,8 +19,11 @@ void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
 }  // namespace
 
 LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
+    : LanguageModel(config, ParameterSetOptions{seed, dtype}) {}
+
+LanguageModel::LanguageModel(const LanguageModelConfig& config, const ParameterSetOptions& options)
     : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      parameters_(std::make_unique<ParameterSet>(options)),
       layers_(std::make_unique<LanguageModelLayers>(config_, ParameterScope(*parameters_))) {}
 
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;

@@ -51,6 +51,7 @@ class LanguageModel {
   /// Throws as resolve() does, and kOutOfMemory.
   LanguageModel(const LanguageModelConfig& config, std::uint64_t seed,
                 DType dtype = DType::kFloat32);
+  LanguageModel(const LanguageModelConfig& config, const ParameterSetOptions& options);
   LanguageModel(LanguageModel&&) noexcept;
   LanguageModel& operator=(LanguageModel&&) noexcept;
   ~LanguageModel();

@@ -40,8 +40,12 @@ std::vector<double> softmax_of_rows(Rows<const T> logits) {
 
 Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
                DType dtype)
+    : Tagger(config, rules, ParameterSetOptions{seed, dtype}) {}
+
+Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules,
+               const ParameterSetOptions& options)
     : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      parameters_(std::make_unique<ParameterSet>(options)),
       layers_(std::make_unique<TaggerLayers>(config_, rules, ParameterScope(*parameters_))) {}
 
 Tagger::Tagger(Tagger&&) noexcept = default;

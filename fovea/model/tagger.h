@@ -49,6 +49,8 @@ class Tagger {
   /// as resolve() does, and kOutOfMemory.
   Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
          DType dtype = DType::kFloat32);
+  Tagger(const TaggerConfig& config, std::span<const CrfRules> rules,
+         const ParameterSetOptions& options);
   Tagger(Tagger&&) noexcept;
   Tagger& operator=(Tagger&&) noexcept;
   ~Tagger();

@@ -6,8 +6,11 @@
 namespace fovea {
 
 Translator::Translator(const TranslatorConfig& config, std::uint64_t seed, DType dtype)
+    : Translator(config, ParameterSetOptions{seed, dtype}) {}
+
+Translator::Translator(const TranslatorConfig& config, const ParameterSetOptions& options)
     : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(ParameterSetOptions{seed, dtype})),
+      parameters_(std::make_unique<ParameterSet>(options)),
       layers_(std::make_unique<TranslatorLayers>(config_, ParameterScope(*parameters_))) {}
 
 Translator::Translator(Translator&&) noexcept = default;

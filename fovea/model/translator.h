@@ -45,6 +45,7 @@ class Translator {
  public:
   /// Throws as resolve() does, and kOutOfMemory.
   Translator(const TranslatorConfig& config, std::uint64_t seed, DType dtype = DType::kFloat32);
+  Translator(const TranslatorConfig& config, const ParameterSetOptions& options);
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
   ~Translator();

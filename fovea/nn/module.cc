@@ -16,9 +16,11 @@ Parameter& ParameterSet::add(std::string name, const Shape& shape, const Init& i
   auto parameter = std::make_unique<Parameter>();
   parameter->name = std::move(name);
   parameter->decay = decay;
+  if (options_.memory != ParameterMemory::kShapesOnly) {
+    parameter->value = Tensor::empty(shape, options_.dtype);
+  }
   if (options_.memory == ParameterMemory::kAllocate) {
     const auto number = static_cast<std::uint64_t>(owned_.size());
-    parameter->value = Tensor::empty(shape, options_.dtype);
     initialise(parameter->value, init, Random(options_.seed, RandomUse::kInit, number));
   }
   size_ += shape.size();

@@ -21,8 +21,9 @@
 
 namespace fovea {
 
-/// kShapesOnly counts parameters without allocating their values, to predict the cost of a model.
-enum class ParameterMemory { kAllocate, kShapesOnly };
+/// kShapesOnly counts parameters without allocating their values; kUnwritten gives the values
+/// memory, but no start, for a plan (base/plan.h).
+enum class ParameterMemory { kAllocate, kShapesOnly, kUnwritten };
 
 struct ParameterSetOptions {
   std::uint64_t seed = 1;

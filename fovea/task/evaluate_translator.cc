@@ -7,7 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/kernel/cross_entropy.h"
-#include "fovea/model/translator_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/translate/objective.h"
 
 namespace fovea {
@@ -22,9 +22,7 @@ void require_room(const Context& context, const TranslatorConfig& config,
                              {set.largest_target(), TapeMode::kInference}};
   const double logits =
       4 * static_cast<double>(set.largest_target()) * static_cast<double>(config.target_vocabulary);
-  require_memory("the evaluation",
-                 logits + activation_bytes(config, load) + packed_bytes(config, load) +
-                     scratch_bytes(context, config, load),
+  require_memory("the evaluation", logits + plan_pass(context, config, load).all(),
                  "free some memory, or use a machine that has more");
 }
 

@@ -9,7 +9,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
-#include "fovea/model/translator_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/decode/sample_search.h"
 #include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/line_pieces.h"
@@ -106,13 +106,14 @@ double batch_bytes(const TranslatorConfig& config, const TranslationOptions& opt
       (static_cast<double>(source) + 2 * written);
   const double logits =
       4 * static_cast<double>(rows) * static_cast<double>(config.target_vocabulary);
-  return activation_bytes(config, load) + logits + 2 * kept;
+  const PassBytes pass = plan_pass(Context(1), config, load);
+  return pass.tape + pass.scratch + logits + 2 * kept;
 }
 
 // Batches of so many bytes on all threads, and the packed weights that they share.
 double bytes_of_threads(const Context& context, const TranslatorConfig& config, double batch) {
   const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
-  return context.threads() * batch + packed_bytes(config, any);
+  return context.threads() * batch + plan_pass(context, config, any).packed;
 }
 
 std::string decoded(const Tokenizer& tokenizer, std::span<const token> ids) {

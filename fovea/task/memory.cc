@@ -5,17 +5,13 @@
 #include <cmath>
 
 #include "fovea/base/machine.h"
-#include "fovea/model/language_model_memory.h"
 #include "fovea/model/language_model_stages.h"
+#include "fovea/nn/kv_cache.h"
 #include "fovea/task/run_cost.h"
 
 namespace fovea {
 
 namespace {
-
-double tape_bytes(const Context& context, const LanguageModelConfig& config, const TapeLoad& load) {
-  return activation_bytes(config, load) + scratch_bytes(context, config, load);
-}
 
 template <class Set>
 TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
@@ -40,6 +36,47 @@ double batch_bytes(const LanguageModelRun& run) {
          static_cast<double>(run.training->largest_batch());
 }
 
+// The values that a session of one layer keeps of `tokens` tokens: keys and values, or the last
+// rows that a convolution sees.
+double cache_values(const EncoderLayerSpec& s, index in, index block, index tokens) {
+  constexpr index kWithoutEnd = index{1} << 60;
+  if (s.kind == EncoderLayerKind::kConvolution) {
+    return static_cast<double>(s.kernel - 1) * static_cast<double>(s.dilation) *
+           static_cast<double>(in);
+  }
+  if (s.kind == EncoderLayerKind::kAttentionRnn) {
+    const index window = *s.window > 0 ? std::min(*s.window, block) : block;
+    return 2 * static_cast<double>(KvCache::room_needed(kWithoutEnd, window)) *
+           static_cast<double>(s.width);
+  }
+  if (s.kv_heads == 0) return 0;
+  const index held = std::min(tokens, KvCache::room_needed(block, *s.window));
+  return 2 * static_cast<double>(held) * static_cast<double>(s.kv_heads * s.head_dim);
+}
+
+// Bytes of the keys and values that a decoder keeps for `tokens` tokens.
+double cache_bytes(const LanguageModelConfig& config, index tokens) {
+  const LanguageModelConfig c = resolve(config);
+  double values = 0;
+  for (const SizedStage& stage : sized_stages(c)) {
+    for (const SizedLayer& layer : stage.branches) {
+      // All but the first read the columns that they make.
+      values += cache_values(layer.spec, layer.in, c.block, tokens) +
+                static_cast<double>(layer.spec.layers - 1) *
+                    cache_values(layer.spec, layer.out, c.block, tokens);
+    }
+  }
+  return sizeof(float) * values;
+}
+
+double update_gradients(const LanguageModelRun& run) {
+  const LanguageModelConfig c = resolve(run.settings.model);
+  const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
+  const UsedTable table{c.vocabulary, c.width, tokens};
+  // The output projection reads all rows of a tied one.
+  return gradient_bytes(parameter_count(c), {&table, c.tie ? std::size_t{0} : std::size_t{1}});
+}
+
 }  // namespace
 
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
@@ -57,9 +94,8 @@ double model_memory(const LanguageModelConfig& config) { return value_bytes(conf
 
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes) {
-  const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   return peak_of_run(run,
-                     {.gradients = gradient_bytes(run.settings.model, tokens),
+                     {.gradients = update_gradients(run),
                       .passes = passes_bytes(context, run),
                       .batches = batch_bytes(run),
                       .vocabulary = vocabulary_bytes(run.tokenizer.get())},
@@ -72,8 +108,7 @@ double evaluation_memory(const Context& context, const LanguageModelConfig& conf
                       .mode = TapeMode::kInference,
                       .sequences = set.batch_size(),
                       .precision = context.precision()};
-  return kProcessBytes +
-         kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
+  return kProcessBytes + kRounding * plan_pass(context, config, load).all();
 }
 
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
@@ -87,7 +122,7 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
                       .precision = context.precision()};
   const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
   return kProcessBytes + logits + cache_bytes(config, seen) +
-         kRounding * (tape_bytes(context, config, load) + packed_bytes(config, load));
+         kRounding * plan_pass(context, config, load).all();
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fovea/base/machine.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/memory_parts.h"
 #include "fovea/task/run_time_parts.h"
 #include "fovea/train/stop_after.h"
@@ -43,12 +44,9 @@ double value_bytes(const Config& config) {
 template <class Config, class Load>
 double pass_bytes(const Context& context, const Config& config, const Load& update,
                   const std::optional<Load>& evaluation) {
-  const auto larger_of = [&](auto&& bytes) {
-    return evaluation ? std::max(bytes(update), bytes(*evaluation)) : bytes(update);
-  };
-  return larger_of([&](const Load& load) { return activation_bytes(config, load); }) +
-         larger_of([&](const Load& load) { return scratch_bytes(context, config, load); }) +
-         larger_of([&](const Load& load) { return packed_bytes(config, load); });
+  const PassBytes one = plan_pass(context, config, update);
+  if (!evaluation) return one.all();
+  return larger_of_each(one, plan_pass(context, config, *evaluation)).all();
 }
 
 /// Bytes of a training that its kind alone knows.

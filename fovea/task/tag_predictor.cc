@@ -8,7 +8,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
-#include "fovea/model/tagger_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/finite_logits.h"
 #include "fovea/task/tag/objective.h"
 
@@ -30,9 +30,7 @@ TagPredictor::TagPredictor(const Context& context, const LoadedTagger& model, in
   const WordLoad load{
       .tape = {.tokens = longest, .mode = TapeMode::kInference, .sequences = longest},
       .characters = kLettersOfWord * longest};
-  require_memory("the tags",
-                 context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
-                     scratch_bytes(context, config, load),
+  require_memory("the tags", plan_passes_apart(context, config, load).all(),
                  "use fewer threads (--threads), or a machine with more memory");
 }
 

@@ -11,7 +11,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/grad/tape.h"
-#include "fovea/model/classifier_memory.h"
+#include "fovea/model/pass_plan.h"
 
 namespace fovea {
 
@@ -64,8 +64,7 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const index rows = longest * std::max<index>(config.joints, 1);
   const TextLoad load{.texts = longest,
                       .tape = {.tokens = rows, .mode = TapeMode::kInference, .sequences = rows}};
-  batch_bytes_ = context.threads() * activation_bytes(config, load) + packed_bytes(config, load) +
-                 scratch_bytes(context, config, load);
+  batch_bytes_ = plan_passes_apart(context, config, load).all();
   require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }

@@ -16,6 +16,7 @@
 #include "fovea/attention/fused/saved_lse.h"
 #include "fovea/attention/fused/score_tile.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/plan.h"
 
 namespace fovea::detail {
 
@@ -373,6 +374,7 @@ void Backward<T>::sum_sink(const Unit& unit, const W* delta) const {
 template <class T>
 void fused_backward(const Context& ctx, const LoweredCall<T>& call, const AttentionSaved<T>& saved,
                     const AttentionGradients<T>& gradients, bool rounded_o) {
+  if (Plan* const plan = ctx.plan()) plan->add_thread_bytes(backward_scratch(ctx, call).worker);
   const SavedLse<T> with_low(ctx, call, saved);
   const BackwardCall<T> kernel_call{
       {call.attention(), call.in()}, with_low.saved(), gradients, rounded_o};

@@ -10,6 +10,7 @@
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/attention/observe/selected_rows.h"
 #include "fovea/base/interruption.h"
+#include "fovea/base/plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/fused/forward.cc"
@@ -198,6 +199,7 @@ QueryTiles query_tiles_of(const Context& ctx, const LoweredCall<T>& call) {
 
 template <class T>
 void fused_forward(const Context& ctx, const LoweredCall<T>& call, const AttentionOutputs<T>& out) {
+  if (Plan* const plan = ctx.plan()) plan->add_thread_bytes(forward_scratch(ctx, call).worker);
   const AttentionInputs<T>& in = call.in();
   Scratch scratch;
   Observe<Wide<T>> observers = call.attention().observe;

@@ -2,7 +2,7 @@
 // What a training of a classifier costs: updates, FLOPs, memory and time.
 #include <algorithm>
 
-#include "fovea/model/classifier_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/run_cost.h"

@@ -6,7 +6,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/model/classifier_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/explain/explain.h"
 #include "fovea/task/explain/explain_parts.h"
 #include "fovea/task/explain/observed_text.h"
@@ -149,8 +149,7 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = T,
-      .tape_bytes = activation_bytes(config, load) + packed_bytes(config, load) +
-                    scratch_bytes(context, config, load),
+      .tape_bytes = plan_pass(context, config, load).all(),
       .joints = joints};
   require_explain_memory(observed);
   Tape tape(context, TapeMode::kInference);

@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "fovea/model/language_model_memory.h"
 #include "fovea/model/language_model_stages.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/explain/explain.h"
 #include "fovea/task/explain/explain_parts.h"
 #include "fovea/task/explain/observed_text.h"
@@ -108,8 +108,7 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = T,
-      .tape_bytes = activation_bytes(config, load) + packed_bytes(config, load) +
-                    scratch_bytes(context, config, load) + logits_bytes};
+      .tape_bytes = plan_pass(context, config, load).all() + logits_bytes};
   require_explain_memory(observed);
   explanation.tokens = token_texts(*model.tokenizer, ids);
   write_unknown(*model.tokenizer, ids, text, true, explanation.tokens);

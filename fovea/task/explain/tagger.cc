@@ -13,7 +13,7 @@
 #include "fovea/base/option.h"
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/model/tagger_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/explain/explain_parts.h"
 #include "fovea/task/explain/observed_text.h"
 #include "fovea/task/tag/objective.h"
@@ -191,8 +191,7 @@ Explanation explain_text(const Context& context, const LoadedTagger& model, std:
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = batch.tokens(),
-      .tape_bytes = activation_bytes(config, load) + packed_bytes(config, load) +
-                    scratch_bytes(context, config, load)};
+      .tape_bytes = plan_pass(context, config, load).all()};
   require_explain_memory(observed);
   Explanation explanation{
       .kind = model.segments() ? ExplainedKind::kSegmenter : ExplainedKind::kTagger,

@@ -12,7 +12,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/kernel/cross_entropy.h"
-#include "fovea/model/translator_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/explain/explain_parts.h"
 #include "fovea/task/explain/observed_text.h"
 #include "fovea/task/line_translator.h"
@@ -123,8 +123,7 @@ ObservedText observed_pair(const Context& context, const LoadedTranslator& model
               },
           .layers = attention_layers(config),
           .tokens = pair.source_tokens(),
-          .tape_bytes = activation_bytes(config, load) + packed_bytes(config, load) +
-                        scratch_bytes(context, config, load) + logits,
+          .tape_bytes = plan_pass(context, config, load).all() + logits,
           .written = pair.written_tokens()};
 }
 

@@ -2,7 +2,7 @@
 // What a training of a tagger costs: updates, FLOPs, memory and time.
 #include <algorithm>
 
-#include "fovea/model/tagger_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/model/word_batch.h"
 #include "fovea/model/word_features.h"
 #include "fovea/task/run_cost.h"

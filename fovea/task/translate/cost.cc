@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fovea/base/machine.h"
-#include "fovea/model/translator_memory.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/task/line_translator.h"
 #include "fovea/task/memory_parts.h"
 #include "fovea/task/run_time_parts.h"
@@ -25,11 +25,6 @@ TranslationLoad load_of(const Set& set, TapeMode mode, const TranslatorRun& run)
   return both;
 }
 
-double tape_bytes(const Context& context, const TranslatorConfig& config,
-                  const TranslationLoad& load) {
-  return activation_bytes(config, load) + scratch_bytes(context, config, load);
-}
-
 bool translates(const TranslatorRun& run) {
   return run.validation && run.settings.text.metric != TranslatorMetric::kLoss;
 }
@@ -47,21 +42,32 @@ double translation_bytes(const Context& context, const TranslatorRun& run) {
 // for the next evaluation.
 double passes_bytes(const Context& context, const TranslatorRun& run) {
   const TranslatorConfig& config = run.settings.model;
-  const TranslationLoad update = load_of(*run.training, TapeMode::kTrain, run);
-  double tape = tape_bytes(context, config, update), packed = packed_bytes(config, update);
+  PassBytes bytes = plan_pass(context, config, load_of(*run.training, TapeMode::kTrain, run));
   for (const auto* set : {&run.validation, &run.trained}) {
     if (!*set) continue;
-    const TranslationLoad evaluation = load_of(**set, TapeMode::kInference, run);
-    tape = std::max(tape, tape_bytes(context, config, evaluation));
-    packed = std::max(packed, packed_bytes(config, evaluation));
+    bytes = larger_of_each(bytes,
+                           plan_pass(context, config, load_of(**set, TapeMode::kInference, run)));
   }
-  return tape + packed + translation_bytes(context, run);
+  return bytes.all() + translation_bytes(context, run);
 }
 
 // Ids of an update's batches, of both sides.
 double batch_bytes(const TranslatorRun& run) {
   return static_cast<double>(run.settings.recipe.accumulate) * sizeof(token) *
          static_cast<double>(run.training->largest_source() + 2 * run.training->largest_target());
+}
+
+double update_gradients(const TranslatorRun& run) {
+  const TranslatorConfig c = resolve(run.settings.model);
+  const index accumulate = run.settings.recipe.accumulate;
+  std::vector<UsedTable> tables;
+  if (encoder_of(c).token_rows == RowUse::kSparse) {
+    tables.push_back({c.vocabulary, c.width, accumulate * run.training->largest_source()});
+  }
+  if (!c.share_embeddings && decoder_of(c).token_rows == RowUse::kSparse) {
+    tables.push_back({c.target_vocabulary, c.width, accumulate * run.training->largest_target()});
+  }
+  return gradient_bytes(parameter_count(c), tables);
 }
 
 // The heads of the decoder's layers count twice: they have two attentions.
@@ -109,12 +115,10 @@ RunCost cost_of(const TranslatorRun& run) {
 
 double training_memory(const Context& context, const TranslatorRun& run, index checkpoint_bytes) {
   const TranslatorConfig& config = run.settings.model;
-  const index accumulate = run.settings.recipe.accumulate;
   return peak_of_training(
       {.model = model_memory(config),
        .values = 4 * static_cast<double>(parameter_count(config)),
-       .gradients = gradient_bytes(config, accumulate * run.training->largest_source(),
-                                   accumulate * run.training->largest_target()),
+       .gradients = update_gradients(run),
        .passes = passes_bytes(context, run),
        .batches = batch_bytes(run),
        .records = record_bytes(run.settings.recipe, cost_of(run).updates, heads_of(config)) +

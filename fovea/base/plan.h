@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan of work: the code itself runs, checks its shapes and takes its memory, but the loops of
+// its kernels are left out (Context::for_each), so no value is computed.
+//
+//   Plan plan;
+//   Tape tape(context.planned(plan));      // what this allocates is addresses alone
+//   tape.backward(model.loss(tape, batch));
+//   tape.peak(), plan.scratch_bytes(threads)
+//
+// What the work costs is then read off: bytes from the arenas, FLOPs from a Profile. What a kernel
+// allocates within its loops it tells the plan.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "fovea/base/memory.h"
+
+namespace fovea {
+
+/// Belongs to the thread that made it, and must outlive what that thread allocates meanwhile.
+class Plan {
+ public:
+  /// A thread needs so many bytes within the loop of a kernel.
+  void add_thread_bytes(double bytes) { of_thread_ = std::max(of_thread_, bytes); }
+
+  /// The most that a kernel's loop takes of each thread that works in it.
+  double thread_bytes() const { return of_thread_; }
+  /// The most that was in use at once of scratch memory of the calling thread, outside of loops.
+  std::size_t scratch_peak() const { return memory_.scratch_peak(); }
+  /// The most that existed at once of tensors and other buffers: values, gradients, packed weights.
+  std::size_t buffer_peak() const { return memory_.buffer_peak(); }
+  /// If the plan ended with kOutOfMemory, since not even the addresses could be had (ulimit -v):
+  /// the least that the work would take. Else 0.
+  std::size_t refused_bytes() const { return memory_.refused_bytes(); }
+
+ private:
+  LazyMemory memory_;
+  double of_thread_ = 0;
+};
+
+}  // namespace fovea

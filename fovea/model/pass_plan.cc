@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/model/pass_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "fovea/base/plan.h"
+#include "fovea/model/classifier.h"
+#include "fovea/model/language_model.h"
+#include "fovea/model/tagger.h"
+#include "fovea/model/translator.h"
+#include "fovea/model/word_features.h"
+
+namespace fovea {
+
+namespace {
+
+// Bytes of each thread for copies of tiles in products and in attention, and for the stack. Most
+// takes A^T B with AVX2 where its width is no whole number of vectors: 384 x 384 values of A, 64 x
+// 384 of B, and 384 x 1024 sums.
+constexpr double kThreadBytes = 2.5 * (1 << 20);
+
+// Where the sequences of the largest batch begin: as many as it can have, the first ones as long as
+// a sequence can be.
+std::vector<std::int32_t> offsets_for(index tokens, index sequences, index block) {
+  const index least = (tokens + block - 1) / block;
+  const index count = std::max({least, std::min(sequences, tokens), index{1}});
+  std::vector<std::int32_t> offsets{0};
+  for (index n = 0, left = tokens; n < count; ++n) {
+    const index length = std::min(block, left - (count - 1 - n));
+    left -= length;
+    offsets.push_back(static_cast<std::int32_t>(tokens - left));
+  }
+  return offsets;
+}
+
+// 0 to `below` - 1, again and again: as many different ones as there can be.
+std::vector<std::int32_t> ids_below(index count, index below) {
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    ids[n] = static_cast<std::int32_t>(n % static_cast<std::size_t>(std::max<index>(below, 1)));
+  }
+  return ids;
+}
+
+struct OwnedRows {
+  std::vector<std::int32_t> ids, offsets;
+
+  OwnedRows(const TapeLoad& load, index block, index vocabulary)
+      : ids(ids_below(load.tokens, vocabulary)),
+        offsets(offsets_for(load.tokens, load.sequences, block)) {}
+  TextRows view() const { return {.ids = ids, .offsets = offsets}; }
+};
+
+// What the model made by `make` takes when `forward` computes its loss.
+template <class Make, class Forward>
+PassBytes run_plan(const Plan& plan, const Context& context, const TapeLoad& load, Make&& make,
+                   Forward&& forward) {
+  const auto model = make(ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  std::vector<HeadStatistics> seen(load.observes ? static_cast<std::size_t>(model.attentions())
+                                                 : 0);
+  Tape tape(context, load.mode);
+  const Variable loss = forward(tape, model, seen);
+  if (load.mode == TapeMode::kTrain) tape.backward(loss);
+  double own = 0;  // values and gradients
+  for (const Parameter* p : model.parameters()) {
+    own += static_cast<double>(p->value.byte_size() + p->gradient.byte_size() +
+                               p->row_gradient.byte_size());
+  }
+  return {.tape = static_cast<double>(tape.peak()),
+          .packed = std::max(static_cast<double>(plan.buffer_peak()) - own, 0.0),
+          .scratch = static_cast<double>(plan.scratch_peak()) +
+                     context.threads() * (kThreadBytes + plan.thread_bytes())};
+}
+
+template <class Make, class Forward>
+PassBytes plan(const Context& context, const TapeLoad& load, Make&& make, Forward&& forward) {
+  Plan plan;
+  try {
+    return run_plan(plan, context.with(load.precision).planned(plan), load, make, forward);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kOutOfMemory || plan.refused_bytes() == 0) throw;
+    return {.tape = static_cast<double>(plan.refused_bytes())};
+  }
+}
+
+}  // namespace
+
+PassBytes larger_of_each(const PassBytes& a, const PassBytes& b) {
+  return {std::max(a.tape, b.tape), std::max(a.packed, b.packed), std::max(a.scratch, b.scratch)};
+}
+
+PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
+                    const TapeLoad& load) {
+  const LanguageModelConfig c = resolve(config);
+  const OwnedRows rows(load, c.block, c.vocabulary);
+  return plan(
+      context, load, [&](const auto& options) { return LanguageModel(c, options); },
+      [&](Tape& tape, const LanguageModel& model, std::span<HeadStatistics> seen) {
+        const TokenBatch batch{.ids = rows.ids, .targets = rows.ids, .offsets = rows.offsets};
+        return model.loss(tape, batch, {.attention = seen});
+      });
+}
+
+PassBytes plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
+  const ClassifierConfig c = resolve(config);
+  TapeLoad tokens = load.tape;
+  const index rows_of_step = std::max<index>(c.joints, 1);
+  tokens.tokens /= rows_of_step;
+  tokens.sequences = std::min(load.texts, tokens.tokens);
+  const OwnedRows rows(tokens, c.block, c.features > 0 ? tokens.tokens : c.vocabulary);
+  const auto texts = static_cast<index>(rows.offsets.size()) - 1;
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(texts));
+  return plan(
+      context, tokens, [&](const auto& options) { return Classifier(c, options); },
+      [&](Tape& tape, const Classifier& model, std::span<HeadStatistics> seen) {
+        LabelledTexts batch{.texts = rows.view(), .labels = labels};
+        const Tensor values = Tensor::empty({texts, c.classes});
+        const Tensor frames = Tensor::empty({tokens.tokens, rows_of_step * c.features});
+        batch.values = values.rows<float>();
+        if (c.features > 0) batch.texts.frames = frames.rows<float>();
+        return model.loss(tape, batch, {.attention = seen});
+      });
+}
+
+PassBytes plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
+  const TaggerConfig c = resolve(config);
+  const OwnedRows rows(load.tape, c.block, c.vocabulary);
+  const std::vector<std::int32_t> zeros(rows.ids.size());
+  const std::vector<std::int32_t> characters = ids_below(load.characters, c.characters);
+  // The first word has what is more than one character a word.
+  std::vector<std::int32_t> ends(rows.ids.size() + 1);
+  for (std::size_t n = 0; n + 1 < ends.size(); ++n) {
+    const index left = load.tape.tokens - 1 - static_cast<index>(n);
+    ends[n + 1] = std::max(ends[n], static_cast<std::int32_t>(load.characters - left));
+  }
+  const WordRows words{.words = rows.ids,
+                       .shapes = zeros,
+                       .characters = characters,
+                       .character_offsets = ends,
+                       .offsets = rows.offsets};
+  return plan(
+      context, load.tape, [&](const auto& options) { return Tagger(c, {}, options); },
+      [&](Tape& tape, const Tagger& model, std::span<HeadStatistics> seen) {
+        const TagScores scores = model.scores(tape, words, {.attention = seen});
+        if (load.tape.mode != TapeMode::kTrain) model.best_tags(tape.context(), scores);
+        const std::vector<Vec<const std::int32_t>> tags(c.tags.size(), zeros);
+        return model.loss_of(tape, scores, tags);
+      });
+}
+
+PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
+                    const TranslationLoad& load) {
+  const TranslatorConfig c = resolve(config);
+  TapeLoad from = load.source, to = load.target;
+  // Both sides have as many sentences.
+  const auto least = [&](const TapeLoad& side) { return (side.tokens + c.block - 1) / c.block; };
+  from.sequences = to.sequences =
+      std::max({least(from), least(to), std::min({load.source.sequences, from.tokens, to.tokens})});
+  from.tokens = std::max(from.tokens, from.sequences);
+  to.tokens = std::max(to.tokens, to.sequences);
+  const OwnedRows source(from, c.block, c.vocabulary), target(to, c.block, c.target_vocabulary);
+  return plan(
+      context, load.target, [&](const auto& options) { return Translator(c, options); },
+      [&](Tape& tape, const Translator& model, std::span<HeadStatistics> seen) {
+        return model.loss(tape,
+                          {.source = source.view(), .target = target.view(), .targets = target.ids},
+                          {.attention = seen});
+      });
+}
+
+}  // namespace fovea

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a forward of a model takes and, in training, its backward: found by a plan (base/plan.h) of
+// the model itself on the largest batch that the data can give.
+#pragma once
+
+#include "fovea/base/context.h"
+#include "fovea/grad/tape.h"
+#include "fovea/model/classifier_config.h"
+#include "fovea/model/language_model_config.h"
+#include "fovea/model/tagger_config.h"
+#include "fovea/model/translator_config.h"
+
+namespace fovea {
+
+/// The largest batch of a language model.
+struct TapeLoad {
+  index tokens = 0;
+  TapeMode mode = TapeMode::kTrain;
+  bool observes = false;                      ///< what the heads look like (LossOptions::attention)
+  index sequences = 0;                        ///< at most; 0: each has `block` tokens
+  Precision precision = Precision::kFloat32;  ///< of the products
+};
+/// Of a classifier.
+struct TextLoad {
+  index texts = 0;
+  TapeLoad tape{};  ///< of their tokens, or of the rows of their time steps
+};
+/// Of a tagger.
+struct WordLoad {
+  TapeLoad tape{};       ///< of its words
+  index characters = 0;  ///< of all its words
+};
+/// Of a translator.
+struct TranslationLoad {
+  TapeLoad source = {}, target = {};  ///< of the same mode
+};
+
+/// Bytes besides the values of the parameters and their gradients.
+struct PassBytes {
+  double tape = 0;     ///< values, and gradients that exist at the same time
+  double packed = 0;   ///< what products read instead of the weights, and other buffers of a call
+  double scratch = 0;  ///< of all threads, during a call
+
+  double all() const { return tape + packed + scratch; }
+};
+/// Of passes one after another, that share their memory.
+PassBytes larger_of_each(const PassBytes& a, const PassBytes& b);
+
+PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
+                    const TapeLoad& load);
+PassBytes plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
+PassBytes plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
+PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
+                    const TranslationLoad& load);
+
+/// Of batches on as many threads at once as the context has, each with a tape of its own; the
+/// packed copies are shared.
+template <class Config, class Load>
+PassBytes plan_passes_apart(const Context& context, const Config& config, const Load& load) {
+  PassBytes bytes = plan_pass(Context(1), config, load);
+  bytes.tape *= context.threads();
+  bytes.scratch *= context.threads();
+  return bytes;
+}
+
+}  // namespace fovea
