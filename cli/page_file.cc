@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 // Beside it a file with a longer name is written first.
 constexpr std::size_t kLongestName = 200;
 
-bool is_page(const fs::path& path) {
+bool has_mark(const fs::path& path, std::string_view mark) {
   std::string begin(512, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin.find(kGeneratorMark) != std::string::npos;
+  return begin.find(mark) != std::string::npos;
 }
 
 }  // namespace
@@ -38,11 +38,12 @@ void check_page_file(const PageFile& page) {
   };
   if (page.file.empty()) {
     refuse(ErrorCode::kOptionValue, "expected the name of a file, got nothing",
-           "name one that ends in .html");
+           fmt::format("name one that ends in {}", page.ending));
   }
   if (page.file == "-") {
-    refuse(ErrorCode::kUsage, "a page is written to a file, not to standard output",
-           "name one that ends in .html (./- is a file of this name)");
+    refuse(ErrorCode::kUsage,
+           fmt::format("a {} is written to a file, not to standard output", page.kind),
+           fmt::format("name one that ends in {} (./- is a file of this name)", page.ending));
   }
   if (path.filename().string().size() > kLongestName) {
     refuse(ErrorCode::kWrite, "the name is too long", "choose a shorter one");
@@ -64,8 +65,9 @@ void check_page_file(const PageFile& page) {
   if (!page.overwrite) {
     refuse(ErrorCode::kOutputExists, "exists already", "choose another file, or say --overwrite");
   }
-  if (!fs::is_regular_file(found) || !is_page(path)) {
-    refuse(ErrorCode::kOutputExists, "is no page that fovea has written", "choose another file");
+  if (!fs::is_regular_file(found) || !has_mark(path, page.mark)) {
+    refuse(ErrorCode::kOutputExists, fmt::format("is no {} that fovea has written", page.kind),
+           "choose another file");
   }
 }
 

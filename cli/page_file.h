@@ -5,12 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "fovea/report/html.h"
+
 namespace fovea::cli {
 
 struct PageFile {
   std::string_view option;  ///< that names it, with dashes
   std::string file;
   bool overwrite = false;  ///< a page that fovea has written may be replaced; nothing else is
+  std::string_view kind = "page", ending = ".html";  ///< what it is called, and usually ends in
+  std::string_view mark = kGeneratorMark;  ///< in the first lines of what fovea has written
 };
 
 /// Before anything is computed. Throws kOptionValue for no name, kWrite where no file can be, and

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,7 +19,9 @@
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/size_text.h"
+#include "fovea/report/run_csv.h"
 #include "fovea/report/run_report.h"
+#include "fovea/report/terminal_plot.h"
 #include "fovea/task/report/collect.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/text/utf8.h"
@@ -32,20 +35,24 @@ namespace fs = std::filesystem;
 
 struct ReportPage {
   std::string output = "report.html";
+  std::string csv;
+  bool terminal = false;
   PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("output", output, "the page");
-    visit("lang", lang, "language of the page");
-    visit("overwrite", overwrite, "replace a page that is there already");
+    visit("csv", csv, "write every number of the curves into this file; -: to stdout");
+    visit("terminal", terminal, "draw the losses with characters, to stdout");
+    visit("lang", lang, "language of the page and of --terminal");
+    visit("overwrite", overwrite, "replace a page or a CSV that is there already");
   }
 };
 
 // What is written where only the command line says.
 std::vector<Flag> page_flags(ReportPage& page) {
-  constexpr std::string_view kHere[] = {"output", "overwrite"};
+  constexpr std::string_view kHere[] = {"output", "csv", "terminal", "overwrite"};
   return without_environment(flags_of(fields_of(page)), kHere);
 }
 
@@ -54,7 +61,7 @@ std::vector<OptionSpec> page_options() {
   std::vector<OptionSpec> options = said_or_not(options_of(page_flags(page), "Page"));
   also_called(options, "output", "o");
   for (OptionSpec& option : options) {
-    if (option.name == "output") option.placeholder = "FILE";
+    if (option.name == "output" || option.name == "csv") option.placeholder = "FILE";
   }
   return options;
 }
@@ -100,6 +107,25 @@ std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
   return runs;
 }
 
+void write(const std::string& file, std::size_t runs, const std::string& text) {
+  write_file_atomically(file, text);
+  note(fmt::format("{}: {} run{}, {}", escape_text(file), runs, runs == 1 ? "" : "s",
+                   size_text(static_cast<double>(text.size()))));
+}
+
+std::string losses_of(const std::vector<RunReport>& runs, PageLanguage language) {
+  const char* term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";
+  std::string text;
+  for (const RunReport& run : runs) {
+    text += (text.empty() ? "" : "\n") +
+            terminal_losses(run, {.columns = result_columns(),
+                                  .unicode = result_terminal().unicode && !dumb,
+                                  .language = language});
+  }
+  return text;
+}
+
 }  // namespace
 
 CommandSpec report_spec() {
@@ -115,8 +141,10 @@ CommandSpec report_spec() {
   fovea report small large --lang zh -o compared.html
   fovea eval model --test test.tsv --json > test.json
   fovea report model --eval test.json -o tested.html
+  fovea report model --terminal
+  fovea report small large --csv curves.csv
 
-The page needs no network. fovea train ... --report keeps one in the folder of the run.)"};
+The page needs no network. With --terminal or --csv a page is written only if -o names it. fovea train ... --report keeps one in the folder of the run.)"};
   for (OptionSpec& option : page_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -134,14 +162,21 @@ int report(const Arguments& arguments) {
                             evaluations.size()),
                 "give a file for each folder, in the same order, or none");
   }
-  check_page_file({"--output", options.output, options.overwrite});
+  const bool has_csv = arguments.has("csv");
+  const bool has_page = arguments.has("output") || !(has_csv || options.terminal);
+  if (has_page) check_page_file({"--output", options.output, options.overwrite});
+  if (has_csv && options.csv != "-") {
+    check_page_file({"--csv", options.csv, options.overwrite, "CSV", ".csv", kRunCsvMark});
+  }
   require_different(folders);
   const std::vector<RunReport> runs = read_runs(folders, evaluations);
-  const std::string page =
-      draw_run_page(runs, {.language = options.lang, .made = utc_time(), .version = kVersion});
-  write_file_atomically(options.output, page);
-  note(fmt::format("{}: {} run{}, {}", escape_text(options.output), runs.size(),
-                   runs.size() == 1 ? "" : "s", size_text(static_cast<double>(page.size()))));
+  if (has_page) {
+    write(options.output, runs.size(),
+          draw_run_page(runs, {.language = options.lang, .made = utc_time(), .version = kVersion}));
+  }
+  if (options.terminal) print(losses_of(runs, options.lang));
+  if (has_csv && options.csv == "-") print(run_csv(runs));
+  if (has_csv && options.csv != "-") write(options.csv, runs.size(), run_csv(runs));
   return 0;
 }
 

@@ -368,6 +368,11 @@ std::string clip_path(const Area& area, std::string_view id) {
 
 }  // namespace
 
+PlotRange plot_range(const Plot& plot) {
+  const Frame frame = frame_of(plot);
+  return {frame.x.low, frame.x.high, frame.y.low, frame.y.high};
+}
+
 std::string draw_svg(const Plot& plot) { return draw_page({&plot, 1}); }
 
 std::string draw_page(std::span<const Plot> plots) {

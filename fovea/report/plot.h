@@ -58,6 +58,12 @@ struct Plot {
   bool cuts_peaks = true;  ///< whether values far above the later ones may be cut off: of losses
 };
 
+/// What the axes of a plot reach over.
+struct PlotRange {
+  double x_low, x_high, y_low, y_high;
+};
+PlotRange plot_range(const Plot& plot);
+
 /// With cuts_peaks, the range of the y axis follows the last three quarters of the curves. Much
 /// higher values before that are cut off at the top, and a mark there gives the highest value.
 ///

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fovea report, and --report of the trainings."""
 
+import csv
 import html.parser
 import json
 import os
@@ -112,6 +113,49 @@ class Pages(ReportTest):
         self.assertIn("different data", page.text())
         self.assertIn("nats per token", page.text())
         self.assertIn("nats per text", page.text())
+
+    def test_losses_in_the_terminal(self):
+        model = self.folder / "model"
+        self.classifier(model)
+        said = {}
+        for name, environment in (("utf-8", {"LC_ALL": "C.UTF-8", "TERM": "xterm"}), ("ascii", {"LC_ALL": "C"}),
+                                  ("dumb", {"LC_ALL": "C.UTF-8", "TERM": "dumb"})):
+            said[name] = self.succeed("report", model, "--terminal", env=environment).stdout.decode("utf-8")
+        self.assertEqual(said["ascii"], said["dumb"])
+        self.assertTrue(said["ascii"].isascii())
+        self.assertRegex(said["utf-8"], "[\u2801-\u28ff]")  # braille
+        for text in said.values():
+            self.assertTrue(text.startswith(f"{model}: loss, nats per text\n"))
+            self.assertIn("@ best weights: ", text)
+            self.assertGreaterEqual(text.count("o"), 3)
+        self.assertFalse((self.folder / "report.html").exists())
+
+    def test_csv_has_every_number(self):
+        model, output = self.folder / "model", self.folder / "curves.csv"
+        self.classifier(model, "--evaluate-training")
+        self.succeed("report", model, "--csv", output)
+        self.assertEqual(self.succeed("report", model, "--csv", "-").stdout, output.read_bytes())
+        with open(output, newline="", encoding="utf-8") as file:
+            rows = {int(row["update"]): row for row in csv.DictReader(file)}
+        columns = {"update": {"loss": "training_loss_batch", "running_loss": "training_loss_running_mean", "lr": "lr",
+                              "gradient_norm": "gradient_norm", "tokens_per_second": "targets_per_second",
+                              "running_accuracy": "training_running_mean_accuracy"},
+                   "evaluation": {"train_loss": "training_loss_interval_mean", "valid_loss": "validation_loss",
+                                  "train_accuracy": "training_interval_mean_accuracy"},
+                   "training": {"loss": "training_loss"}, "metrics": {}}
+        count = 0
+        for record in map(json.loads, (model / "metrics.jsonl").read_text().splitlines()):
+            of = {"metrics": "validation_", "training": "training_"}.get(record["kind"], "")
+            numbers = {column: record[field] for field, column in columns[record["kind"]].items()}
+            numbers |= {of + name: value for name, value in record.get("values", {}).items()}
+            for column, value in numbers.items():
+                self.assertEqual(float(rows[record["step"]][column]), value, (record, column))
+                count += 1
+        self.assertEqual(count, sum(cell != "" for row in rows.values() for cell in row.values()) - 2 * len(rows))
+        self.assert_error(self.run_fovea("report", model, "--csv", output), 2, "exists already")
+        self.succeed("report", model, "--csv", output, "--overwrite")
+        output.write_text("mine")
+        self.assert_error(self.run_fovea("report", model, "--csv", output, "--overwrite"), 2, "is no CSV that fovea")
 
     def test_an_evaluation_adds_metrics_confusion_and_calibration(self):
         model, test = self.folder / "model", self.folder / "test.json"
