@@ -24,10 +24,8 @@ void answer_all(const std::function<void()>& read, const std::function<void()>& 
   answer();
 }
 
-void answer_lines(const std::string& file, std::size_t longest,
-                  const std::function<void(const Line&)>& add,
+void answer_lines(LineReader& lines, const std::function<void(const Line&)>& add,
                   const std::function<void()>& answer) {
-  LineReader lines(answered_stream(file, answer), name_of_input(file), longest);
   answer_all(
       [&] {
         for (Line line; lines.next(line);) {
@@ -36,6 +34,13 @@ void answer_lines(const std::string& file, std::size_t longest,
         }
       },
       answer);
+}
+
+void answer_lines(const std::string& file, std::size_t longest,
+                  const std::function<void(const Line&)>& add,
+                  const std::function<void()>& answer) {
+  LineReader lines(answered_stream(file, answer), name_of_input(file), longest);
+  answer_lines(lines, add, answer);
 }
 
 }  // namespace fovea::cli

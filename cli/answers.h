@@ -21,7 +21,10 @@ std::unique_ptr<ByteStream> answered_stream(const std::string& file, std::functi
 /// Calls `read`, then `answer`, also if `read` throws an Error; that comes behind the answers.
 void answer_all(const std::function<void()>& read, const std::function<void()>& answer);
 
-/// Both, for lines of text of at most `longest` bytes: calls `add` with each.
+/// The same for lines of text: calls `add` with each.
+void answer_lines(LineReader& lines, const std::function<void(const Line&)>& add,
+                  const std::function<void()>& answer);
+/// All of that for a file whose lines have at most `longest` bytes.
 void answer_lines(const std::string& file, std::size_t longest,
                   const std::function<void(const Line&)>& add, const std::function<void()>& answer);
 

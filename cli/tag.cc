@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,7 @@
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/characters.h"
+#include "fovea/data/tagged/line_form.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/task/tag_line.h"
 #include "fovea/task/tag_predictor.h"
@@ -101,6 +104,8 @@ class SentenceAnswers {
   }
 
   const TagPredictor& predictor() const { return predictor_; }
+  const LoadedTagger& model() const { return model_; }
+  const TagForm& form() const { return form_; }
 
  private:
   // Waits for the lines of earlier sentences, and begins with those of the next.
@@ -181,14 +186,40 @@ Asked asked_of(const Line& line, const LoadedTagger& model, const TagForm& form)
   return asked;
 }
 
-void answer_sentences(const std::string& file, TaggedOptions table, SentenceAnswers& answers) {
+// Where nobody has said what the file is, and it has no columns, it is text.
+void find_form(std::unique_ptr<ByteStream>& stream, const std::string& file,
+               const LoadedTagger& model, const TaggedOptions& table, TagForm& form) {
+  const auto is_tag = [&](std::string_view word) {
+    const bool has_letter = std::any_of(word.begin(), word.end(), [](unsigned char c) {
+      return std::isalpha(c) != 0 || c >= 0x80;
+    });  // of a tag "." each sentence would be one
+    return has_letter && std::any_of(model.tags.begin(), model.tags.end(), [&](const TagSet& tags) {
+             return tags.find(std::string(word)) >= 0;
+           });
+  };
+  const LineForm found = find_line_form(stream, {.is_tag = is_tag, .comments = table.comments});
+  if (found == LineForm::kText) {
+    form.output.text = true;
+    warn(
+        fmt::format("{}: lines of several words without a tab are taken for text, a sentence a "
+                    "line (--text); if they are a word and its columns, say --format conll",
+                    name_of_input(file)));
+  }
+  if (found == LineForm::kUnclear) {
+    warn(
+        fmt::format("{}: the first lines have as many words each, which are taken for the columns "
+                    "of a word (--format conll); if each line is a sentence, say --text",
+                    name_of_input(file)));
+  }
+}
+
+void answer_sentences(std::unique_ptr<ByteStream> stream, const std::string& file,
+                      TaggedOptions table, SentenceAnswers& answers) {
   table.tags = TagUse::kNone;
   table.keep_source = true;
-  const auto answer = [&] { answers.answer(); };
   std::unique_ptr<TaggedReader> reader;
   try {
-    reader =
-        std::make_unique<TaggedReader>(answered_stream(file, answer), name_of_input(file), table);
+    reader = std::make_unique<TaggedReader>(std::move(stream), name_of_input(file), table);
   } catch (const Error& error) {
     // A pipe without lines has no answers; a file of that kind is a mistake.
     if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
@@ -197,7 +228,31 @@ void answer_sentences(const std::string& file, TaggedOptions table, SentenceAnsw
   const auto read = [&] {
     for (Asked asked; reader->next(asked.sentence); asked = {}) answers.add(std::move(asked));
   };
-  answer_all(read, answer);
+  answer_all(read, [&] { answers.answer(); });
+}
+
+void answer_file(std::unique_ptr<ByteStream> stream, const std::string& file,
+                 const TaggedOptions& table, SentenceAnswers& answers) {
+  const LoadedTagger& model = answers.model();
+  if (!model.segments() && !answers.form().output.text) {
+    return answer_sentences(std::move(stream), file, table, answers);
+  }
+  LineReader lines(std::move(stream), name_of_input(file), kLongestTextLine);
+  answer_lines(
+      lines, [&](const Line& line) { answers.add(asked_of(line, model, answers.form())); },
+      [&] { answers.answer(); });
+}
+
+void tell_of(const TagPredictor& predictor, const LoadedTagger& model, double seconds) {
+  if (predictor.cut() > 0) {
+    warn(
+        fmt::format("sentences longer than the model's --max-length ({}): {} of {}; they are read "
+                    "in pieces",
+                    model.settings.text.max_length, predictor.cut(), predictor.sentences()));
+  }
+  detail(fmt::format("{} sentences, {} words in {:.3f} s ({:.0f} words/s); the model: {:.3f} s",
+                     predictor.sentences(), predictor.words(), seconds,
+                     static_cast<double>(predictor.words()) / seconds, predictor.model_seconds()));
 }
 
 [[noreturn]] void refuse(const std::string& what, std::string_view hint) {
@@ -284,31 +339,22 @@ int tag(const Arguments& arguments) {
     form.output.words = WordSplit::kSpaces;
   }
   tell_threads(context);
-  SentenceAnswers answers(context, model, form);
+  std::optional<SentenceAnswers> answers;
+  auto stream = answered_stream(file, [&] {
+    if (answers) answers->answer();
+  });
+  const bool reads_text = model.segments() || form.output.text;
+  if (form.format == TaggedFormat::kConll && !reads_text && columns.empty()) {
+    find_form(stream, file, model, table, form);
+  }
+  answers.emplace(context, model, form);
   const double began = monotonic_seconds();
   try {
-    if (model.segments() || form.output.text) {
-      answer_lines(
-          file, kLongestTextLine,
-          [&](const Line& line) { answers.add(asked_of(line, model, form)); },
-          [&] { answers.answer(); });
-    } else {
-      answer_sentences(file, table, answers);
-    }
+    answer_file(std::move(stream), file, table, *answers);
   } catch (const NobodyReads&) {
     return 0;
   }
-  const double seconds = monotonic_seconds() - began;
-  const TagPredictor& predictor = answers.predictor();
-  if (predictor.cut() > 0) {
-    warn(
-        fmt::format("sentences longer than the model's --max-length ({}): {} of {}; they are read "
-                    "in pieces",
-                    model.settings.text.max_length, predictor.cut(), predictor.sentences()));
-  }
-  detail(fmt::format("{} sentences, {} words in {:.3f} s ({:.0f} words/s); the model: {:.3f} s",
-                     predictor.sentences(), predictor.words(), seconds,
-                     static_cast<double>(predictor.words()) / seconds, predictor.model_seconds()));
+  tell_of(answers->predictor(), model, monotonic_seconds() - began);
   return 0;
 }
 

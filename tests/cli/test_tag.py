@@ -71,6 +71,26 @@ class Tags(ModelsTest):
         self.assertIn("there.\t", spaces)
         self.assertEqual(self.said(self.tagger, "--format", "words", stdin=b"Ada saw Rome there."), spaces)
 
+    def test_raw_text_is_taken_for_text(self):
+        text = b"Ada saw Rome there.\n"
+        done = self.succeed("tag", self.tagger, stdin=text)
+        self.assertEqual(done.stdout.decode(), self.said(self.tagger, "--text", stdin=text))
+        self.assertIn("standard input: lines of several words without a tab are taken for text", done.stderr.decode())
+        more = self.write("a.txt", text + b"\nEve van Dyke saw it, too.\n")
+        done = self.succeed("tag", self.tagger, more, "--json")
+        self.assertEqual(done.stdout.decode(), self.said(self.tagger, more, "--text", "--json"))
+        self.assertEqual(done.stderr.count(b"taken for text"), 1)
+        self.assertEqual(self.said(self.tagger, "--format", "conll", stdin=text), "Ada saw Rome there. B-person\n")
+
+    def test_lines_of_as_many_words_are_columns_as_before_and_a_warning_says_so(self):
+        done = self.succeed("tag", self.tagger, stdin=b"Ada NNP\nsaw VBD\n")
+        self.assertEqual(done.stdout, b"Ada NNP B-person\nsaw VBD O\n")
+        self.assertIn("have as many words each", done.stderr.decode())
+        for quiet in (b"Ada\nsaw\n", b"Ada O\nsaw O\n", b"Ada\tNNP\nsaw\tVBD\n"):
+            self.assertNotIn(b"warning", self.succeed("tag", self.tagger, stdin=quiet).stderr)
+        self.fails(3, "standard input:2: expected 1 column, as in line 1, got 2", "tag", self.tagger,
+                   stdin=b"Ada\nsaw Rome\n")
+
     def test_probabilities(self):
         for line in self.said(self.tagger, "--probabilities", stdin=b"Ada O\nsaw O\n").splitlines():
             self.assertEqual(len(line.split()), 4)

@@ -12,8 +12,6 @@ namespace fovea {
 
 namespace {
 
-constexpr std::string_view kDocument = "-DOCSTART-";
-
 class ConllSource final : public SentenceSource {
  public:
   explicit ConllSource(SentenceLines lines) : lines_(std::move(lines)) {}
@@ -38,7 +36,7 @@ class ConllSource final : public SentenceSource {
     }
     require_columns(line);
     const std::string_view word = columns_[word_];
-    if (word == kDocument && sentence.size() == 0) return lines_.has_columns(sentence);
+    if (word == kDocumentWord && sentence.size() == 0) return lines_.has_columns(sentence);
     if (word.empty()) {
       lines_.fail(line, fmt::format("expected a word in column {}, got none", word_ + 1),
                   "write a word, or end the sentence by an empty line");
@@ -77,6 +75,8 @@ class ConllSource final : public SentenceSource {
                             count_ == 1 ? "" : "s", first_line_, columns_.size()),
                 line.text.starts_with('#')
                     ? "if lines that begin with # are comments, say --comments"
+                : o.tags == TagUse::kNone && line.text.find('\t') == std::string_view::npos
+                    ? "give every word a line of its own; if each line is a sentence: --text"
                     : "give every word the same columns, between tabs or blanks");
   }
 

@@ -11,6 +11,9 @@
 
 namespace fovea {
 
+/// The word of a line between documents, which is no word.
+inline constexpr std::string_view kDocumentWord = "-DOCSTART-";
+
 class SentenceSource {
  public:
   virtual ~SentenceSource() = default;

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/data/tagged/line_form.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/data/table/support.h"
+
+namespace fovea {
+namespace {
+
+const ColumnSigns kSigns{.is_tag = [](std::string_view word) { return word == "O"; }};
+
+std::string form(std::string_view lines, bool is_all = true, const ColumnSigns& signs = kSigns) {
+  const auto found = form_of_lines(lines, is_all, signs);
+  if (!found) return "more";
+  return *found == LineForm::kColumns ? "columns" : *found == LineForm::kText ? "text" : "unclear";
+}
+
+TEST(LineForm, ColumnsAreSeenFromTheFirstLine) {
+  EXPECT_EQ(form("Ada\nsaw", false), "columns") << "words alone";
+  EXPECT_EQ(form("New York\tB\n", false), "columns") << "a tab";
+  EXPECT_EQ(form("\n\r\nAda NNP O\r\n", false), "columns") << "a tag";
+  EXPECT_EQ(form("\uFEFF-DOCSTART- -X- x\n", false), "columns");
+  EXPECT_EQ(form("", true), "columns");
+  EXPECT_EQ(form("# id = 4\nAda O\n", false, {kSigns.is_tag, true}), "columns");
+}
+
+TEST(LineForm, TextHasLinesOfSeveralWordsThatHaveNotAsManyEach) {
+  EXPECT_EQ(form("Ada saw Rome.\nBob did not see it.\n", false), "text");
+  EXPECT_EQ(form("Ada saw Rome.", true), "text") << "a single line";
+  EXPECT_EQ(form("Ada saw Rome.\n\n", false), "text") << "a single line before an empty one";
+  EXPECT_EQ(form("Ada saw Rome.\nBob sees it.\n\n", false), "unclear");
+  EXPECT_EQ(form("Ada NNP\nsaw VBD\n"), "unclear");
+}
+
+TEST(LineForm, WaitsForNoMoreThanItNeeds) {
+  EXPECT_EQ(form("", false), "more");
+  EXPECT_EQ(form("Ada saw", false), "more") << "the line may go on";
+  EXPECT_EQ(form("Ada saw Rome.\n", false), "more");
+  EXPECT_EQ(form("Ada saw Rome.\nBob", false), "more");
+}
+
+TEST(LineForm, WhatWasReadIsReadAgain) {
+  for (const std::size_t piece : {1, 3, 1000}) {
+    const std::string text = "Ada saw Rome.\nBob did not see it.\n" + std::string(100, 'x');
+    std::unique_ptr<ByteStream> stream = std::make_unique<Drip>(text, piece);
+    EXPECT_EQ(find_line_form(stream, kSigns), LineForm::kText);
+    EXPECT_EQ(read_whole(*stream, "text", ""), text);
+  }
+}
+
+}  // namespace
+}  // namespace fovea
