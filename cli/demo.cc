@@ -2,9 +2,11 @@
 // fovea demo: the examples of two of the source articles.
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
@@ -16,13 +18,26 @@ namespace fovea::cli {
 
 namespace {
 
+struct DemoOptions {
+  std::uint64_t seed = 0;
+  PageLanguage lang = PageLanguage::kEnglish;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("seed", seed, "of the random numbers: those after torch.manual_seed(N)");
+    visit("lang", lang, "language of what is printed");
+  }
+};
+
 template <class Demo>
-void show(const Demo& demo, bool json) {
+void show(const Demo& demo, bool json, PageLanguage language) {
   if (!json) {
-    print(demo_text(demo));
+    print(demo_text(demo, language));
     return;
   }
-  const Json::Object object{{"shape", Json::Array(demo.shape.begin(), demo.shape.end())},
+  const Json::Object object{{"seed", static_cast<index>(demo.seed)},
+                            {"input", Json::Array(demo.input.begin(), demo.input.end())},
+                            {"shape", Json::Array(demo.shape.begin(), demo.shape.end())},
                             {"output", Json::Array(demo.output.begin(), demo.output.end())},
                             {"weights", Json::Array(demo.weights.begin(), demo.weights.end())}};
   print(Json(object).line() + "\n");
@@ -31,16 +46,22 @@ void show(const Demo& demo, bool json) {
 }  // namespace
 
 CommandSpec demo_spec() {
-  CommandSpec spec{.name = "demo",
-                   .summary = "Runs the example of an article and prints the shape of every step.",
-                   .positionals = {{"NAME", "s1: multi-head attention; s3: a padding mask"}},
-                   .options = {{"json", OptionKind::kFlag, "",
-                                "print shape, output and weights as one JSON object", "Run", ""}},
-                   .epilog = R"(Examples:
+  CommandSpec spec{
+      .name = "demo",
+      .summary = "Runs the example of an article and prints the shape of every step.",
+      .positionals = {{"NAME", "s1: multi-head attention; s3: a padding mask"}},
+      .options = {{"json", OptionKind::kFlag, "",
+                   "print seed, input, shape, output and weights as one JSON object", "Run", ""}},
+      .epilog = R"(Examples:
   fovea demo s1     multi-head attention with a causal mask: [6, 3, 8]
   fovea demo s3     attention with a boolean padding mask: [2, 5, 64]
 
-The inputs are random numbers of a fixed seed, and so the same every time.)"};
+The inputs are random numbers of a seed, and so the same every time: those that
+PyTorch draws after torch.manual_seed(N).)"};
+  DemoOptions options;
+  for (OptionSpec& option : options_of(flags_of(fields_of(options)), "Run")) {
+    spec.options.push_back(std::move(option));
+  }
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
@@ -49,11 +70,13 @@ The inputs are random numbers of a fixed seed, and so the same every time.)"};
 int demo(const Arguments& arguments) {
   set_messages_from(arguments);
   const std::string name = arguments.text("NAME");
+  DemoOptions options;
+  set_from_outside(flags_of(fields_of(options)), arguments);
   const Context context = context_of(arguments);
   if (name == "s1") {
-    show(multi_head_demo(context), arguments.on("json"));
+    show(multi_head_demo(context, options.seed), arguments.on("json"), options.lang);
   } else if (name == "s3") {
-    show(padding_demo(context), arguments.on("json"));
+    show(padding_demo(context, options.seed), arguments.on("json"), options.lang);
   } else {
     throw Error(ErrorCode::kUsage, fmt::format("demo: there is no {}", excerpt(name)),
                 "name one of: s1, s3");

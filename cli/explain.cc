@@ -46,7 +46,7 @@ struct ExplainPage {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("page", page, "also write a page for a browser to this file, with every layer and head");
-    visit("lang", lang, "language of the page");
+    visit("lang", lang, "language of the page, and of the steps of --q and --kv");
     visit("overwrite", overwrite, "replace the page");
   }
 };
@@ -189,15 +189,18 @@ int explain_steps(const Arguments& arguments) {
   }
   for (const std::string_view option :
        {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
-        "truncate", "lang", "sample", "joint", "time", "steps"}) {
+        "truncate", "sample", "joint", "time", "steps"}) {
     if (!arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("explain: --{} has no effect with --q and --kv", option),
                 "leave it out");
   }
+  ExplainPage page;
+  set_from_outside(page_flags(page), arguments);
   const AttentionSteps steps =
       attention_steps(context_of(arguments), arguments.text("q"), arguments.text("kv"));
-  print(arguments.on("json") ? json_of_steps(steps) : steps_text(steps, result_columns()));
+  print(arguments.on("json") ? json_of_steps(steps)
+                             : steps_text(steps, result_columns(), page.lang));
   return 0;
 }
 

@@ -1,40 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of two of the source articles, with the shape of every step (spec E10).
+// The examples of two of the source articles, with the shape of every step (spec E10). Their random
+// numbers are those of PyTorch after torch.manual_seed(seed).
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "fovea/base/context.h"
 #include "fovea/base/types.h"
+#include "fovea/report/html.h"
 
 namespace fovea {
 
-/// S1: multi-head attention with a causal mask, d = 8, n = 3, B = 6, h = 2 (spec M7).
+/// S1: multi-head attention with a causal mask, d = 8, n = 3, B = 6, h = 2 (spec M7). The input is
+/// drawn first, then one matrix with its bias, which all four projections have, as the article's
+/// copies of a layer do. There is no dropout, whose masks PyTorch draws otherwise on other
+/// machines.
 struct MultiHeadDemo {
   static constexpr index kBatch = 6, kLength = 3, kWidth = 8, kHeads = 2;
 
+  std::uint64_t seed = 0;
   std::array<index, 3> shape{};     ///< of the output
+  std::vector<float> input = {};    ///< [B, n, d]
   std::vector<float> output = {};   ///< [B, n, d]
   std::vector<float> weights = {};  ///< [h, n, n] of the first sentence
 };
 
-MultiHeadDemo multi_head_demo(const Context& context);
-std::string demo_text(const MultiHeadDemo& demo);
+MultiHeadDemo multi_head_demo(const Context& context, std::uint64_t seed);
+std::string demo_text(const MultiHeadDemo& demo, PageLanguage language);
 
 /// S3: attention with a boolean padding mask, true = valid, [2, 5] for Q, K, V [2, 5, 64] (spec
 /// M2).
 struct PaddingDemo {
   static constexpr index kBatch = 2, kLength = 5, kWidth = 64;
 
+  std::uint64_t seed = 0;
   std::array<index, 3> shape{};        ///< of the output
+  std::vector<float> input = {};       ///< Q, K, V, [B, n, d] each
   std::vector<float> output = {};      ///< [B, n, d]
   std::vector<float> weights = {};     ///< [B, n, n]
   bool padding_has_no_effect = false;  ///< the same bits with NaN in the padding of K and V
 };
 
-PaddingDemo padding_demo(const Context& context);
-std::string demo_text(const PaddingDemo& demo);
+PaddingDemo padding_demo(const Context& context, std::uint64_t seed);
+std::string demo_text(const PaddingDemo& demo, PageLanguage language);
 
 }  // namespace fovea

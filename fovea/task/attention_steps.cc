@@ -146,29 +146,42 @@ AttentionSteps attention_steps(const Context& context, std::string_view query_te
   return steps;
 }
 
-std::string steps_text(const AttentionSteps& steps, index columns) {
-  const std::size_t T = steps.queries.size(), S = steps.keys.size(), d = AttentionSteps::kWidth;
-  const std::vector<std::string> numbers = {"1", "2", "3", "4"};
-  const MatrixText queries(steps.queries, columns), keys(steps.keys, columns);
-  std::string text = fmt::format(
+std::string steps_text(const AttentionSteps& steps, index columns, PageLanguage language) {
+  constexpr Phrase kFormula = {
       "Scaled dot-product attention:  softmax(Q K^T / sqrt(d)) V\n"
       "(Vaswani et al. 2017, eq. 1). Queries: {}, keys: {}, width d = {}, V = K.\n"
       "A layer first multiplies by the matrices W_Q, W_K and W_V that it learned. There\n"
       "are none here, so that every number can be checked by hand.\n",
-      T, S, d);
-  text +=
+      "缩放点积注意力：softmax(Q K^T / sqrt(d)) V\n"
+      "（Vaswani 等 2017，式 1）。查询 {} 个，键 {} 个，宽度 d = {}，V = K。\n"
+      "真正的层会先乘以学到的矩阵 W_Q、W_K 和 W_V。这里没有这些矩阵，\n"
+      "因此每个数都可以手工验算。\n"};
+  constexpr Phrase kEmbedding = {
       "\n1. Embeddings. Number i of a character with code point c is\n"
-      "   ((c mod m) - (m - 1) / 2) / 10,  m = 19, 23, 29, 31. (A model learns them.)\n";
-  text += heading("   Q, a row for each query", T, d) + queries(numbers, steps.q, "{:.1f}");
-  text += heading("   K = V, a row for each key", S, d) + keys(numbers, steps.k, "{:.1f}");
-  text += heading("2. Scores  Q K^T: the dot product of each query with each key", T, S) +
-          queries(steps.keys, steps.scores, "{:.4f}");
-  text += heading("3. Scaled scores  Q K^T / sqrt(d) = Q K^T / 2", T, S) +
-          queries(steps.keys, steps.scaled, "{:.4f}");
-  text += heading("4. Weights  P = softmax of each row: exp(s) / sum of exp(s)", T, S) +
-          queries(steps.keys, steps.weights, "{:.4f}");
-  text += heading("5. Output  P V: the mean of the values with these weights", T, d) +
-          queries(numbers, steps.output, "{:.4f}");
+      "   ((c mod m) - (m - 1) / 2) / 10,  m = 19, 23, 29, 31. (A model learns them.)\n",
+      "\n1. 嵌入。码位为 c 的字符的第 i 个数是\n"
+      "   ((c mod m) - (m - 1) / 2) / 10，m = 19、23、29、31。（模型中由训练得到。）\n"};
+  constexpr Phrase kQueries = {"   Q, a row for each query", "   Q，每个查询一行"};
+  constexpr Phrase kKeys = {"   K = V, a row for each key", "   K = V，每个键一行"};
+  constexpr Phrase kScores = {"2. Scores  Q K^T: the dot product of each query with each key",
+                              "2. 分数  Q K^T：每个查询与每个键的点积"};
+  constexpr Phrase kScaled = {"3. Scaled scores  Q K^T / sqrt(d) = Q K^T / 2",
+                              "3. 缩放后的分数  Q K^T / sqrt(d) = Q K^T / 2"};
+  constexpr Phrase kWeights = {"4. Weights  P = softmax of each row: exp(s) / sum of exp(s)",
+                               "4. 权重  P = 每行的 softmax：exp(s) / exp(s) 之和"};
+  constexpr Phrase kOutput = {"5. Output  P V: the mean of the values with these weights",
+                              "5. 输出  P V：以这些权重求得的值的平均"};
+  const std::size_t T = steps.queries.size(), S = steps.keys.size(), d = AttentionSteps::kWidth;
+  const std::vector<std::string> numbers = {"1", "2", "3", "4"};
+  const MatrixText queries(steps.queries, columns), keys(steps.keys, columns);
+  std::string text = fmt::format(fmt::runtime(kFormula.in(language)), T, S, d);
+  text += kEmbedding.in(language);
+  text += heading(kQueries.in(language), T, d) + queries(numbers, steps.q, "{:.1f}");
+  text += heading(kKeys.in(language), S, d) + keys(numbers, steps.k, "{:.1f}");
+  text += heading(kScores.in(language), T, S) + queries(steps.keys, steps.scores, "{:.4f}");
+  text += heading(kScaled.in(language), T, S) + queries(steps.keys, steps.scaled, "{:.4f}");
+  text += heading(kWeights.in(language), T, S) + queries(steps.keys, steps.weights, "{:.4f}");
+  text += heading(kOutput.in(language), T, d) + queries(numbers, steps.output, "{:.4f}");
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/base/types.h"
+#include "fovea/report/html.h"
 
 namespace fovea {
 
@@ -39,6 +40,7 @@ AttentionSteps attention_steps(const Context& context, std::string_view query_te
                                std::string_view key_text);
 
 /// The steps for people, with the names of the formula, at most `columns` wide (at least 40).
-std::string steps_text(const AttentionSteps& steps, index columns);
+std::string steps_text(const AttentionSteps& steps, index columns,
+                       PageLanguage language = PageLanguage::kEnglish);
 
 }  // namespace fovea

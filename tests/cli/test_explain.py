@@ -349,6 +349,20 @@ class Demo(CommandTest):
             self.assertAlmostEqual(sum(weights[5 * row:5 * row + valid]), 1, delta=1e-6)
             self.assertEqual(set(weights[5 * row + valid:5 * row + 5]), {0})
 
+    def test_the_seed_and_the_language(self):
+        chinese = self.succeed("explain", "--q", "是", "--kv", "你人", "--lang", "zh").stdout.decode()
+        chinese += "".join(self.succeed("demo", name, "--lang", "zh").stdout.decode() for name in ("s1", "s3"))
+        for words in ("缩放点积注意力", "多头注意力", "填充掩码"):
+            self.assertIn(words, chinese)
+        for line in chinese.splitlines():
+            self.assertLessEqual(width(line), 80, line)
+        for word in ("Weights", "Output", "article", "the same"):
+            self.assertNotIn(word, chinese)
+        first, second = (self.last_object(self.succeed("demo", "s3", "--json", "--seed", n)) for n in (0, 42))
+        self.assertEqual((first["seed"], len(first["input"])), (0, 3 * 640))
+        self.assertAlmostEqual(first["input"][0], 0.49625659, delta=1e-8)  # torch.manual_seed(0); torch.rand(1)
+        self.assertAlmostEqual(second["input"][0], 0.88226926, delta=1e-8)
+
     def test_there_is_no_other(self):
         self.assert_error(self.run_fovea("demo", "s2"), 2, "there is no s2")
         self.assert_error(self.run_fovea("demo"), 2)

@@ -54,6 +54,18 @@ TEST(AttentionSteps, AreWrittenInBlocksThatFit) {
   EXPECT_EQ(text.find("\u202e"), std::string::npos);
 }
 
+TEST(AttentionSteps, AreWrittenInChinese) {
+  const std::string text =
+      steps_text(attention_steps(Context(1), "是", "你人"), 80, PageLanguage::kChinese);
+  for (const char* part :
+       {"缩放点积注意力", "1. 嵌入", "2. 分数", "3. 缩放后", "4. 权重", "5. 输出"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  for (const char* word : {"Queries", "Weights", "Output"}) {
+    EXPECT_EQ(text.find(word), std::string::npos) << word;
+  }
+}
+
 TEST(AttentionSteps, CharactersThatTakeNoRoomAreNamed) {
   const AttentionSteps steps = attention_steps(Context(1), "\u200d", "a\u200c\ufe0f\u3000\u200b");
   EXPECT_THAT(steps.queries, ElementsAre("[U+200D]"));
