@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -192,6 +193,141 @@ TEST(Plan, OfATranslatorIsItsRun) {
       expect_plan([&](const auto& options) { return Translator(c, options); }, batch);
     }
   }
+}
+
+// ---- configurations at random
+
+template <class Enum>
+Enum any(Random& random) {
+  const auto names = enum_names(Enum{});
+  return names[static_cast<std::size_t>(random.below(std::ssize(names)))].value;
+}
+
+std::string any_encoder(Random& random) {
+  constexpr std::array kLayers = {"rnn",         "gru",
+                                  "lstm",        "sru",
+                                  "bilstm:12",   "bigru",
+                                  "conv3",       "conv5:20:dilation=2",
+                                  "conv3:gated", "attention",
+                                  "ff",          "attention:no-output:plain",
+                                  "transformer", "attention:window=3"};
+  std::string encoder;
+  for (index layers = random.below(4); layers > 0; --layers) {
+    if (!encoder.empty()) encoder += random.below(4) == 0 ? "+" : ",";
+    encoder += kLayers[static_cast<std::size_t>(random.below(std::ssize(kLayers)))];
+  }
+  return encoder;
+}
+
+void draw(EncoderConfig& c, Random& random) {
+  const auto coin = [&] { return random.below(3) == 0; };
+  c.heads = index{1} << random.below(3);
+  c.kv_heads = coin() ? 1 : 0;
+  c.head_dim = coin() ? 1 + random.below(20) : 0;
+  c.width = c.heads * (1 + random.below(12));
+  c.ff = coin() ? 1 + random.below(70) : 0;
+  c.block = 24;
+  c.dropout = coin() ? 0.1 : 0;
+  c.position = any<PositionKind>(random);
+  if (coin()) c.position_join = PositionJoin::kConcatenate;
+  c.qk_norm = coin();
+  if (coin()) c.score = any<AttentionScoreKind>(random);
+  if (coin()) c.attention_norm = any<AttentionNormKind>(random);
+  c.log_n_scale = coin();
+  c.softcap = coin() ? 20 : 0;
+  c.sink = coin();
+  c.norm = any<NormKind>(random);
+  c.norm_position = any<NormPosition>(random);
+  c.bias = coin();
+  c.activation = any<Activation>(random);
+  c.vocabulary = 2 + random.below(60);
+  if (coin()) c.encoder = any_encoder(random);
+}
+
+// Calls f(config) for `count` random configurations that are possible.
+template <class Config, class More, class F>
+void for_random_configs(int count, More&& more, F&& f) {
+  Random random(5, RandomUse::kTest);
+  while (count > 0) {
+    Config c;
+    draw(c, random);
+    more(c, random);
+    try {
+      resolve(c);
+    } catch (const Error&) {
+      continue;  // options that do not go together
+    }
+    SCOPED_TRACE(testing::Message() << count << ": " << c.encoder << " " << c.width);
+    f(c, random);
+    --count;
+  }
+}
+
+std::vector<index> any_lengths(Random& random) {
+  std::vector<index> lengths(static_cast<std::size_t>(1 + random.below(9)));
+  for (index& length : lengths) length = 1 + random.below(24);
+  return lengths;
+}
+
+TEST(Plan, OfRandomLanguageModels) {
+  const auto more = [](LanguageModelConfig& c, Random& random) {
+    c.kind = c.encoder.empty() ? any<LanguageModelKind>(random) : LanguageModelKind::kEncoder;
+    c.layers = 1 + random.below(3);
+    c.tie = random.below(2) == 0;
+  };
+  for_random_configs<LanguageModelConfig>(120, more, [](const auto& c, Random& random) {
+    expect_plan([&](const auto& options) { return LanguageModel(c, options); },
+                OwnedBatch(any_lengths(random), c.vocabulary));
+  });
+}
+
+TEST(Plan, OfRandomClassifiers) {
+  const auto more = [](ClassifierConfig& c, Random& random) {
+    c.sight = Sight::kWhole;
+    c.task = any<ClassifierTask>(random);
+    c.classes = c.task == ClassifierTask::kBinary ? 2 : 1 + random.below(5);
+    c.pooling = any<PoolingKind>(random);
+    c.output_dropout = random.below(2) * 0.5;
+    if (random.below(3) == 0) c.ngrams = 3, c.buckets = 50, c.ngram_width = 8;
+  };
+  for_random_configs<ClassifierConfig>(80, more, [](const auto& c, Random& random) {
+    expect_plan([&](const auto& options) { return Classifier(c, options); },
+                OwnedTexts(any_lengths(random), c));
+  });
+}
+
+TEST(Plan, OfRandomTaggers) {
+  const auto more = [](TaggerConfig& c, Random& random) {
+    c.sight = Sight::kWhole;
+    c.character_reader = any<CharacterReader>(random);
+    c.head = {any<TagHead>(random)};
+    c.tags = {1 + random.below(30)};
+    c.characters = 9;
+    c.word_width = 6, c.character_width = 5, c.character_features = 8, c.shape_width = 3;
+    c.linear = random.below(3) == 0;
+  };
+  for_random_configs<TaggerConfig>(60, more, [](const auto& c, Random& random) {
+    expect_plan([&](const auto& options) { return Tagger(c, {}, options); },
+                OwnedWords(any_lengths(random), c));
+  });
+}
+
+TEST(Plan, OfRandomTranslators) {
+  const auto more = [](TranslatorConfig& c, Random& random) {
+    c.kind = any<TranslatorKind>(random);
+    c.encoder_layers = 1 + random.below(2);
+    c.decoder_layers = 1 + random.below(2);
+    c.target_vocabulary = 2 + random.below(40);
+    c.tie = random.below(2) == 0;
+  };
+  for_random_configs<TranslatorConfig>(60, more, [](const auto& c, Random& random) {
+    std::vector<std::pair<index, index>> lengths;
+    for (const index length : any_lengths(random)) {
+      lengths.emplace_back(length, 1 + random.below(24));
+    }
+    expect_plan([&](const auto& options) { return Translator(c, options); },
+                OwnedPairs(lengths, c));
+  });
 }
 
 TEST(Plan, OfALargeModelTouchesLittleMemory) {
