@@ -72,6 +72,7 @@ wheel: python-tools ## The Python package as a wheel in dist/
 	@PATH=$(dir $(CMAKE)):$$PATH build/python/builder/bin/python -m build --wheel --no-isolation --outdir dist \
 	  -Cbuild-dir=build/python/extension -Ccmake.define.FOVEA_INSTALLED=$(CURDIR)/build/python/rooms >build/python/log \
 	  || { cat build/python/log; exit 1; }
+	@$(PYTHON) tools/pack_wheel.py dist/fovea-*.whl
 	@ls -sh dist/*
 
 install: ## The command, headers, libraries and the CMake package in PREFIX (/usr/local)
