@@ -52,7 +52,7 @@ struct HelpFormat final : CLI::Formatter {
 
 struct Parser {
   explicit Parser(const CommandSpec& command) : app(command.summary, "fovea " + command.name) {
-    app.set_help_flag("-h,--help", "this text");
+    app.set_help_flag(flag_names(help_option()), help_option().help);
     app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
     for (const PositionalSpec& spec : command.positionals) {
@@ -227,6 +227,8 @@ void check_flag(const OptionSpec& spec, const std::string& value) {
 }
 
 }  // namespace
+
+OptionSpec help_option() { return {"help", OptionKind::kFlag, "", "this text", "Options", "h"}; }
 
 std::string Arguments::text(std::string_view name, std::string_view otherwise) const {
   const auto found = values_.find(name);

@@ -32,7 +32,8 @@ struct PositionalSpec {
   std::string name;  ///< "DIR"
   std::string help;
   bool required = true;
-  bool is_list = false;  ///< takes all that stand there
+  bool is_list = false;      ///< takes all that stand there
+  std::string choices = "";  ///< "s1|s3", if it is one of a fixed set
 };
 
 struct CommandSpec {
@@ -42,6 +43,9 @@ struct CommandSpec {
   std::vector<OptionSpec> options;
   std::string epilog;  ///< examples
 };
+
+/// --help, which every command has and parse_arguments adds itself.
+OptionSpec help_option();
 
 class Arguments {
  public:

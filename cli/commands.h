@@ -30,6 +30,8 @@ int report(const Arguments& arguments);
 int tokenizer_train(const Arguments& arguments);
 int tokenizer_encode(const Arguments& arguments);
 int tokenizer_decode(const Arguments& arguments);
+int completion(const Arguments& arguments);
+int man(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
@@ -54,5 +56,10 @@ CommandSpec report_spec();
 CommandSpec tokenizer_train_spec();
 CommandSpec tokenizer_encode_spec();
 CommandSpec tokenizer_decode_spec();
+CommandSpec completion_spec();
+CommandSpec man_spec();
+
+/// Those of all commands, in the order of the overview.
+std::vector<CommandSpec> command_specs();
 
 }  // namespace fovea::cli

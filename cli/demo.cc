@@ -49,7 +49,9 @@ CommandSpec demo_spec() {
   CommandSpec spec{
       .name = "demo",
       .summary = "Runs the example of an article and prints the shape of every step.",
-      .positionals = {{"NAME", "s1: multi-head attention; s3: a padding mask"}},
+      .positionals = {{.name = "NAME",
+                       .help = "s1: multi-head attention; s3: a padding mask",
+                       .choices = "s1|s3"}},
       .options = {{"json", OptionKind::kFlag, "",
                    "print seed, input, shape, output and weights as one JSON object", "Run", ""}},
       .epilog = R"(Examples:

@@ -48,7 +48,9 @@ constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{conformance_check_spec, conformance_check},
                                   Command{bench_attention_spec, bench_attention},
                                   Command{bench_step_spec, bench_step},
-                                  Command{reproduce_spec, reproduce}};
+                                  Command{reproduce_spec, reproduce},
+                                  Command{completion_spec, completion},
+                                  Command{man_spec, man}};
 
 std::string overview() {
   std::string text =
@@ -181,6 +183,12 @@ int run(std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::vector<CommandSpec> command_specs() {
+  std::vector<CommandSpec> specs;
+  for (const Command& command : kCommands) specs.push_back(command.spec());
+  return specs;
+}
 
 }  // namespace fovea::cli
 

@@ -186,7 +186,9 @@ CommandSpec reproduce_spec() {
   CommandSpec spec{
       .name = "reproduce",
       .summary = "Runs the published experiments again, as published and corrected.",
-      .positionals = {{"EXPERIMENT", "prince, imdb, tag, translate, order, recall or speed"}},
+      .positionals = {{.name = "EXPERIMENT",
+                       .help = "prince, imdb, tag, translate, order, recall or speed",
+                       .choices = names_in(kExperiments, "|")}},
       .options =
           {{"data", OptionKind::kValue, "DIR", "folder of the data of experiments", "Input", ""},
            {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},

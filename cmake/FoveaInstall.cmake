@@ -5,7 +5,7 @@
 #   fovea::reference  the gradient checker and the plain loops of the kernels, for tests
 # and the first two for pkg-config, fovea-attention and fovea.
 # Components: `attention` is the operator, `library` the other rooms, `reference` the last, `command`
-# bin/fovea.
+# bin/fovea, its manual pages and completions.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -80,6 +80,11 @@ add_custom_target(fovea_installed)  # what install() takes, without tests and be
 add_dependencies(fovea_installed ${targets})
 if(TARGET fovea)
   install(TARGETS fovea RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+  # Manual pages and completions, which the command makes itself.
+  install(CODE "set(command \"$<TARGET_FILE:fovea>\")" COMPONENT command)
+  install(CODE "set(man \"${CMAKE_INSTALL_MANDIR}\")" COMPONENT command)
+  install(CODE "set(data \"${CMAKE_INSTALL_DATADIR}\")" COMPONENT command)
+  install(SCRIPT ${CMAKE_CURRENT_LIST_DIR}/FoveaShare.cmake COMPONENT command)
   add_dependencies(fovea_installed fovea)
 endif()
 

@@ -37,6 +37,10 @@ END
 fortunes-zh           the Chinese verse that a test tells from prose
 manpages-zh           the prose
 chromium              opens the HTML pages
+zsh                   completes commands and options, as users do
+fish                  the same
+mandoc                checks the manual pages
+groff-base            the same
 END
     python) cat <<'END' ;;
 python3-venv          environments for the Python package and its tests

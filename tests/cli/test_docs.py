@@ -28,7 +28,8 @@ from translate_support import sentences
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "train tag", "train translate", "generate", "classify", "tag", "translate",
             "explain", "demo", "eval", "inspect", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
-            "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce")
+            "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
+            "completion", "man")
 TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
 SMALL = ("--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --eval-every 10u --save-every 10u").split()
 
