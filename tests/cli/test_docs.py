@@ -15,11 +15,13 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import unittest
 from pathlib import Path
 
 from attention_support import problem
-from support import CommandTest, words
+from support import FOVEA, CommandTest, words
 from frames_support import gestures
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
@@ -51,8 +53,16 @@ def text_of(command):
     return text
 
 
+def shell_blocks(text):
+    return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def makes_its_data(block):
+    return "printf" in block
+
+
 def shell_lines(text):
-    for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    for block in shell_blocks(text):
         for line in block.splitlines():
             line = re.sub(r"\s+#.*", "", line).strip()
             if line:
@@ -267,6 +277,9 @@ class Pages(CommandTest):
         text = path.read_text(encoding="utf-8")
         self.prepare()
         self.toml_of(text)
+        for block in filter(makes_its_data, shell_blocks(text)):
+            self.run_block(block)
+            text = text.replace(block, "")
         lines = [line for line in shell_lines(text) if line.startswith("fovea ")]
         for line in lines:
             command, _, source = line.partition(" < ")
@@ -274,6 +287,25 @@ class Pages(CommandTest):
             arguments = [a.replace("step-002000", "step-000020") for a in arguments]
             self.run_here(arguments, source or os.devnull)
         return len(lines)
+
+    def run_block(self, block):
+        """As it stands, in an empty folder."""
+        folder = self.folder / "block"
+        folder.mkdir()
+        program = f'set -e; fovea() {{ "{os.path.abspath(FOVEA)}" "$@"; }}\n{block}'
+        done = subprocess.run(["bash", "-c", program], cwd=folder, env=self.environment(), capture_output=True,
+                              timeout=120, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shutil.rmtree(folder)
+        return done.stdout
+
+    def test_lines_to_try_print_what_they_say(self):
+        for page in ("README.md", "README.zh-CN.md"):
+            [block] = filter(makes_its_data, shell_blocks((ROOT / page).read_text(encoding="utf-8")))
+            printed = self.run_block(block)
+            self.assertRegex(printed, r"(?m)^good\t0\.9")
+            self.assertRegex(printed, r"(?m)^Ada.B-PER\nleft.O\nParis.B-LOC$")
+            self.assertRegex(printed, r"(?m)^eine Katze schläft$")
 
     def test_readme(self):
         self.assertGreater(self.run_page(ROOT / "README.md"), 8)
