@@ -63,8 +63,8 @@ end < lines
 
 # A key that completes; what is offered goes to a file, and "(end)" when that is done.
 ZSHRC = r"""
-autoload -U compinit; compinit -u -D
-source ./script
+fpath=(FPATH $fpath); autoload -U compinit; compinit -u -D
+SOURCE
 compadd() {
   if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then builtin compadd "$@"; return $?; fi
   local -a hits
@@ -151,16 +151,27 @@ class Completion(CommandTest):
 
     def test_zsh(self):
         self.script("zsh")
+        lines = [*LINES, "fovea ", *(f"fovea {command} --" for command in self.commands)]
+        lines += [line for line in self.lines if line.startswith("fovea train lm --") and line not in lines]
+        installed = self.here / "functions"
+        installed.mkdir()
+        shutil.copy(self.here / "script", installed / "_fovea")
+        self.compare(self.offered_by_zsh(installed, "", lines), lines)
+
+    def test_zsh_that_sources_the_script(self):
+        self.script("zsh")
+        self.compare(self.offered_by_zsh(self.here, "source here/script", LINES), LINES)
+
+    def offered_by_zsh(self, fpath, source, lines):
         offered = self.here / "offered"
-        (self.here / ".zshrc").write_text(ZSHRC.replace("./script", "here/script").replace(">> offered", f">> {offered}"))
+        setup = ZSHRC.replace("FPATH", str(fpath)).replace("SOURCE", source).replace(">> offered", f">> {offered}")
+        (self.here / ".zshrc").write_text(setup)
         ours, theirs = pty.openpty()
         shell = subprocess.Popen(["zsh", "-d", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.folder,
                                  start_new_session=True,
                                  env=self.environment({"ZDOTDIR": str(self.here), "TERM": "dumb"}))
         os.close(theirs)
         threading.Thread(target=self.drain, args=(ours,), daemon=True).start()
-        lines = [*LINES, "fovea ", *(f"fovea {command} --" for command in self.commands)]
-        lines += [line for line in self.lines if line.startswith("fovea train lm --") and line not in lines]
         try:
             self.wait_for(offered, r"^ready$", 1)
             for number, line in enumerate(lines, 1):
@@ -169,7 +180,7 @@ class Completion(CommandTest):
         finally:
             shell.kill()
             shell.wait()
-        self.compare(offered.read_text(), lines)
+        return offered.read_text()
 
     def drain(self, terminal):
         try:
