@@ -87,8 +87,7 @@ std::vector<std::string> translation_files(const Arguments& arguments) {
   return files;
 }
 
-TranslationScoreOptions score_options(const Arguments& arguments) {
-  TranslationScoreOptions options;
+TranslationScoreOptions score_options(const Arguments& arguments, TranslationScoreOptions options) {
   set_from_outside(flags_of(fields_of(options)), arguments);
   return options;
 }
@@ -108,10 +107,18 @@ int eval_translations(const Arguments& arguments) {
       context_of(arguments),
       {arguments.text("hypothesis"), arguments.list("reference"), arguments.text("against")},
       options);
+  warn_of_case(score);
   const SentenceScores sentences = sentence_scores_of(arguments);
   print(arguments.on("json") ? json_of_score(score, sentences).line() + "\n"
                              : report_of(score, sentences));
   return 0;
+}
+
+void warn_of_case(const TranslationScore& score) {
+  if (!score.lacks_capitals) return;
+  warn(
+      "the references have capital letters, the translations have none: BLEU and chrF count words "
+      "that begin with one as wrong; to compare lower case, say --lowercase");
 }
 
 std::string report_of(const TranslationScore& score, SentenceScores sentences) {

@@ -20,11 +20,15 @@ bool asks_for_translations(const Arguments& arguments);
 std::vector<std::string> translation_files(const Arguments& arguments);
 
 /// How translations are scored, and whether each line, too.
-TranslationScoreOptions score_options(const Arguments& arguments);
+TranslationScoreOptions score_options(const Arguments& arguments,
+                                      TranslationScoreOptions begin = {});
 SentenceScores sentence_scores_of(const Arguments& arguments);
 
 /// Prints the scores of the files. Returns the exit status.
 int eval_translations(const Arguments& arguments);
+
+/// Warns where the case of letters makes right words wrong.
+void warn_of_case(const TranslationScore& score);
 
 /// The scores as the command prints them.
 std::string report_of(const TranslationScore& score, SentenceScores sentences);

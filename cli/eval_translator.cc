@@ -106,8 +106,8 @@ std::vector<std::string> baseline_of(const Context& context, const std::string& 
 }
 
 TranslationScore score_sources(const Context& context, const LoadedTranslator& loaded,
-                               const SentencePairs& pairs, const Arguments& arguments) {
-  const TranslationScoreOptions options = score_options(arguments);
+                               const SentencePairs& pairs, const TranslationScoreOptions& options,
+                               const Arguments& arguments) {
   const TranslationOptions search = search_of(arguments);
   std::vector<std::string> baseline;
   const bool compares = arguments.has("against");
@@ -119,11 +119,11 @@ TranslationScore score_sources(const Context& context, const LoadedTranslator& l
 
 // chrF of the sources as if they were translations. Where these are no better, something is wrong.
 double score_of_copies(const Context& context, const SentencePairs& pairs,
-                       const TranslationScore& score) {
-  const double copied =
-      score_translations(context, {pairs.source, {pairs.target}}, {.metric = "chrf"})
-          .metrics[0]
-          .score;
+                       const TranslationScore& score, bool lowercase) {
+  const double copied = score_translations(context, {pairs.source, {pairs.target}},
+                                           {.metric = "chrf", .lowercase = lowercase})
+                            .metrics[0]
+                            .score;
   for (const MetricScore& metric : score.metrics) {
     if (metric.name != "chrF2" || metric.score > copied) continue;
     warn(
@@ -188,8 +188,13 @@ int eval_translator(const Arguments& arguments) {
     print_scores(score, arguments.on("json"));
     return 0;
   }
-  const TranslationScore translations = score_sources(context, loaded, pairs, arguments);
-  print_all(score, translations, score_of_copies(context, pairs, translations), arguments);
+  // As the model was trained.
+  const TranslationScoreOptions options =
+      score_options(arguments, {.lowercase = loaded.vocabulary.target().data().lower});
+  const TranslationScore translations = score_sources(context, loaded, pairs, options, arguments);
+  warn_of_case(translations);
+  print_all(score, translations, score_of_copies(context, pairs, translations, options.lowercase),
+            arguments);
   return 0;
 }
 

@@ -67,15 +67,17 @@ class Bleu final : public TranslationMetric {
 
  private:
   std::string settings() const override {
-    return fmt::format("case:mixed|eff:no|tok:{}|smooth:exp", to_string(options_.tokens));
+    return fmt::format("case:{}|eff:no|tok:{}|smooth:exp",
+                       detail::case_in_signature(options_.letters), to_string(options_.tokens));
   }
 
   Numbered numbered(std::string_view hypothesis,
                     std::span<const std::string_view> references) const {
-    std::vector<std::string> texts{bleu_tokens(hypothesis, options_.tokens)};
-    for (const std::string_view reference : references) {
-      texts.push_back(bleu_tokens(reference, options_.tokens));
-    }
+    const auto tokens_of = [&](std::string_view text) {
+      return bleu_tokens(detail::in_case(text, options_.letters), options_.tokens);
+    };
+    std::vector<std::string> texts{tokens_of(hypothesis)};
+    for (const std::string_view reference : references) texts.push_back(tokens_of(reference));
     detail::WordNumbers words;
     Numbered result;
     result.hypothesis = words.of(python_words(texts.front()));

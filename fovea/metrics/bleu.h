@@ -13,6 +13,7 @@ namespace fovea {
 
 struct BleuOptions {
   BleuTokens tokens = BleuTokens::k13a;
+  LetterCase letters = LetterCase::kKept;
 };
 
 /// The parts of a score.

@@ -65,6 +65,7 @@ class Chrf final : public TranslationMetric {
  public:
   explicit Chrf(const ChrfOptions& options)
       : words_(options.word_order),
+        letters_(options.letters),
         name_("chrF2" + std::string(static_cast<std::size_t>(options.word_order), '+')) {}
 
   std::string_view name() const override { return name_; }
@@ -72,10 +73,11 @@ class Chrf final : public TranslationMetric {
 
   void count(std::string_view hypothesis, std::span<const std::string_view> references,
              Vec<double> numbers) const override {
+    const std::string cased = detail::in_case(hypothesis, letters_);
     double best = -1;
     std::vector<double> one(static_cast<std::size_t>(counts()));
     for (const std::string_view reference : references) {
-      count_one(hypothesis, reference, one);
+      count_one(cased, detail::in_case(reference, letters_), one);
       const double found = score(one);
       if (found <= best) continue;
       best = found;
@@ -101,7 +103,8 @@ class Chrf final : public TranslationMetric {
 
  private:
   std::string settings() const override {
-    return fmt::format("case:mixed|eff:yes|nc:{}|nw:{}|space:no", kCharacters, words_);
+    return fmt::format("case:{}|eff:yes|nc:{}|nw:{}|space:no", detail::case_in_signature(letters_),
+                       kCharacters, words_);
   }
 
   void count_one(std::string_view hypothesis, std::string_view reference,
@@ -116,6 +119,7 @@ class Chrf final : public TranslationMetric {
   }
 
   const index words_;
+  const LetterCase letters_;
   const std::string name_;
 };
 

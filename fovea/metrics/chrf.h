@@ -11,6 +11,7 @@ namespace fovea {
 
 struct ChrfOptions {
   index word_order = 0;  ///< n-grams of words up to this length count, too; 2: chrF++
+  LetterCase letters = LetterCase::kKept;
 };
 
 /// F of n-grams of up to 6 characters, recall counting beta = 2 times as much as precision; white

@@ -11,6 +11,7 @@
 #include "fovea/metrics/bleu.h"
 #include "fovea/metrics/chrf.h"
 #include "fovea/metrics/ter.h"
+#include "fovea/text/python_text.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -18,11 +19,23 @@ namespace fovea {
 namespace {
 
 constexpr TranslationMetricKind kMetrics[] = {
-    {"bleu", "shared n-grams of words", [](BleuTokens tokens) { return bleu({.tokens = tokens}); }},
-    {"chrf", "shared n-grams of characters", [](BleuTokens) { return chrf(); }},
+    {"bleu", "shared n-grams of words",
+     [](const MetricOptions& o) { return bleu({.tokens = o.tokens, .letters = o.letters}); }},
+    {"chrf", "shared n-grams of characters",
+     [](const MetricOptions& o) { return chrf({.letters = o.letters}); }},
     {"chrf++", "those of characters, and of up to two words",
-     [](BleuTokens) { return chrf({.word_order = 2}); }},
-    {"ter", "edits and shifts for each word of the reference", [](BleuTokens) { return ter(); }}};
+     [](const MetricOptions& o) { return chrf({.word_order = 2, .letters = o.letters}); }},
+    {"ter", "edits and shifts for each word of the reference",
+     [](const MetricOptions&) { return ter(); }}};
+
+bool has_capital(std::string_view text) {
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    if (lower_character(c.value) != c.value) return true;
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  return false;
+}
 
 ResampledScore spread_of(double score, Vec<const double> resamples) {
   std::vector<double> sorted(resamples.begin(), resamples.end());
@@ -51,6 +64,22 @@ std::string TranslationMetric::signature(index references) const {
 }
 
 std::span<const TranslationMetricKind> translation_metrics() { return kMetrics; }
+
+bool lack_capitals(const Translations& translations) {
+  const auto has = [](std::span<const std::string> texts) {
+    return std::any_of(texts.begin(), texts.end(), has_capital);
+  };
+  return std::any_of(translations.references.begin(), translations.references.end(), has) &&
+         !has(translations.hypotheses);
+}
+
+std::string detail::in_case(std::string_view text, LetterCase letters) {
+  return letters == LetterCase::kLower ? python_lower(text) : std::string(text);
+}
+
+std::string_view detail::case_in_signature(LetterCase letters) {
+  return letters == LetterCase::kLower ? "lc" : "mixed";
+}
 
 TranslationCounts::TranslationCounts(const Context& ctx, const TranslationMetric& metric,
                                      const Translations& translations)

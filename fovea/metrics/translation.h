@@ -13,6 +13,7 @@
 #include "fovea/base/view.h"
 #include "fovea/metrics/bleu_tokens.h"
 #include "fovea/metrics/bootstrap.h"
+#include "fovea/text/frequency.h"
 
 namespace fovea {
 
@@ -50,11 +51,17 @@ class TranslationMetric {
   virtual std::string settings() const = 0;
 };
 
+/// What metrics compare. TER is always that of lower case.
+struct MetricOptions {
+  BleuTokens tokens = BleuTokens::k13a;
+  LetterCase letters = LetterCase::kKept;  ///< kLower: by python_lower, as sacreBLEU's lowercase
+};
+
 /// A way to make a metric, by the name that options use.
 struct TranslationMetricKind {
   std::string_view name;
   std::string_view summary;
-  std::unique_ptr<TranslationMetric> (*make)(BleuTokens tokens);
+  std::unique_ptr<TranslationMetric> (*make)(const MetricOptions& options);
 };
 
 /// "bleu", "chrf", "chrf++", "ter".
@@ -65,6 +72,15 @@ struct Translations {
   std::span<const std::string> hypotheses = {};               ///< [N]
   std::vector<std::span<const std::string>> references = {};  ///< each [N]
 };
+
+/// Whether references have capital letters and no hypothesis has one: then a metric that does not
+/// compare lower case counts what is right as wrong.
+bool lack_capitals(const Translations& translations);
+
+namespace detail {
+std::string in_case(std::string_view text, LetterCase letters);
+std::string_view case_in_signature(LetterCase letters);
+}  // namespace detail
 
 /// What a metric counted in each sentence: all that corpus and sentence scores need.
 class TranslationCounts {

@@ -13,6 +13,7 @@
 #include "fovea/task/decode/sample_search.h"
 #include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/line_pieces.h"
+#include "fovea/text/detokenize.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -123,6 +124,11 @@ std::string decoded(const Tokenizer& tokenizer, std::span<const token> ids) {
   return all + text.finish();
 }
 
+// Whether decoded text has blanks that no text has.
+bool has_cut_punctuation(const TokenizerData& data) {
+  return data.kind == kWordKind && data.split == WordSplit::kPunctuation;
+}
+
 // The best translations of the pieces of a line, one behind the other, but for the text. Tokens of
 // an alignment count through all pieces; ends do not count.
 void join(TranslatedText& to, const TranslatedText& from, std::pair<index, index> before) {
@@ -147,8 +153,12 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
       options_(options),
       name_(std::move(name)),
       batch_rows_(batch_rows),
+      detokenizes_(!options.raw && has_cut_punctuation(vocabulary.target().data())),
       forbidden_(forbidden_tokens(vocabulary.target())) {
   check_options(options_);
+  require_option(!options_.truecase || vocabulary_.target().data().lower,
+                 Hint{"leave it out: this model has learned capital letters"}, "truecase", true,
+                 "an option for a model that was trained with --lower");
   if (options_.alignments) layer_of(options_, model.config());
 }
 
@@ -219,10 +229,16 @@ void LineTranslator::require_room(std::span<const Batch> batches) const {
                  "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
 }
 
+std::string LineTranslator::written(std::span<const token> ids) const {
+  std::string text = decoded(vocabulary_.target(), ids);
+  if (detokenizes_) text = detokenized(text);
+  return options_.truecase ? truecased(text) : text;
+}
+
 TranslatedText LineTranslator::text_of(const Context& context, const Piece& piece,
                                        const Hypothesis& hypothesis) const {
   const Tokenizer& tokenizer = vocabulary_.target();
-  TranslatedText made{.text = decoded(tokenizer, hypothesis.tokens),
+  TranslatedText made{.text = written(hypothesis.tokens),
                       .tokens = static_cast<index>(hypothesis.tokens.size()) + 1,
                       .log_probability = hypothesis.log_probability,
                       .score = hypothesis.score,
@@ -336,7 +352,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
       before.first += pieces_[p].end - pieces_[p].begin - 1;
       before.second += best.tokens - 1;
     }
-    all.text = decoded(vocabulary_.target(), all.ids);
+    all.text = written(all.ids);
     of_line.push_back(std::move(all));
   }
   return results;

@@ -86,6 +86,7 @@ class LineTranslator {
   std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
   void translate_batch(TranslationModel& writer, Batch batch);
   void require_room(std::span<const Batch> batches) const;
+  std::string written(std::span<const token> ids) const;
   TranslatedText text_of(const Context& context, const Piece& piece,
                          const Hypothesis& hypothesis) const;
 
@@ -95,6 +96,7 @@ class LineTranslator {
   const TranslationOptions options_;
   const std::string name_;
   const index batch_rows_;
+  const bool detokenizes_;
   std::vector<bool> forbidden_;
   Lent<TranslationModel> whole_;  // one that uses all threads
   Lent<TranslationModel> alone_;  // those that use one

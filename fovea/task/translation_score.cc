@@ -65,9 +65,11 @@ TranslationScore score_translations(const Context& ctx, const Translations& tran
   TranslationScore result{.sentences = static_cast<index>(translations.hypotheses.size()),
                           .references = static_cast<index>(translations.references.size()),
                           .resamples = options.resamples,
-                          .seed = options.seed};
+                          .seed = options.seed,
+                          .lacks_capitals = !options.lowercase && lack_capitals(translations)};
   for (const TranslationMetricKind* kind : kinds_of(options.metric)) {
-    const auto metric = kind->make(options.tokenize);
+    const auto metric =
+        kind->make({options.tokenize, options.lowercase ? LetterCase::kLower : LetterCase::kKept});
     const TranslationCounts counts(ctx, *metric, translations);
     const std::vector<double> sums = counts.sums();
     MetricScore score{.name = std::string(metric->name()),

@@ -16,6 +16,7 @@ namespace fovea {
 struct TranslationScoreOptions {
   std::string metric = "bleu,chrf,ter";
   BleuTokens tokenize = BleuTokens::k13a;
+  bool lowercase = false;
   index resamples = 1000;
   std::uint64_t seed = 0;
 
@@ -23,6 +24,8 @@ struct TranslationScoreOptions {
   void visit_fields(Visitor&& visit) {
     visit("metric", metric, "which scores, joined by commas: bleu, chrf, chrf++, ter");
     visit("tokenize", tokenize, "what BLEU calls a word; zh for Chinese");
+    visit("lowercase", lowercase,
+          "compare lower case; of a translator that was trained with --lower the default");
     visit("resamples", resamples, "resamples of the comparison with --against");
     visit("seed", seed, "of the resamples");
   }
@@ -42,6 +45,7 @@ struct TranslationScore {
   index sentences = 0, references = 0, resamples = 0;
   std::uint64_t seed = 0;
   std::vector<MetricScore> metrics = {};
+  bool lacks_capitals = false;  ///< lack_capitals(), where lower case was not compared
 };
 
 /// Scores the translations; with a baseline, [N], compares them with it. Throws kOptionValue for

@@ -138,6 +138,7 @@ class Translates(ModelTest):
 
 class Refuses(ModelTest):
     def test_options(self):
+        self.fails(2, "--truecase", "translate", self.model, "--truecase", stdin=b"one\n")
         self.fails(2, "--beam: 0", "translate", self.model, "--beam", "0")
         self.fails(2, "--nbest", "translate", self.model, "--beam", "2", "--nbest", "3")
         self.fails(2, "--alignment-layer", "translate", self.model, "--alignments", "--alignment-layer", "9")
@@ -243,6 +244,33 @@ class Evaluates(ModelTest):
         self.train(self.folder / "lm", "--stop-after", "5u", "--eval-every", "5u", "--save-every", "5u")
         self.fails(2, "--source has no effect", "eval", self.folder / "lm", "--test", self.text, "--source", source)
         self.fails(2, "--metric has no effect", "eval", self.folder / "lm", "--test", self.text, "--metric", "ter")
+
+
+class Punctuation(TranslateTest):
+    """A model of --lower --words punctuation: its words are put together, and compared in lower case."""
+
+    def test_text_and_scores_are_as_readers_write_them(self):
+        pairs = [(f"{source} , one .", f"{target.capitalize()}, \"Eins\".") for source, target in sentences()]
+        self.fit("--lower", "--words", "punctuation", "--patience", "0", "--stop-after", "400u", pairs=pairs)
+        model = self.folder / "model"
+        source, target = self.parallel(pairs[:40])
+        said = lambda *args: self.succeed("translate", model, source, *args).stdout.decode()
+        text = said()
+        self.assertGreater(text.count(', "eins".\n'), 30)
+        self.assertIn(' , " eins " .\n', said("--raw"))
+        self.assertEqual([line[0] for line in said("--truecase").splitlines()], [line[0].upper() for line in text.splitlines()])
+        rows = [json.loads(line)["translation"] for line in said("--json").splitlines()]
+        self.assertEqual(rows, text.splitlines())
+        ask = "eval", model, "--source", source, "--reference", target
+        done = self.succeed(*ask, "--json")
+        bleu, chrf, _ = self.last_object(done)["metrics"]
+        self.assertGreater(bleu["score"], 60)
+        self.assertIn("|case:lc|", bleu["signature"])
+        self.assertIn("|case:lc|", chrf["signature"])
+        self.assertNotIn(b"capital", done.stderr)
+        done = self.succeed(*ask, "--json", "--no-lowercase")
+        self.assertLess(self.last_object(done)["metrics"][0]["score"], bleu["score"] - 20)
+        self.assertIn(b"the references have capital letters, the translations have none", done.stderr)
 
 
 class Inspects(ModelTest):

@@ -37,6 +37,18 @@ class TranslationScores(CommandTest):
         self.assertIn("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0", said)
         self.assertEqual(len(said.split("4 sentences")[0].strip().splitlines()), 5)
 
+    def test_case(self):
+        system, reference = self.files(system=SYSTEM.lower(), reference=REFERENCE)
+        pair = "--hypothesis", system, "--reference", reference
+        self.assertIn(b"to compare lower case, say --lowercase", self.succeed("eval", *pair).stderr)
+        done = self.succeed("eval", *pair, "--lowercase", "--json")
+        self.assertNotIn(b"warning", done.stderr)
+        found = self.last_object(done)
+        self.assertEqual([m["signature"].split("|")[1] for m in found["metrics"]], ["case:lc"] * 3)
+        lower, = self.files(lower=REFERENCE.lower())
+        alike = self.scores("--hypothesis", system, "--reference", lower)
+        self.assertEqual([m["score"] for m in found["metrics"]], [m["score"] for m in alike["metrics"]])
+
     def test_comparison(self):
         system, reference = self.files(system=SYSTEM * 20, reference=REFERENCE * 20)
         found = self.scores("--hypothesis", reference, "--reference", reference, "--against", system, "--resamples", "100")
@@ -91,6 +103,17 @@ class SameAsSacreBleu(CommandTest):
                     line[rng.randint(0, len(line)):0] = run
             systems.append(changed)
         return [[" ".join(line) for line in text] for text in (reference, *systems)]
+
+    def test_lower_case(self):
+        texts = self.corpus(random.Random(5), 60)
+        paths = [self.folder / name for name in ("reference", "other", "system")]
+        for path, text in zip(paths, texts):
+            path.write_text("".join(line + "\n" for line in text), encoding="utf-8")
+        found = self.last_object(self.succeed("eval", "--hypothesis", paths[2], "--reference", paths[0], "--metric",
+                                              "bleu,chrf", "--lowercase", "--json"))
+        for ours, theirs in zip(found["metrics"], (BLEU(lowercase=True, force=True), CHRF(lowercase=True))):
+            self.assertAlmostEqual(ours["score"], theirs.corpus_score(texts[2], texts[:1]).score, 6)
+            self.assertEqual(ours["signature"].rsplit("|", 1)[0], str(theirs.get_signature()).rsplit("|", 1)[0])
 
     def test_many_corpora(self):
         rng = random.Random(4)

@@ -17,7 +17,7 @@ const std::vector<std::string> kHypothesis{"the cat sat on a mat", "here is a do
 
 TEST(Translation, PerfectIsTheBestOfEachMetric) {
   for (const TranslationMetricKind& kind : translation_metrics()) {
-    const auto metric = kind.make(BleuTokens::k13a);
+    const auto metric = kind.make({});
     const TranslationCounts counts(Context(1), *metric, {kReference, {kReference}});
     EXPECT_NEAR(corpus_score(*metric, counts), metric->larger_is_better() ? 100 : 0, 1e-12);
     const TranslationCounts worse(Context(1), *metric, {kHypothesis, {kReference}});
@@ -33,7 +33,7 @@ TEST(Translation, CountsDoNotDependOnThreads) {
     references.insert(references.end(), kReference.begin(), kReference.end());
   }
   for (const TranslationMetricKind& kind : translation_metrics()) {
-    const auto metric = kind.make(BleuTokens::k13a);
+    const auto metric = kind.make({});
     const TranslationCounts one(Context(1), *metric, {hypotheses, {references}});
     const TranslationCounts three(Context(3), *metric, {hypotheses, {references}});
     EXPECT_EQ(one.sums(), three.sums());
@@ -45,7 +45,7 @@ TEST(Translation, CountsDoNotDependOnThreads) {
 }
 
 TEST(Translation, ASystemDoesNotDifferFromItself) {
-  const auto metric = translation_metrics().front().make(BleuTokens::k13a);
+  const auto metric = translation_metrics().front().make({});
   const TranslationCounts counts(Context(1), *metric, {kHypothesis, {kReference}});
   const PairedBootstrap found = paired_bootstrap(Context(1), *metric, counts, counts);
   EXPECT_EQ(found.difference.value, 0);
@@ -54,7 +54,7 @@ TEST(Translation, ASystemDoesNotDifferFromItself) {
 }
 
 TEST(Translation, RefusesWhatDoesNotFit) {
-  const auto metric = translation_metrics().front().make(BleuTokens::k13a);
+  const auto metric = translation_metrics().front().make({});
   const std::vector<std::string> one{"a"}, invalid{"a", "b", "c", "\xFF"};
   const auto counts = [&](const Translations& of) { TranslationCounts(Context(1), *metric, of); };
   EXPECT_THROWS(counts({{}, {{}}}), kShape, "no sentences");

@@ -30,6 +30,25 @@ TEST(TranslationScore, HasTheMetricsThatWereAskedFor) {
               testing::HasSubstr("tok:char"));
 }
 
+TEST(TranslationScore, LowerCaseIsComparedIfAsked) {
+  const std::vector<std::string> cased{"The Cat sat on the Mat", "A Dog is here"};
+  const auto score_of = [&](bool lowercase) {
+    return score_translations(Context(1), {kReference, {cased}},
+                              {.metric = "bleu,chrf", .lowercase = lowercase});
+  };
+  const TranslationScore mixed = score_of(false), lower = score_of(true);
+  EXPECT_TRUE(mixed.lacks_capitals);
+  EXPECT_FALSE(lower.lacks_capitals);
+  for (std::size_t m = 0; m < 2; ++m) {
+    EXPECT_LT(mixed.metrics[m].score, 90);
+    EXPECT_NEAR(lower.metrics[m].score, 100, 1e-9);
+    EXPECT_THAT(mixed.metrics[m].signature, testing::HasSubstr("|case:mixed|"));
+    EXPECT_THAT(lower.metrics[m].signature, testing::HasSubstr("|case:lc|"));
+  }
+  EXPECT_FALSE(score({}).lacks_capitals) << "no reference has one";
+  EXPECT_FALSE(score_translations(Context(1), {cased, {cased}}, {}).lacks_capitals);
+}
+
 TEST(TranslationScore, OptionsAreChecked) {
   EXPECT_THROWS(score({.metric = "meteor"}), kOptionValue, "bleu, chrf, chrf++, ter");
   EXPECT_THROWS(score({.metric = "ter,ter"}), kOptionValue, "--metric: ter is not named once");

@@ -258,7 +258,7 @@ class Measurement {
   }
 
   double bleu(const std::vector<std::string>& made, const SentencePairs& pairs) const {
-    const auto metric = translation_metrics()[0].make(BleuTokens::kNone);
+    const auto metric = translation_metrics()[0].make({.tokens = BleuTokens::kNone});
     return corpus_score(*metric, TranslationCounts(context_, *metric, {made, {pairs.target}}));
   }
 

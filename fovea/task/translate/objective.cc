@@ -33,6 +33,7 @@ std::optional<PairLoss> loss_of(Tape& tape, const Translator& model, const PairE
 TranslationOptions validation_search() {
   TranslationOptions options;
   options.search.beam = 1;
+  options.raw = true;  // as runs of earlier versions measured
   return options;
 }
 
@@ -44,7 +45,7 @@ bool measure_translations(const Context& context, const Translator& model,
   if (!made) return false;
   const Translations translations{.hypotheses = *made, .references = {check.texts.target}};
   const auto score_of = [&](std::string_view name) {
-    const auto metric = choose(translation_metrics(), name, "metric").make(BleuTokens::k13a);
+    const auto metric = choose(translation_metrics(), name, "metric").make({});
     return corpus_score(*metric, TranslationCounts(context, *metric, translations));
   };
   const double bleu = score_of("bleu"), chrf = score_of("chrf");

@@ -30,6 +30,8 @@ struct TranslationOptions {
   bool alignments = false;
   index alignment_layer = 0;
   LongLines long_lines = LongLines::kRefuse;
+  bool raw = false;
+  bool truecase = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -48,6 +50,11 @@ struct TranslationOptions {
           "but one");
     visit("long_lines", long_lines,
           "what becomes of a line longer than the model reads: an error, or translated in pieces");
+    visit("raw", raw,
+          "words as the model says them; else those of --words punctuation are put together: no "
+          "blank before a full stop, and so on");
+    visit("truecase", truecase,
+          "of a model trained with --lower: begin each sentence with a capital letter");
   }
 
   SamplingOptions sampling() const {

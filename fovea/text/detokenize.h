@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts words together again that WordSplit::kPunctuation has cut.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+/// `words` has one blank between two of them. Leaves out those that are not written: before a full
+/// stop, comma or closing bracket, behind an opening one, inside of quotes that come in pairs, at a
+/// hyphen or slash between words, at a point or comma between digits, and at the punctuation of
+/// Chinese and Japanese. What has no rule keeps its blanks: dashes, signs of arithmetic,
+/// guillemets.
+std::string detokenized(std::string_view words);
+
+/// The first letter of each sentence in upper case; a sentence ends with . ! or ? and a blank.
+std::string truecased(std::string_view text);
+
+}  // namespace fovea

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/detokenize.h"
+
+#include <gtest/gtest.h>
+
+#include "fovea/text/frequency.h"
+
+namespace fovea {
+namespace {
+
+// What a model that has learned such words would say of a text.
+std::string cut(std::string_view text) {
+  std::string words;
+  for (std::string_view word = take_word(text, WordSplit::kPunctuation); !word.empty();
+       word = take_word(text, WordSplit::kPunctuation)) {
+    words += (words.empty() ? "" : " ") + std::string(word);
+  }
+  return words;
+}
+
+TEST(Detokenized, TextComesBackAsItWas) {
+  for (const std::string_view text :
+       {"A man in a red T-shirt, 24, rides (fast) down the hill; he's happy!",
+        "\"Stop!\" she said. \"It costs $3.50 or 10,000%: no?\"", "The dogs' owner sees it.",
+        "He calls it 'a day' and/or night.", "Ein Mann sagt: \u201EGuten Tag\u201C, und geht.",
+        "\u201CHello,\u201D he said\u2026", "L'homme n'a qu'un chien.",
+        "\u00BFQu\u00E9 tal? \u00A1Bien!", "\u6211\u7231\u5317\u4EAC\uFF0C\u4F60\u5462\uFF1F",
+        "4 + 4 = 8", "a \u2013 b", "", "."}) {
+    EXPECT_EQ(detokenized(cut(text)), text) << cut(text);
+  }
+  EXPECT_EQ(cut("red T-shirt, 3.5."), "red T - shirt , 3 . 5 .");
+}
+
+TEST(Truecased, SentencesBeginWithACapitalLetter) {
+  EXPECT_EQ(truecased("a man rides. \"he falls.\" why? \u00E4h, 3.5 is it."),
+            "A man rides. \"He falls.\" Why? \u00C4h, 3.5 is it.");
+  EXPECT_EQ(truecased("\u6211\u4EEC"), "\u6211\u4EEC");
+}
+
+}  // namespace
+}  // namespace fovea
