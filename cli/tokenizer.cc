@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/size_text.h"
 #include "fovea/base/words.h"
@@ -34,7 +36,7 @@ namespace {
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
 
 // A line is answered by `answer(line, number)`; many at once, on all threads, in their order. What
-// stands before the first line that it throws for is printed.
+// stands before the first line that it throws for is printed; the error names the line.
 template <class Answer>
 class LineAnswers {
  public:
@@ -42,6 +44,7 @@ class LineAnswers {
       : context_(context), answer_(std::move(answer)) {}
 
   void run(const std::string& file) {
+    name_ = name_of_input(file);
     answer_lines(
         file, kLongestTextLine, [this](const Line& line) { add(line); }, [this] { flush(); });
   }
@@ -63,32 +66,46 @@ class LineAnswers {
     index answered = std::ssize(lines);
     std::exception_ptr error;  // of the line behind these
     std::mutex guard;
+    GrowingMemory memory("what lines become", "use shorter lines");
+    std::size_t bytes = 0;
     context_.for_ranges(std::ssize(lines), kWork, [&](index begin, index end) {
       index n = begin;
       try {
         for (; n < end; ++n) {
           std::string& line = lines[static_cast<std::size_t>(n)];
           line = answer_(line, number_ + n);
+          const std::lock_guard lock(guard);
+          bytes += line.size();
+          memory.grow_to(static_cast<double>(bytes));
         }
-      } catch (const Error&) {
+      } catch (const Error& of_line) {
         const std::lock_guard lock(guard);
         if (n < answered) {
           answered = n;
-          error = std::current_exception();
+          error = std::make_exception_ptr(of_line.with(
+              of_line.code(), fmt::format("{}:{}: {}", name_, number_ + n + 1, of_line.what())));
         }
       }
     });
     number_ += answered;
+    lines.resize(static_cast<std::size_t>(answered));
+    print_lines(lines);
+    if (error) std::rethrow_exception(error);
+  }
+
+  // A piece at a time: all of them together would take their memory twice.
+  static void print_lines(std::span<const std::string> lines) {
     std::string out;
-    for (index n = 0; n < answered; ++n) {
-      out.append(lines[static_cast<std::size_t>(n)]).append("\n");
+    for (const std::string& line : lines) {
+      out.append(line).append("\n");
+      if (out.size() >= kBytesAtOnce) print_answers(std::exchange(out, {}));
     }
     print_answers(out);
-    if (error) std::rethrow_exception(error);
   }
 
   const Context& context_;
   Answer answer_;
+  std::string name_;  // of the file
   std::vector<std::string> lines_;
   std::size_t bytes_ = 0;  // of these
   index number_ = 0;       // lines that were answered before
@@ -166,16 +183,13 @@ std::vector<std::string_view> parts_of(std::string_view line) {
   return parts;
 }
 
-// `name` is that of the file, `number` counts from 0.
-std::string text_of_ids(const SentencePiece& pieces, std::string_view line, std::string_view name,
-                        index number) {
+std::string text_of_ids(const SentencePiece& pieces, std::string_view line) {
   std::vector<token> ids;
   for (const std::string_view part : parts_of(line)) {
     const std::vector<index> id = parse_numbers(part, ',');
     if (id.size() != 1 || id[0] < 0 || id[0] >= pieces.size()) {
       throw Error(ErrorCode::kInputFormat,
-                  fmt::format("{}:{}: {} is no id of the {} pieces", name, number + 1,
-                              excerpt(part), pieces.size()),
+                  fmt::format("{} is no id of the {} pieces", excerpt(part), pieces.size()),
                   "decode with the model that has encoded, or leave out --ids");
     }
     ids.push_back(static_cast<token>(id[0]));
@@ -331,9 +345,8 @@ int tokenizer_decode(const Arguments& arguments) {
   const SentencePiece pieces = begin_with_model(arguments, tokenizer_decode_spec());
   DecodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
-  const std::string name = name_of_input(arguments.text("FILE", "-"));
-  return answer_file(arguments, [&](const std::string& line, index number) {
-    return options.ids ? text_of_ids(pieces, line, name, number) : text_of_pieces(pieces, line);
+  return answer_file(arguments, [&](const std::string& line, index) {
+    return options.ids ? text_of_ids(pieces, line) : text_of_pieces(pieces, line);
   });
 }
 

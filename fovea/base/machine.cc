@@ -114,6 +114,11 @@ void require_memory(std::string_view what, double bytes, std::string_view hint) 
               std::string(hint));
 }
 
+void GrowingMemory::ask(double bytes) {
+  require_memory(what_, bytes, hint_);
+  next_ = 2 * bytes;
+}
+
 void return_freed_memory() {
 #if defined(M_MMAP_THRESHOLD)
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // setting it also stops glibc from raising it

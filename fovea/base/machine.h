@@ -42,6 +42,25 @@ MemoryLimit reachable_memory();
 /// would take ...".
 void require_memory(std::string_view what, double bytes, std::string_view hint);
 
+/// Asks for the memory of what grows while it is made, and whose size is not known beforehand.
+class GrowingMemory {
+ public:
+  /// Both must outlive it: what is told in the message, and its hint.
+  GrowingMemory(std::string_view what, std::string_view hint) : what_(what), hint_(hint) {}
+
+  /// Throws kOutOfMemory unless as much again can be taken. Looks each time that the bytes have
+  /// doubled, from 64 MiB on: of less it costs a comparison.
+  void grow_to(double bytes) {
+    if (bytes >= next_) ask(bytes);
+  }
+
+ private:
+  void ask(double bytes);
+
+  std::string_view what_, hint_;
+  double next_ = 64 << 20;
+};
+
 /// From now on memory of 1 MiB or more that this process frees goes back to the system at once. By
 /// default the allocator of the C library keeps much of it for later, so that a program holds more
 /// than it has allocated. A program calls this first thing; a library should not.

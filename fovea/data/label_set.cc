@@ -78,14 +78,12 @@ bool natural_less(std::string_view a, std::string_view b) {
 LabelSet::LabelSet(std::vector<std::string> labels) : names_(std::move(labels)) {
   std::sort(names_.begin(), names_.end(), natural_less);
   names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    ids_.emplace(names_[i], static_cast<std::int32_t>(i));
-  }
 }
 
 std::int32_t LabelSet::find(const std::string& label) const {
-  const auto found = ids_.find(label);
-  return found == ids_.end() ? -1 : found->second;
+  const auto found = std::lower_bound(names_.begin(), names_.end(), label, natural_less);
+  if (found == names_.end() || *found != label) return -1;
+  return static_cast<std::int32_t>(found - names_.begin());
 }
 
 std::string names_alike(std::span<const std::string> names) {

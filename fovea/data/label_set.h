@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/base/types.h"
@@ -29,8 +28,7 @@ class LabelSet {
   std::int32_t find(const std::string& label) const;
 
  private:
-  std::vector<std::string> names_;
-  std::unordered_map<std::string, std::int32_t> ids_;
+  std::vector<std::string> names_;  // by natural_less
 };
 
 /// What to say of names that differ only in case or in blanks, and may be meant as one: "Pos and

@@ -52,6 +52,7 @@ void VectorTable::take(const std::string& word, const std::function<void(std::sp
     if (found_.match[static_cast<std::size_t>(other)] != VectorMatch::kNone) continue;
     store(other, VectorMatch::kLower, fill);
   }
+  lower_.erase(others);  // all of them have been found
 }
 
 void VectorTable::store(index word, VectorMatch match,

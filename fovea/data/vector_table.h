@@ -6,10 +6,10 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea {
 
@@ -55,8 +55,8 @@ class VectorTable {
   void store(index word, VectorMatch match, const std::function<void(std::span<float>)>& fill);
 
   index words_;
-  std::unordered_map<std::string, index> exact_;
-  std::unordered_map<std::string, std::vector<index>> lower_;
+  KeyedMap<std::string, index> exact_;
+  KeyedMap<std::string, std::vector<index>> lower_;
   WordVectors found_;
   index repeated_ = 0;
 };

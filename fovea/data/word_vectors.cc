@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/words.h"
 #include "fovea/data/npz_vectors.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/vector_table.h"
@@ -67,11 +69,18 @@ struct Header {
   index count = 0, width = 0;
 };
 
+// A whole number without a minus; one that is too large is the largest.
+std::optional<index> whole_number_in(std::string_view text) {
+  constexpr index kLargest = std::numeric_limits<index>::max();
+  if (is_all_digits(text)) return number_in<index>(text).value_or(kLargest);
+  return text.starts_with('+') ? number_in<index>(text) : std::nullopt;
+}
+
 // Two whole numbers.
 std::optional<Header> header_in(std::string_view line) {
   if (count_fields(line) != 2) return std::nullopt;
-  const auto count = number_in<std::uint32_t>(take_field(line));
-  const auto width = number_in<std::uint32_t>(take_field(line));
+  const auto count = whole_number_in(take_field(line));
+  const auto width = whole_number_in(take_field(line));
   if (!count || !width) return std::nullopt;
   return Header{*count, *width};
 }

@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "fovea/base/types.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea::detail {
 
 /// How often each n-gram occurs. It views the units, which must outlive it.
-using Ngrams = std::unordered_map<std::u32string_view, index>;
+using Ngrams = KeyedMap<std::u32string_view, index>;
 
 /// All n-grams of the units, n >= 1.
 Ngrams ngrams_of(std::u32string_view units, index n);
@@ -34,7 +34,7 @@ class WordNumbers {
   std::u32string of(std::span<const std::string_view> words);
 
  private:
-  std::unordered_map<std::string_view, char32_t> numbers_;
+  KeyedMap<std::string_view, char32_t> numbers_;
 };
 
 }  // namespace fovea::detail

@@ -18,11 +18,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea {
 
@@ -47,7 +47,7 @@ class TagTypes {
 
  private:
   std::vector<std::string> names_;
-  std::unordered_map<std::string, std::int32_t> numbers_;
+  KeyedMap<std::string, std::int32_t> numbers_;
 };
 
 struct ParsedTag {

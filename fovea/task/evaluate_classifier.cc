@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "fovea/base/byte_stream.h"
@@ -18,6 +17,7 @@
 #include "fovea/metrics/predictions.h"
 #include "fovea/task/prediction_line.h"
 #include "fovea/task/text_predictor.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -61,7 +61,7 @@ class KnownLabels {
   }
 
   const std::vector<std::string>& labels_;
-  std::unordered_map<std::string, std::int32_t> numbers_;
+  KeyedMap<std::string, std::int32_t> numbers_;
 };
 
 // The worst mistakes, of any number of texts.

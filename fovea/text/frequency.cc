@@ -5,9 +5,9 @@
 #include <array>
 #include <functional>
 #include <string>
-#include <unordered_map>
 
 #include "fovea/base/machine.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -19,7 +19,7 @@ struct Seen {
   std::size_t place = 0;  // among the distinct words
 };
 
-using SeenWords = std::unordered_map<std::string, Seen, TransparentHash, std::equal_to<>>;
+using SeenWords = KeyedMap<std::string, Seen>;
 
 // What a distinct word takes: its node and bucket, and its place in the list that is made of them.
 // While a table grows it has two sets of buckets.

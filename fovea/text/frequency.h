@@ -2,7 +2,6 @@
 // What a text is made of, and how often: characters and words.
 #pragma once
 
-#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -38,13 +37,5 @@ std::vector<CountedWord> distinct_words(std::string_view text, std::string_view 
 /// The words that are counted at least `min_count` times, the most frequent first, equally frequent
 /// ones in the order that they had.
 std::vector<CountedWord> frequent_words(std::vector<CountedWord> words, index min_count);
-
-/// Finds and compares words without a copy, in a hash table of strings.
-struct TransparentHash {
-  using is_transparent = void;
-  std::size_t operator()(std::string_view word) const {
-    return std::hash<std::string_view>()(word);
-  }
-};
 
 }  // namespace fovea

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <unordered_set>
 
 #include "fovea/base/base64.h"
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -137,7 +137,7 @@ std::vector<CountedWord> parse_words(LineReader& reader, bool marks) {
   const auto count = static_cast<std::size_t>(
       parse_number(reader, "words", std::numeric_limits<token>::max() - special));
   std::vector<CountedWord> words;
-  std::unordered_set<std::string_view> seen;  // parts of the text
+  KeyedSet<std::string_view> seen;  // parts of the text
   while (words.size() < count) {
     const std::string_view line = reader.next("a word");
     words.push_back(parse_word(reader, line));

@@ -2,10 +2,10 @@
 #include "fovea/text/word_list.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -41,7 +41,7 @@ std::vector<std::string> words_of_list(std::string_view text, std::string_view n
   require_utf8(text, name);
   const auto special = special_words(marks);
   std::vector<std::string> words;
-  std::unordered_set<std::string_view> seen;  // parts of the text
+  KeyedSet<std::string_view> seen;  // parts of the text
   for (index number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));

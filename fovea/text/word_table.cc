@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "fovea/base/check.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea {
 
@@ -27,20 +28,6 @@ std::uint64_t start_of(std::string_view word) {
   return size == 0 ? 0 : load<std::uint8_t>(bytes);
 }
 
-// The high bits of products depend on all bits of the factors.
-std::uint64_t mix(std::uint64_t hash, std::uint64_t bytes) {
-  const std::uint64_t product = (hash ^ bytes) * 0x9E3779B97F4A7C15u;
-  return product ^ product >> 32;
-}
-
-std::uint64_t hash_of(std::string_view word, std::uint64_t start) {
-  std::uint64_t hash = mix(word.size(), start);
-  for (std::size_t n = 8; n < word.size(); n += 8) {
-    hash = mix(hash, start_of(word.substr(n)));
-  }
-  return mix(hash, 0);
-}
-
 }  // namespace
 
 // Half of the slots stay empty, so that a word that is not there is soon known.
@@ -48,7 +35,7 @@ WordTable::WordTable(std::size_t words) : slots_(std::bit_ceil(2 * words + 1)) {
 
 std::size_t WordTable::place_of(std::string_view word, std::uint64_t start) const {
   const std::size_t mask = slots_.size() - 1;
-  for (std::size_t place = hash_of(word, start) & mask;; place = (place + 1) & mask) {
+  for (std::size_t place = keyed_hash(word) & mask;; place = (place + 1) & mask) {
     const Slot& slot = slots_[place];
     if (slot.word.empty()) return place;
     if (slot.start != start || slot.word.size() != word.size()) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/base/sanitizer.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -36,6 +37,16 @@ TEST(Machine, PeakMemoryCountsWhatWasTouched) {
   EXPECT_EQ(touched.back(), 'x');
   EXPECT_GE(resident_memory_bytes(), kBytes);
   EXPECT_GE(peak_memory_bytes(), resident_memory_bytes());
+}
+
+TEST(Machine, WhatGrowsAsksBeforeItTakesTheRest) {
+  GrowingMemory memory("a text", "use less");
+  memory.grow_to(1000);
+  memory.grow_to(1 << 30);
+  const auto error = error_of([&] { memory.grow_to(1e18); });
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(error->hint(), "use less");
 }
 
 #if !defined(FOVEA_ADDRESS_SANITIZER) && !defined(FOVEA_THREAD_SANITIZER)  // which map terabytes

@@ -3,6 +3,7 @@
 
 import random
 import resource
+import struct
 import subprocess
 import unittest
 
@@ -122,6 +123,28 @@ class Tokenizer(CommandTest):
                                   timeout=60)
             self.assert_error(done, 6, "learning the pieces")
         self.assertFalse((self.folder / "n.model").exists())
+
+    def test_rules_that_swell_a_line(self):
+        """One rule: an a becomes ten megabytes. Of ten gigabytes for a line of a kilobyte, none are taken."""
+        units = [1 << 31] * 768
+        units[0] = 256 << 10  # what stands behind nothing; behind "a"; and what it becomes
+        units[256 ^ ord("a")] = ((256 ^ ord("a")) ^ 512) << 10 | 1 << 8 | ord("a")
+        rules = struct.pack("<769I", 4 * len(units), *units) + b"b" * 10_000_000 + b"\0"
+
+        def field(number, data):
+            size = len(data)
+            varint = bytes(size >> 7 * n & 127 | 128 for n in range(4)) + bytes([size >> 28])
+            return bytes([number << 3 | 2]) + varint + data
+
+        pieces = b"".join(field(1, field(1, text) + bytes([24, kind])) for text, kind in ((b"<unk>", 2), (b"a", 1)))
+        model, line = self.folder / "swells.model", self.folder / "line.txt"
+        line.write_text("a\n" + "a" * 1000 + "\n")
+        for spec, command in ((3, "encode"), (5, "decode")):
+            model.write_bytes(pieces + field(spec, field(2, rules)))
+            few = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # noqa: E731
+            done = subprocess.run([FOVEA, "tokenizer", command, model, line, "--threads", "1"], capture_output=True,
+                                  env=self.environment(), preexec_fn=few, timeout=60)
+            self.assert_error(done, 3, f"{line}:1: the model's rules make more than 64.1 KiB of a text of")
 
     def test_no_model_ends_the_process_by_a_signal(self):
         """A SentencePiece model of its own, changed in many places."""

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/support/throws.h"
+#include "tests/support/time_taken.h"
 
 namespace fovea {
 namespace {
@@ -37,6 +38,25 @@ TEST(VectorTable, KnowsItsWidth) {
                 "f: its vectors have 2 numbers; the rows of words are to have 3");
   table.begin(3, "f");
   EXPECT_EQ(table.width(), 3);
+}
+
+// "paris", "Paris", "pAris": each is looked for once, not at each word of the file.
+TEST(VectorTable, WordsThatDifferInCaseAloneTakeTimeOfTheirNumber) {
+  constexpr int kLetters = 18;
+  const auto in_case = [](index number) {
+    std::string word(kLetters, 'a');
+    for (int n = 0; n < kLetters; ++n) word[static_cast<std::size_t>(n)] -= (number >> n & 1) * 32;
+    return word;
+  };
+  const auto take = [&](index count) {
+    std::vector<std::string> words;
+    for (index n = 0; n < count; ++n) words.push_back(in_case(n));
+    VectorTable table(words, 0);
+    table.begin(1, "f");
+    for (index n = 0; n < count; ++n) table.take(in_case(2 * count + n), [](std::span<float>) {});
+    EXPECT_EQ(table.take().count(kLower), count);
+  };
+  EXPECT_TRUE(grows_linearly(take, 4000));
 }
 
 }  // namespace

@@ -76,6 +76,11 @@ TEST(WordVectors, RefusesAHeaderThatCountsWrong) {
   EXPECT_THROWS(vectors_of("3 1\na 1\nb 2\n", {}), kInputFormat,
                 "f:1: the first line says 3 vectors; the file has 2");
   EXPECT_THROWS(vectors_of("1 1\na 1\nb 2\n", {}), kInputFormat, "the file has 2");
+  for (const std::string count : {"5000000000", "100000000000000000000"}) {
+    EXPECT_THROWS(vectors_of(count + " 1\na 1\n", {}), kInputFormat, "the file has 1");
+    EXPECT_THROWS(vectors_of("1 " + count + "\na 1\n", {}), kInputFormat,
+                  "f:1: expected vectors of");
+  }
 }
 
 TEST(WordVectors, RefusesWhatIsNoFiniteNumberInRowsThatAreUsed) {

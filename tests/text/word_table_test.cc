@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "fovea/base/random.h"
 #include "tests/support/throws.h"
+#include "tests/support/time_taken.h"
+#include "tests/support/words_of_one_hash.h"
 
 namespace fovea {
 namespace {
@@ -66,6 +70,30 @@ TEST(WordTable, AgreesWithAMapOfStrings) {
     const auto found = expected.find(word);
     ASSERT_EQ(table.find(word), found == expected.end() ? kNoToken : found->second);
   }
+}
+
+// Words of eight bytes that had the same place by the hash that this table had once: a product with
+// a known factor, which can be divided by.
+TEST(WordTable, WordsThatWereChosenToMeetDoNot) {
+  constexpr std::uint64_t kInverse = 0xF1DE83E19937733D;
+  static_assert(kInverse * 0x9E3779B97F4A7C15u == 1);
+  constexpr std::size_t kWords = 30'000;
+  const auto before_mix = [](std::uint64_t hash) { return (hash ^ hash >> 32) * kInverse; };
+  std::vector<std::string> chosen;
+  for (std::uint64_t n = 1; n <= kWords; ++n) {
+    const std::uint64_t start = before_mix(before_mix(n << 32)) ^ 8;
+    chosen.emplace_back(8, '\0');
+    std::memcpy(chosen.back().data(), &start, 8);
+  }
+  const auto fill = [](const std::vector<std::string>& words) {
+    WordTable table(words.size());
+    for (std::size_t n = 0; n < words.size(); ++n) {
+      EXPECT_TRUE(table.add(words[n], static_cast<token>(n)));
+    }
+    EXPECT_EQ(table.find(words.back()), static_cast<token>(words.size() - 1));
+  };
+  const std::vector<std::string> ordinary = ordinary_words(kWords);
+  EXPECT_LT(seconds_of([&] { fill(chosen); }), 0.02 + 30 * seconds_of([&] { fill(ordinary); }));
 }
 
 }  // namespace

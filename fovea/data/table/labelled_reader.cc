@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -14,6 +12,7 @@
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/table/row_source.h"
 #include "fovea/text/compressed.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -26,7 +25,7 @@ constexpr double kBetweenChecks = 64 << 20;  // bytes of rows
 // Each label once, where it is first.
 void remove_repeated(std::vector<std::string>& labels) {
   if (labels.size() < 2) return;
-  std::unordered_set<std::string> known;
+  KeyedSet<std::string> known;
   std::erase_if(labels, [&](const std::string& label) { return !known.insert(label).second; });
 }
 
@@ -42,7 +41,7 @@ double bytes_of(const LabelledText& row) {
 // then. Nothing if that is unlikely.
 std::optional<std::string> note_of_names(std::span<const LabelledText> rows,
                                          const LabelledReader& reader) {
-  std::unordered_map<std::string_view, index> counts;
+  KeyedMap<std::string_view, index> counts;
   for (const LabelledText& row : rows) {
     for (const std::string& label : row.labels) ++counts[label];
   }
@@ -96,9 +95,16 @@ bool LabelledReader::next(LabelledText& row) {
     } catch (const BadRow& error) {
       if (options_.bad_rows == BadRows::kStop) throw;
       ++summary_.bad_rows;
-      if (summary_.problems.size() < kProblemsToKeep) summary_.problems.emplace_back(error.what());
+      if (summary_.problems.size() < kProblemsToKeep) keep_problem(error);
     }
   }
+}
+
+// What the encoding seems to be is said once: it is that of all rows.
+void LabelledReader::keep_problem(const Error& error) {
+  std::string& problem = summary_.problems.emplace_back(error.what());
+  const bool says_encoding = error.code() == ErrorCode::kEncoding && summary_.problems.size() == 1;
+  if (says_encoding) problem += "; " + error.hint();
 }
 
 void LabelledReader::check_row(LabelledText& row) const {

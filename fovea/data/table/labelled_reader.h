@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/base/byte_stream.h"
+#include "fovea/base/error.h"
 #include "fovea/base/types.h"
 #include "fovea/data/table/table_options.h"
 
@@ -74,6 +75,7 @@ class LabelledReader {
 
  private:
   void check_row(LabelledText& row) const;
+  void keep_problem(const Error& error);
 
   TableOptions options_;
   std::string name_;

@@ -121,24 +121,30 @@ std::string_view LineReader::peek_sample() {
 
 std::string LineReader::place(index line) const { return fmt::format("{}:{}", name_, line); }
 
-void LineReader::require_text(const Line& line) const {
+// Looks at the lines behind it, too, as far as they have been read. A guess for each line of a file
+// of another encoding would take the square of its size.
+const std::string& LineReader::hint_from(const Line& line) {
+  const char* const end = buffer_.data() + end_;
+  if (hint_.empty()) {
+    hint_ = encoding_hint({line.text.data(), static_cast<std::size_t>(end - line.text.data())});
+  }
+  return hint_;
+}
+
+void LineReader::require_text(const Line& line) {
   const bool has_nul = std::memchr(line.text.data(), 0, line.text.size()) != nullptr;
   const auto invalid = has_nul ? std::nullopt : find_invalid_utf8(line.text);
   if (!has_nul && !invalid) return;
-  // The lines behind it, too, as far as they have been read.
-  const char* const end = buffer_.data() + end_;
-  const std::string hint =
-      encoding_hint({line.text.data(), static_cast<std::size_t>(end - line.text.data())});
   if (has_nul) {
     const index column = 1 + count_characters(line.text.substr(0, line.text.find('\0')));
     throw BadRow(ErrorCode::kEncoding,
                  fmt::format("{}:{}: expected text, got a NUL byte", place(line.number), column),
-                 looks_binary(line.text) ? hint : std::string(kRemoveNuls));
+                 looks_binary(line.text) ? hint_from(line) : std::string(kRemoveNuls));
   }
   throw BadRow(ErrorCode::kEncoding,
                fmt::format("{}:{}: expected UTF-8, got {}", place(line.number), invalid->column,
                            invalid->bytes),
-               hint);
+               hint_from(line));
 }
 
 }  // namespace fovea

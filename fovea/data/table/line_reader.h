@@ -58,13 +58,14 @@ class LineReader {
   bool had_byte_order_mark() const { return had_byte_order_mark_; }
 
   /// Throws BadRow(kEncoding) unless the line is UTF-8 without NUL. Only for the line that next()
-  /// has given last: what stands behind it helps to guess its encoding.
-  void require_text(const Line& line) const;
+  /// has given last: what stands behind it helps to guess its encoding, once for all such lines.
+  void require_text(const Line& line);
 
  private:
   std::string_view unread() const { return {buffer_.data() + begin_, end_ - begin_}; }
   bool fill();
   void skip_byte_order_mark();
+  const std::string& hint_from(const Line& line);
   [[noreturn]] void fail_long_line();
 
   std::unique_ptr<ByteStream> stream_;
@@ -76,6 +77,7 @@ class LineReader {
   bool at_end_ = false;
   bool started_ = false;
   bool had_byte_order_mark_ = false;
+  std::string hint_;  // of the first line that is no text
 };
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/machine.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/tagged_reader.h"
 
@@ -25,13 +26,13 @@ class SentenceSource {
 class SentenceLines {
  public:
   SentenceLines(std::unique_ptr<LineReader> lines, const TaggedOptions& options)
-      : lines_(std::move(lines)), options_(options) {}
+      : lines_(std::move(lines)), options_(options), memory_(new_memory()) {}
 
   /// The next line, without a CR at its end; it is kept as one of no word. Returns false at the
-  /// end.
+  /// end. Throws kOutOfMemory before a sentence takes more memory than there is.
   bool next(TaggedSentence& sentence, Line& line);
-  /// Whether so many lines without a word are kept that they are given as a sentence of none:
-  /// a file may have any number of them.
+  /// Whether so many lines without a word are kept, or such long ones, that they are given as a
+  /// sentence of none: a file may have any number of them.
   bool is_full(const TaggedSentence& sentence) const;
   /// Says that the line is that of a new word, or only that it has columns.
   void is_word(TaggedSentence& sentence, const Line& line, std::string_view word) const;
@@ -41,8 +42,12 @@ class SentenceLines {
   const TaggedOptions& options() const { return options_; }
 
  private:
+  static GrowingMemory new_memory();
+
   std::unique_ptr<LineReader> lines_;
   const TaggedOptions options_;
+  std::size_t bytes_ = 0;  // of the lines of the sentence
+  GrowingMemory memory_;
 };
 
 /// Whether there is nothing but blanks and tabs.

@@ -15,6 +15,7 @@ namespace fovea {
 namespace {
 
 constexpr double kBetweenChecks = 64 << 20;  // bytes of sentences
+constexpr double kBytesOfByte = 2;  // of a line: it is kept as it was, and as a word with its tags
 
 double bytes_of(const TaggedSentence& sentence) {
   double bytes = sizeof(sentence);
@@ -30,7 +31,7 @@ class WordsSource final : public SentenceSource {
   explicit WordsSource(SentenceLines lines) : lines_(std::move(lines)) {}
 
   bool next(TaggedSentence& sentence) override {
-    for (Line line; lines_.next(sentence, line);) {
+    for (Line line; !lines_.is_full(sentence) && lines_.next(sentence, line);) {
       std::string_view rest = line.text;
       for (std::string_view word = take_word(rest); !word.empty(); word = take_word(rest)) {
         if (lines_.options().tags == TagUse::kRequired) fail_without_tags(line);
@@ -62,9 +63,19 @@ std::unique_ptr<SentenceSource> words_source(SentenceLines lines) {
   return std::make_unique<WordsSource>(std::move(lines));
 }
 
+GrowingMemory SentenceLines::new_memory() {
+  return {"a sentence", "end each sentence by an empty line, or use a machine with more memory"};
+}
+
 bool SentenceLines::next(TaggedSentence& sentence, Line& line) {
   if (!lines_->next(line)) return false;
   lines_->require_text(line);
+  if (sentence.size() == 0 && sentence.source.empty()) {
+    bytes_ = 0;
+    memory_ = new_memory();
+  }
+  bytes_ += line.text.size() + sizeof(SourceLine);
+  memory_.grow_to(kBytesOfByte * static_cast<double>(bytes_));
   if (options_.keep_source) {
     sentence.source.push_back({.text = std::string(line.text), .word = -1, .ended = line.ended});
   }
@@ -73,8 +84,9 @@ bool SentenceLines::next(TaggedSentence& sentence, Line& line) {
 }
 
 bool SentenceLines::is_full(const TaggedSentence& sentence) const {
-  constexpr std::size_t kMostWithoutWord = 1000;
-  return sentence.size() == 0 && sentence.source.size() >= kMostWithoutWord;
+  constexpr std::size_t kMostWithoutWord = 1000, kMostBytes = std::size_t{1} << 20;
+  const bool is_long = sentence.source.size() >= kMostWithoutWord || bytes_ >= kMostBytes;
+  return is_long && sentence.size() == 0 && !sentence.source.empty();
 }
 
 void SentenceLines::is_word(TaggedSentence& sentence, const Line& line,

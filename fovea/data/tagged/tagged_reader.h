@@ -45,8 +45,8 @@ class TaggedReader {
   ~TaggedReader();
 
   /// Returns false at the end. With keep_source what stands behind the last sentence comes as one
-  /// of no words, and so do each 1,000 lines without a word; without, every sentence has a word.
-  /// Throws kInputFormat, "FILE:LINE: ...", and kEncoding.
+  /// of no words, and so do each 1,000 lines without a word, or 1 MiB of them; without, every
+  /// sentence has a word. Throws kInputFormat, "FILE:LINE: ...", and kEncoding.
   bool next(TaggedSentence& sentence);
 
   /// "FILE:LINE" of a word.

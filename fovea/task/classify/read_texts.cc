@@ -6,12 +6,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <unordered_set>
 
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/task/classifier.h"
 #include "fovea/text/frequency.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -95,7 +95,7 @@ std::vector<index> strata_of(const TextTable& table, bool regression) {
 }
 
 LabelSet labels_to_train(const LabelledSet& set) {
-  std::unordered_set<std::string> labels;
+  KeyedSet<std::string> labels;
   for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
     if (set.validates[i]) continue;
     const std::vector<std::string>& found = set.table.rows[i].labels;

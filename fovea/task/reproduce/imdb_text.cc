@@ -62,7 +62,7 @@ std::vector<std::string> keras_words(std::string_view text) {
 }
 
 KerasVocabulary::KerasVocabulary(std::span<const std::string> texts, index size) : size_(size) {
-  std::unordered_map<std::string, std::size_t> places;
+  KeyedMap<std::string, std::size_t> places;
   std::vector<index> counts;
   for (const std::string& text : texts) {
     for (std::string& word : keras_words(text)) {

@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/vocabulary.h"
 
 namespace fovea {
@@ -50,7 +50,7 @@ class KerasVocabulary {
  private:
   index size_;
   index words_ = 0, rarest_kept_ = 0;
-  std::unordered_map<std::string, index> ranks_;
+  KeyedMap<std::string, index> ranks_;
 };
 
 /// The last `length` ids. With `pad`, shorter texts begin with kKerasPad and have `length` ids,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
@@ -12,6 +11,7 @@
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/tagger.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -131,7 +131,7 @@ std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& na
   for (std::size_t c = 0; c < file.settings.model.tags.size(); ++c) {
     const std::vector<std::string> tags(begin, begin + file.settings.model.tags[c]);
     begin += file.settings.model.tags[c];
-    const std::unordered_set<std::string> different(tags.begin(), tags.end());
+    const KeyedSet<std::string> different(tags.begin(), tags.end());
     if (different.size() != tags.size()) {
       fail(ErrorCode::kModelDamaged, "{}: expected tags that differ from each other", name);
     }

@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <vector>
 
 #include "fovea/base/error.h"
 #include "fovea/task/tag/tag_set.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -17,7 +17,7 @@ namespace {
 
 TagScheme scheme_of_names(std::span<const TaggedSentence> sentences, std::size_t column,
                           TagScheme otherwise) {
-  std::unordered_set<std::string> names;
+  KeyedSet<std::string> names;
   for (const TaggedSentence& sentence : sentences) {
     names.insert(sentence.tags[column].begin(), sentence.tags[column].end());
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -12,6 +11,7 @@
 #include "fovea/data/tagged/characters.h"
 #include "fovea/task/tag/encode.h"
 #include "fovea/task/tag/read_scheme.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -66,7 +66,7 @@ void read_into(Table& table, const std::vector<std::string>& files,
 // Of the sentences for which `counts(i)`.
 template <class Counts>
 std::vector<std::string> names_of(const Table& table, std::size_t column, const Counts& counts) {
-  std::unordered_set<std::string> names;
+  KeyedSet<std::string> names;
   for (std::size_t i = 0; i < table.sentences.size(); ++i) {
     const std::vector<std::string>& tags = table.sentences[i].tags[column];
     if (counts(i)) names.insert(tags.begin(), tags.end());

@@ -6,12 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/metrics/tag_scheme.h"
 #include "fovea/nn/crf.h"
 #include "fovea/task/tagger_settings.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea {
 
@@ -37,7 +37,7 @@ class TagSet {
  private:
   std::vector<std::string> names_;
   std::optional<TagScheme> scheme_;
-  std::unordered_map<std::string, std::int32_t> numbers_;
+  KeyedMap<std::string, std::int32_t> numbers_;
   std::vector<ParsedTag> parsed_;
   TagTypes types_;
 };

@@ -4,9 +4,9 @@
 // first, the leftmost of equal ones.
 #include <algorithm>
 #include <queue>
-#include <unordered_map>
 
 #include "fovea/base/check.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/sentencepiece/cutter.h"
 
 namespace fovea {
@@ -59,8 +59,7 @@ class BpeCutter final : public PieceCutter {
 
  private:
   // Texts of pieces that are not used, and the two texts that were joined.
-  using Joined =
-      std::unordered_map<std::string_view, std::pair<std::string_view, std::string_view>>;
+  using Joined = KeyedMap<std::string_view, std::pair<std::string_view, std::string_view>>;
 
   std::vector<Symbol> symbols_of(std::string_view text) const {
     std::vector<Symbol> symbols;
@@ -111,7 +110,7 @@ class BpeCutter final : public PieceCutter {
   const PieceModel& model_;
   const PieceNormalizer& normalizer_;
   const PieceTrie trie_;  // of what can be joined
-  std::unordered_map<std::string_view, token> marks_;
+  KeyedMap<std::string_view, token> marks_;
 };
 
 template <class Skips>

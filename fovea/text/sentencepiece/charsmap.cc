@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/sentencepiece/charsmap.h"
 
+#include <algorithm>
+
 #include "fovea/base/check.h"
 #include "fovea/base/types.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 
 namespace fovea {
 
@@ -71,7 +74,8 @@ CharsMap::Match CharsMap::longest(std::string_view text) const {
   return match;
 }
 
-// Visits each unit that a text can reach once, and looks at where its rule ends. The children of a
+// Visits each unit that a text can reach once, looks at where its rule ends, and finds how far a
+// text can lead from it. The children of a
 // base b are the units q with q ^ label = b: they are listed by base, so that no unit needs 256
 // looks.
 struct CharsMap::Walk {
@@ -79,7 +83,10 @@ struct CharsMap::Walk {
   enum class State : char { kNew, kOpen, kDone };
 
   explicit Walk(const std::vector<std::uint32_t>& units)
-      : first(units.size() + 256, kNone), next(units.size(), kNone), states(units.size()) {
+      : first(units.size() + 256, kNone),
+        next(units.size(), kNone),
+        heights(units.size()),
+        states(units.size()) {
     for (std::size_t q = 0; q < units.size(); ++q) {
       if ((units[q] & kIsValue) != 0) continue;
       std::uint32_t& head = first[q ^ (units[q] & 0xFF)];
@@ -92,7 +99,12 @@ struct CharsMap::Walk {
     return base < first.size() ? first[base] : kNone;
   }
 
+  void raise(std::size_t at, std::size_t child) {
+    heights[at] = std::max(heights[at], heights[child] + 1);
+  }
+
   std::vector<std::uint32_t> first, next;
+  std::vector<std::uint32_t> heights;  // bytes of the longest text that leads on from a unit
   std::vector<State> states;
 };
 
@@ -107,14 +119,19 @@ void CharsMap::check_trie(std::string_view name) const {
   while (!path.empty()) {
     Step& step = path.back();
     if (step.child == Walk::kNone) {
-      walk.states[step.at] = Walk::State::kDone;
+      const std::size_t done = step.at;
+      walk.states[done] = Walk::State::kDone;
       path.pop_back();
+      if (!path.empty()) walk.raise(path.back().at, done);
       continue;
     }
     const std::size_t at = step.child;
     step.child = walk.next[at];
     if (walk.states[at] == Walk::State::kOpen) fail_map(name, "the trie has a cycle");
-    if (walk.states[at] == Walk::State::kDone) continue;
+    if (walk.states[at] == Walk::State::kDone) {
+      walk.raise(step.at, at);
+      continue;
+    }
     const std::size_t base = children_of(at);
     if (ends_rule(units_[at])) {
       if (base >= units_.size()) fail_map(name, "a rule ends outside of the trie");
@@ -123,6 +140,10 @@ void CharsMap::check_trie(std::string_view name) const {
     }
     walk.states[at] = Walk::State::kOpen;
     path.push_back({at, walk.first_child(base)});
+  }
+  if (walk.heights[0] > kLongestPiece) {
+    fail_map(name, fmt::format("one is for a text of {} bytes; at most {} are read",
+                               walk.heights[0], kLongestPiece));
   }
 }
 

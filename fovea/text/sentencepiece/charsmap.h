@@ -18,7 +18,8 @@ class CharsMap {
   /// Without rules.
   CharsMap() = default;
   /// Throws kModelDamaged, which begins with `name`, unless sizes fit, each rule ends inside of the
-  /// trie and of the texts, and the trie has no cycles.
+  /// trie and of the texts, the trie has no cycles, and no rule is for more than kLongestPiece
+  /// bytes (piece_model.h).
   CharsMap(std::string_view bytes, std::string_view name);
 
   bool empty() const { return units_.empty(); }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/sentencepiece/normalizer.h"
 
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/size_text.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -18,6 +21,34 @@ CharsMap::Match rewritten(const CharsMap& map, std::string_view text) {
   const auto length = static_cast<std::size_t>(c.length);
   return {length, text.substr(0, length)};
 }
+
+// What a text becomes. A rule may make any number of bytes of one, so what rules give is counted
+// before any of it is looked at or kept.
+class GrowingText {
+ public:
+  explicit GrowingText(std::size_t bytes) : bytes_(bytes) {}
+
+  void count(std::string_view replacement) {
+    // Those of NFKC make at most 11 bytes of one.
+    constexpr std::size_t kMostOfByte = 64, kMostOfAnyText = std::size_t{64} << 10;
+    made_ += replacement.size();
+    if (made_ > kMostOfAnyText + kMostOfByte * bytes_) {
+      throw Error(ErrorCode::kInputFormat,
+                  fmt::format("the model's rules make more than {} of a text of {}",
+                              size_text(kMostOfAnyText + kMostOfByte * bytes_), size_text(bytes_)),
+                  "name another model: rules that write characters in another way make no text so "
+                  "much longer");
+    }
+    memory_.grow_to(kBytesOfSpace * static_cast<double>(made_));
+  }
+
+ private:
+  static constexpr double kBytesOfSpace = kSpaceSymbol.size();
+
+  const std::size_t bytes_;
+  std::size_t made_ = 0;
+  GrowingMemory memory_{"a line with the model's rules", "use shorter lines"};
+};
 
 }  // namespace
 
@@ -63,10 +94,12 @@ std::string PieceNormalizer::normalize(std::string_view text) const {
   }
   std::string out;
   if (text.empty()) return out;
+  GrowingText growing(text.size());
   out.reserve(text.size() + text.size() / 2 + 8);
   if (settings_.add_dummy_prefix && !space_is_suffix_) append(out, " ");
   for (bool behind_space = removes; !text.empty();) {
     auto [length, replacement] = step(text);
+    growing.count(replacement);
     while (behind_space && replacement.starts_with(' ')) replacement.remove_prefix(1);
     append(out, replacement);
     if (!replacement.empty()) behind_space = removes && replacement.ends_with(' ');
@@ -83,8 +116,10 @@ std::string PieceNormalizer::normalize(std::string_view text) const {
 std::string PieceNormalizer::denormalize(std::string_view text) const {
   if (denormalizer_.empty()) return std::string(text);
   std::string out;
+  GrowingText growing(text.size());
   while (!text.empty()) {
     const CharsMap::Match match = rewritten(denormalizer_, text);
+    growing.count(match.replacement);
     out += match.replacement;
     text.remove_prefix(match.length);
   }

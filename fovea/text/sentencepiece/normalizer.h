@@ -19,9 +19,10 @@ class PieceNormalizer {
   /// The model must outlive it. Throws kModelDamaged for rules that contradict themselves.
   PieceNormalizer(const PieceModel& model, std::string_view name);
 
-  /// A byte that is not UTF-8 becomes U+FFFD.
+  /// A byte that is not UTF-8 becomes U+FFFD. Throws kInputFormat before rules make 64 times as
+  /// many bytes and 64 KiB, kOutOfMemory.
   std::string normalize(std::string_view text) const;
-  /// The rules for decoded text.
+  /// The rules for decoded text. Throws the same.
   std::string denormalize(std::string_view text) const;
 
   /// Bytes of the longest user-defined piece at the front of the text; 0: none.

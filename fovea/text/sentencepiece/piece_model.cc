@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
-#include <unordered_set>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/printable.h"
 #include "fovea/base/size_text.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/sentencepiece/proto_reader.h"
 #include "fovea/text/utf8.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 using detail::ProtoReader;
 
-constexpr std::size_t kLongestPiece = 7999;  // bytes
 constexpr std::size_t kMostPieces = std::size_t{1} << 30;
 
 // What the special pieces are called, unless the file says otherwise.
@@ -140,10 +140,17 @@ class PieceChecks {
                 "name a .model file that SentencePiece or fovea tokenizer train has written");
   }
 
+  void require_length(std::string_view what, std::string_view text) const {
+    if (text.size() <= kLongestPiece) return;
+    fail(fmt::format("{} {} has {} bytes; at most {} are read", what, printable(text), text.size(),
+                     kLongestPiece));
+  }
+
   void check_text(const ModelPiece& piece) const {
     const std::string_view text = piece.text;
-    if (text.size() > kLongestPiece || text.find('\0') != text.npos || find_invalid_utf8(text)) {
-      fail(fmt::format("the piece {} is too long, or no text", printable(text)));
+    require_length("the piece", text);
+    if (text.find('\0') != text.npos || find_invalid_utf8(text)) {
+      fail(fmt::format("the piece {} is no text", printable(text)));
     }
     if (!std::isfinite(piece.score)) {
       fail(fmt::format("the piece {} has the score {}", printable(text), piece.score));
@@ -172,12 +179,13 @@ class PieceChecks {
   }
 
   void check_surface() const {
+    require_length("the unknown surface", model_.unknown_surface);
     if (find_invalid_utf8(model_.unknown_surface)) fail("the unknown surface is not UTF-8");
   }
 
   PieceModel& model_;
   const std::string_view name_;
-  std::unordered_set<std::string_view> texts_, marks_;
+  KeyedSet<std::string_view> texts_, marks_;
   std::bitset<256> bytes_;
 };
 
@@ -197,7 +205,7 @@ PieceModel read_piece_model(std::string_view file, std::string_view name) {
         read_trainer(reader.message(), model, names, name);
         break;
       case 3:
-        model.normalizer = read_normalizer(reader.message(), model.normalizer);
+        model.normalizer = read_normalizer(reader.message(), std::move(model.normalizer));
         break;
       case 5:
         model.denormalizer = read_normalizer(reader.message(), {}).charsmap;

@@ -49,10 +49,15 @@ struct PieceModel {
   token begin = kNoToken, end = kNoToken, pad = kNoToken;  ///< if the vocabulary has them
 };
 
+/// The most bytes of a piece, and of what a rule replaces: those of 512 characters, which is the
+/// longest piece that SentencePiece learns. A text is read that far ahead at each character.
+inline constexpr std::size_t kLongestPiece = 2048;
+
 /// Reads a file of that kind; `name` begins each error. Throws kModelDamaged for what is no such
-/// file or contradicts itself: no pieces, pieces twice, empty, not UTF-8, with NUL, of 8,000 bytes
-/// or more; scores that are no numbers; no unknown piece, or two; byte pieces without byte
-/// fallback, or fewer than 256 with it. Throws kModelWrongKind for models of words or characters.
+/// file or contradicts itself: no pieces, pieces twice, empty, not UTF-8, with NUL, of more than
+/// kLongestPiece bytes, as the unknown surface is; scores that are no numbers; no unknown piece, or
+/// two; byte pieces without byte fallback, or fewer than 256 with it. Throws kModelWrongKind for
+/// models of words or characters.
 PieceModel read_piece_model(std::string_view file, std::string_view name);
 
 /// The bytes of such a file, 256 MiB at most. Throws kModelDamaged for a larger one, and as

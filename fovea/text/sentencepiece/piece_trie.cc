@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 
 #include "fovea/base/machine.h"
 
@@ -54,6 +55,19 @@ PieceTrie trie_of(const PieceModel& model, bool (*takes)(PieceType)) {
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     const ModelPiece& piece = model.pieces[id];
     if (takes(piece.type)) pieces.emplace_back(piece.text, static_cast<token>(id));
+  }
+  return PieceTrie(std::move(pieces));
+}
+
+PieceTrie trie_of_reversed(const PieceModel& model, bool (*takes)(PieceType)) {
+  std::vector<std::string> reversed;
+  std::vector<std::pair<std::string_view, token>> pieces;
+  reversed.reserve(model.pieces.size());  // its texts are viewed
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    const ModelPiece& piece = model.pieces[id];
+    if (!takes(piece.type)) continue;
+    reversed.emplace_back(piece.text.rbegin(), piece.text.rend());
+    pieces.emplace_back(reversed.back(), static_cast<token>(id));
   }
   return PieceTrie(std::move(pieces));
 }

@@ -2,12 +2,14 @@
 #include "fovea/text/sentencepiece/sentencepiece.h"
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
 
+constexpr std::string_view kShorterLines = "use shorter lines, or a machine with more memory";
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 std::unique_ptr<PieceCutter> cutter_of(const PieceModel& model, const PieceNormalizer& normalizer) {
@@ -43,7 +45,7 @@ class PieceDecoder {
     if (piece.type == PieceType::kControl) return;
     if (piece.type == PieceType::kUnknown) {
       out_ += text == piece.text ? std::string_view(model_.unknown_surface) : text;
-      return;
+      return memory_.grow_to(static_cast<double>(out_.size()));
     }
     const NormalizerSettings& settings = model_.normalizer;
     if (at_begin_ && (settings.add_dummy_prefix || settings.remove_extra_whitespaces) &&
@@ -52,6 +54,7 @@ class PieceDecoder {
       ate_space_ = !settings.remove_extra_whitespaces;  // otherwise all at the front are eaten
     }
     append_spaced(out_, text);
+    memory_.grow_to(static_cast<double>(out_.size()));
   }
 
   std::string finish() {
@@ -68,6 +71,7 @@ class PieceDecoder {
   const PieceModel& model_;
   std::string out_, bytes_;
   bool at_begin_ = true, ate_space_ = false;
+  GrowingMemory memory_{"the text of a line", kShorterLines};
 };
 
 }  // namespace
@@ -125,19 +129,32 @@ std::vector<EncodedPiece> SentencePiece::named(const std::vector<CutPiece>& cut)
   return pieces;
 }
 
+std::string SentencePiece::normalized(std::string_view text) const {
+  std::string normalized = normalizer_.normalize(text);
+  // Most is taken by a line whose pieces have a byte each.
+  constexpr double kOfByte = 128;
+  constexpr std::size_t kLongLine = std::size_t{1}
+                                    << 20;  // shorter ones need no look at the system
+  if (normalized.size() >= kLongLine) {
+    require_memory("the cut of a line", kOfByte * static_cast<double>(normalized.size()),
+                   kShorterLines);
+  }
+  return normalized;
+}
+
 std::vector<EncodedPiece> SentencePiece::encode(std::string_view text) const {
-  const std::string normalized = normalizer_.normalize(text);
+  const std::string normalized = this->normalized(text);
   return named(cutter_->cut(normalized));
 }
 
 std::vector<EncodedPiece> SentencePiece::sample(std::string_view text, const CutSampling& sampling,
                                                 Random& random) const {
-  const std::string normalized = normalizer_.normalize(text);
+  const std::string normalized = this->normalized(text);
   return named(cutter_->sample(normalized, sampling, random));
 }
 
 std::vector<std::vector<EncodedPiece>> SentencePiece::best(std::string_view text, index n) const {
-  const std::string normalized = normalizer_.normalize(text);
+  const std::string normalized = this->normalized(text);
   std::vector<std::vector<EncodedPiece>> cuts;
   for (const ScoredCut& cut : cutter_->best(normalized, n)) cuts.push_back(named(cut.pieces));
   return cuts;

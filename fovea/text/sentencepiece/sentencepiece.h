@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/sentencepiece/cutter.h"
 #include "fovea/text/sentencepiece/piece_model.h"
 
@@ -41,7 +41,8 @@ class SentencePiece {
   /// kNoToken if there is no such piece.
   token id_of(std::string_view piece) const;
 
-  /// The pieces of a line. Bytes that are not UTF-8 become U+FFFD.
+  /// The pieces of a line. Bytes that are not UTF-8 become U+FFFD. Throws kInputFormat where rules
+  /// make a line much longer, and kOutOfMemory, as the others do.
   std::vector<EncodedPiece> encode(std::string_view text) const;
   /// One of the ways to cut the line, drawn anew in each call.
   std::vector<EncodedPiece> sample(std::string_view text, const CutSampling& sampling,
@@ -55,6 +56,8 @@ class SentencePiece {
   std::string decode(std::span<const token> ids) const;
 
  private:
+  // A line as the model's rules write it, when there is memory to cut it.
+  std::string normalized(std::string_view text) const;
   std::vector<EncodedPiece> named(const std::vector<CutPiece>& cut) const;
 
   const PieceModel model_;
@@ -62,7 +65,7 @@ class SentencePiece {
   std::unique_ptr<PieceCutter> cutter_;
   std::vector<token> bytes_;  // [256], with byte fallback
   /// Marks, unknown and byte pieces come before pieces of text with the same name.
-  std::unordered_map<std::string_view, token> ids_;
+  KeyedMap<std::string_view, token> ids_;
 };
 
 }  // namespace fovea

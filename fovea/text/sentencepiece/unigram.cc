@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <span>
+#include <string>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
@@ -17,19 +20,9 @@ namespace {
 constexpr float kUnknownPenalty = 10;
 constexpr index kMostBest = 512;
 
-// A piece that ends at some place of the text.
-struct Arc {
-  std::size_t begin;
-  token id;
-  double score;
-};
-
 class UnigramCutter final : public PieceCutter {
  public:
-  explicit UnigramCutter(const PieceModel& model)
-      : model_(model), trie_(trie_of(model, [](PieceType type) {
-          return is_text(type) && type != PieceType::kUnused;
-        })) {
+  explicit UnigramCutter(const PieceModel& model) : model_(model), trie_(trie_of(model, cuts)) {
     // SentencePiece begins the largest score at the smallest positive float: scores are negative.
     float smallest = std::numeric_limits<float>::max();
     for (const ModelPiece& piece : model.pieces) {
@@ -38,6 +31,7 @@ class UnigramCutter final : public PieceCutter {
       largest_ = std::max(largest_, piece.score);
     }
     unknown_score_ = smallest - kUnknownPenalty;
+    for (const ModelPiece& piece : model.pieces) scores_.push_back(score_of(piece));
   }
 
   std::vector<CutPiece> cut(std::string_view text) const override;
@@ -47,10 +41,9 @@ class UnigramCutter final : public PieceCutter {
 
  private:
   // A user-defined piece is hardly worse than the best one: it wins over all that cut it further.
-  double score_of(token id, std::size_t length) const {
-    const ModelPiece& piece = model_.pieces[static_cast<std::size_t>(id)];
+  double score_of(const ModelPiece& piece) const {
     if (piece.type != PieceType::kUserDefined) return piece.score;
-    return static_cast<float>(length) * largest_ - 0.1;
+    return static_cast<float>(piece.text.size()) * largest_ - 0.1;
   }
 
   // Calls f(begin, length, id, score) for each piece of the text, by where it begins, then by
@@ -62,7 +55,7 @@ class UnigramCutter final : public PieceCutter {
       const std::size_t character = std::min(announced_length(rest.front()), rest.size());
       bool has_character = false;
       trie_.visit_prefixes(rest, [&](std::size_t length, token id) {
-        f(begin, length, id, score_of(id, length));
+        f(begin, length, id, scores_[static_cast<std::size_t>(id)]);
         has_character |= length == character;
       });
       if (!has_character) f(begin, character, model_.unknown, double{unknown_score_});
@@ -70,21 +63,75 @@ class UnigramCutter final : public PieceCutter {
     }
   }
 
-  // [text + 1]: the pieces that end at each byte.
-  std::vector<std::vector<Arc>> arcs_of(std::string_view text) const {
-    std::vector<std::vector<Arc>> arcs(text.size() + 1);
-    visit_arcs(text, [&](std::size_t begin, std::size_t length, token id, double score) {
-      arcs[begin + length].push_back({begin, id, score});
-    });
-    return arcs;
+  class Ends;
+
+  static bool cuts(PieceType type) { return is_text(type) && type != PieceType::kUnused; }
+
+  // The pieces from their last byte to their first. Only the first use of several cuts makes it.
+  const PieceTrie& backward() const {
+    std::call_once(backward_once_, [&] { backward_ = trie_of_reversed(model_, cuts); });
+    return backward_;
   }
 
   std::vector<CutPiece> sample_path(std::string_view text, double alpha, Random& random) const;
 
   const PieceModel& model_;
   const PieceTrie trie_;
+  mutable std::once_flag backward_once_;
+  mutable PieceTrie backward_;
+  std::vector<double> scores_;  // by id
   float largest_ = std::numeric_limits<float>::min();
   float unknown_score_ = 0;
+};
+
+// What a piece of the text is, and where it begins.
+struct Arc {
+  std::size_t begin;
+  token id;
+  double score;
+};
+
+// The pieces that end at a byte of a text. All of them at once would take memory for each pair of
+// bytes, of a model whose pieces begin one another.
+class UnigramCutter::Ends {
+ public:
+  Ends(const UnigramCutter& cutter, std::string_view text)
+      : cutter_(cutter),
+        trie_(cutter.backward()),
+        reversed_(text.rbegin(), text.rend()),
+        character_(text.size() + 1) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t length = std::min(announced_length(text[begin]), text.size() - begin);
+      character_[begin] = static_cast<char>(length);
+      begin += length;
+    }
+  }
+
+  // By where they begin, as visit_arcs gives them. Valid until the next call.
+  std::span<const Arc> at(std::size_t end) {
+    arcs_.clear();
+    const std::string_view behind = std::string_view(reversed_).substr(reversed_.size() - end);
+    trie_.visit_prefixes(behind, [&](std::size_t length, token id) {
+      const std::size_t begin = end - length;
+      if (character_[begin] == 0) return;
+      arcs_.push_back({begin, id, cutter_.scores_[static_cast<std::size_t>(id)]});
+    });
+    std::reverse(arcs_.begin(), arcs_.end());
+    std::size_t last = end - 1;  // where the last character before the end begins
+    while (character_[last] == 0) --last;
+    const bool is_whole = last + static_cast<std::size_t>(character_[last]) == end;
+    if (is_whole && (arcs_.empty() || arcs_.back().begin != last)) {
+      arcs_.push_back({last, cutter_.model_.unknown, double{cutter_.unknown_score_}});
+    }
+    return arcs_;
+  }
+
+ private:
+  const UnigramCutter& cutter_;
+  const PieceTrie& trie_;
+  const std::string reversed_;
+  std::vector<char> character_;  // [text + 1]: bytes of the one that begins here; 0: none does
+  std::vector<Arc> arcs_;
 };
 
 // Viterbi's algorithm. Scores of equal paths differ by their rounding alone, and decide: as in
@@ -126,19 +173,20 @@ std::vector<ScoredCut> UnigramCutter::best(std::string_view text, index n) const
   require_memory("the best cuts of a line",
                  static_cast<double>(text.size()) * static_cast<double>(n) * sizeof(Path),
                  "use a smaller --best, or shorter lines");
-  const std::vector<std::vector<Arc>> arcs = arcs_of(text);
+  Ends ends(*this, text);
   std::vector<std::vector<Path>> paths(text.size() + 1);
   paths[0].emplace_back();
+  std::vector<Path> here;  // all of them, before the best are kept
   for (std::size_t end = 1; end <= text.size(); ++end) {
-    std::vector<Path>& here = paths[end];
-    for (const Arc& arc : arcs[end]) {
+    here.clear();
+    for (const Arc& arc : ends.at(end)) {
       for (std::size_t rank = 0; rank < paths[arc.begin].size(); ++rank) {
         here.push_back({paths[arc.begin][rank].score + arc.score, arc.begin, rank, arc.id});
       }
     }
     std::stable_sort(here.begin(), here.end(),
                      [](const Path& a, const Path& b) { return a.score > b.score; });
-    if (std::ssize(here) > n) here.resize(static_cast<std::size_t>(n));
+    paths[end].assign(here.begin(), here.begin() + std::min<std::ptrdiff_t>(n, std::ssize(here)));
   }
   std::vector<ScoredCut> cuts;
   for (const Path& last : paths[text.size()]) {
@@ -170,17 +218,17 @@ std::size_t draw(const std::vector<double>& logs, Random& random) {
 // exp(alpha x score), over all paths.
 std::vector<CutPiece> UnigramCutter::sample_path(std::string_view text, double alpha,
                                                  Random& random) const {
-  const std::vector<std::vector<Arc>> arcs = arcs_of(text);
+  Ends ends(*this, text);
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   std::vector<double> forward(text.size() + 1, kNever);
   forward[0] = 0;
-  const auto weights_of = [&](std::size_t end) {
-    std::vector<double> logs;
-    for (const Arc& arc : arcs[end]) logs.push_back(forward[arc.begin] + alpha * arc.score);
-    return logs;
+  std::vector<double> logs;
+  const auto weigh = [&](std::span<const Arc> arcs) {
+    logs.clear();
+    for (const Arc& arc : arcs) logs.push_back(forward[arc.begin] + alpha * arc.score);
   };
   for (std::size_t end = 1; end <= text.size(); ++end) {
-    const std::vector<double> logs = weights_of(end);
+    weigh(ends.at(end));
     if (logs.empty()) continue;
     const double largest = *std::max_element(logs.begin(), logs.end());
     double sum = 0;
@@ -189,7 +237,9 @@ std::vector<CutPiece> UnigramCutter::sample_path(std::string_view text, double a
   }
   std::vector<CutPiece> pieces;
   for (std::size_t end = text.size(); end > 0;) {
-    const Arc& arc = arcs[end][draw(weights_of(end), random)];
+    const std::span<const Arc> arcs = ends.at(end);
+    weigh(arcs);
+    const Arc& arc = arcs[draw(logs, random)];
     pieces.push_back({text.substr(arc.begin, end - arc.begin), arc.id});
     end = arc.begin;
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One token a word of the training text; any other word is the unknown one.
 #include <algorithm>
-#include <unordered_map>
 
 #include "fovea/base/check.h"
 #include "fovea/base/printable.h"
 #include "fovea/text/frequency.h"
+#include "fovea/text/keyed_hash.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/word_table.h"
@@ -88,7 +88,7 @@ class WordTokenizer final : public Tokenizer {
 // The words of a list that was given, with their counts in the text; 0 where it has them not.
 std::vector<CountedWord> count_listed(const std::vector<CountedWord>& found,
                                       std::span<const std::string> listed) {
-  std::unordered_map<std::string_view, index> counts;
+  KeyedMap<std::string_view, index> counts;
   for (const auto& [word, count] : found) counts.emplace(word, count);
   std::vector<CountedWord> words;
   words.reserve(listed.size());

@@ -75,6 +75,20 @@ TEST(LabelledReader, BadRowsAreLeftOutAndCounted) {
                           HasSubstr("a.tsv:2: expected 2 columns")));
 }
 
+// A file of GBK under names in ASCII.
+TEST(LabelledReader, TheEncodingOfBadRowsIsSaidOnce) {
+  std::string bytes = "text\tlabel\n";
+  for (int n = 0; n < 100; ++n) bytes += "\xD5\xE2\xCA\xC7\xD2\xBB\xB8\xF6\t\xBA\xC3\n";
+  TableSummary found;
+  EXPECT_THAT(rows_of("a.tsv", bytes, {.bad_rows = BadRows::kSkip}, &found), ElementsAre());
+  EXPECT_EQ(found.bad_rows, 100);
+  EXPECT_THAT(found.problems,
+              ElementsAre("a.tsv:2:1: expected UTF-8, got 0xD5 0xE2; this looks like GB18030; "
+                          "convert it with: iconv -f GB18030 -t UTF-8 FILE > NEW",
+                          "a.tsv:3:1: expected UTF-8, got 0xD5 0xE2",
+                          "a.tsv:4:1: expected UTF-8, got 0xD5 0xE2"));
+}
+
 TEST(LabelledReader, WhatMakesAllUncertainIsAnErrorAlways) {
   const TableOptions skip{.bad_rows = BadRows::kSkip};
   EXPECT_THROWS(rows_of("a.csv", "label,text\n1,a\n2,\"b\n3,c\n", skip), kInputFormat,

@@ -3,6 +3,7 @@
 
 #include "tests/data/table/support.h"
 #include "tests/support/throws.h"
+#include "tests/support/time_taken.h"
 
 namespace fovea {
 namespace {
@@ -99,6 +100,20 @@ TEST(LineReader, NamesTheBytesThatAreNoText) {
   const auto error = error_of([&] { utf16.require_text(line); });
   ASSERT_TRUE(error.has_value());
   EXPECT_THAT(error->hint(), HasSubstr("UTF-16"));
+}
+
+// The encoding is guessed from all that has been read, once.
+TEST(LineReader, AnyNumberOfLinesThatAreNoTextTakeTimeOfTheirBytes) {
+  const auto refuse = [](index lines) {
+    std::string bytes;
+    for (index n = 0; n < lines; ++n) bytes += "\xFF no UTF-8\n";
+    LineReader reader = reader_of(bytes);
+    index refused = 0;
+    for (Line line; reader.next(line);)
+      refused += error_of([&] { reader.require_text(line); }) ? 1 : 0;
+    EXPECT_EQ(refused, lines);
+  };
+  EXPECT_TRUE(grows_linearly(refuse, 800));
 }
 
 }  // namespace

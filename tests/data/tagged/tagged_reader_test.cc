@@ -185,6 +185,22 @@ TEST(TaggedReader, AnyNumberOfLinesWithoutAWordComesInParts) {
   }
 }
 
+TEST(TaggedReader, LongLinesWithoutAWordComeInSmallerParts) {
+  const std::string blank(300'000, ' ');
+  for (const TaggedFormat format :
+       {TaggedFormat::kConll, TaggedFormat::kConllu, TaggedFormat::kWords}) {
+    TaggedOptions options{.format = format, .comments = true, .keep_source = true};
+    options.tags = TagUse::kNone;
+    std::string text;
+    for (int n = 0; n < 20; ++n) text += blank + "\n";
+    const std::vector<TaggedSentence> parts = read(text, options);
+    EXPECT_EQ(parts.size(), 5u);
+    std::string kept;
+    for (const TaggedSentence& part : parts) kept += with_columns(part, {}, "-");
+    EXPECT_EQ(kept, text);
+  }
+}
+
 TEST(TaggedReader, SentencesOfNoWordsEndAtTheirEmptyLine) {
   const auto row = [](const std::string& id) { return id + "\tw\t_\tX\t_\t_\t_\t_\t_\t_\n"; };
   const TaggedOptions conllu{.format = TaggedFormat::kConllu};

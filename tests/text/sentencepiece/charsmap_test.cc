@@ -5,28 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "fovea/base/random.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "tests/support/throws.h"
+#include "tests/text/sentencepiece/charsmap_writer.h"
 
 namespace fovea {
 namespace {
-
-constexpr std::uint32_t kValue = std::uint32_t{1} << 31, kEndsRule = 1u << 8;
-
-std::string little_endian(std::uint32_t value) {
-  std::string bytes;
-  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
-}
-
-std::string map_of(const std::vector<std::uint32_t>& units, std::string_view texts) {
-  std::string bytes = little_endian(static_cast<std::uint32_t>(4 * units.size()));
-  for (const std::uint32_t unit : units) bytes += little_endian(unit);
-  return bytes.append(texts);
-}
-
-constexpr std::uint32_t unit(std::uint32_t offset, char label, bool ends = false) {
-  return offset << 10 | (ends ? kEndsRule : 0) | static_cast<unsigned char>(label);
-}
 
 // Rules "a" -> "x" and "ab" -> "yz". The root's children stand from 256 on, those of "a" from 512,
 // those of "ab" from 768; what a rule becomes stands at the place of its children itself.
@@ -82,6 +66,38 @@ TEST(CharsMap, CyclesAreRefused) {
   auto units = two_rules();
   units[512 ^ 'b'] = unit((512 ^ 'b') ^ 256, 'b', false);
   EXPECT_THROWS(CharsMap(map_of(units, kTexts), "m"), kModelDamaged, "a cycle");
+}
+
+// A text is read as far as rules go at each of its characters, whether one ends there or not.
+TEST(CharsMap, LongRulesAreRefused) {
+  const std::string longest(kLongestPiece, 'a');
+  const CharsMap map(map_of_rule(longest, "b"), "m");
+  EXPECT_EQ(map.longest(longest + "a").length, longest.size());
+  EXPECT_THROWS(CharsMap(map_of_rule(longest + "a", "b"), "m"), kModelDamaged,
+                "m: rules of normalization: one is for a text of 2049 bytes; at most 2048");
+}
+
+// The children of two units may be the same. The longer way to them counts, whichever is first.
+TEST(CharsMap, TheLongestWayToSharedUnitsCounts) {
+  for (const std::string_view labels : {"ax", "xa"}) {
+    // "a" and "x" lead to the units behind the first byte of a rule of 'b's.
+    const std::string rule(kLongestPiece - 1, 'b');
+    const auto units_of = [&](std::size_t bytes) {
+      std::vector<std::uint32_t> units(256 * (bytes + 3), kValue);
+      units[0] = unit(256, 0);
+      units[256 ^ labels[0]] = unit((256 ^ labels[0]) ^ 512, labels[0]);
+      std::uint32_t base = 512;
+      for (std::size_t n = 0; n < bytes; ++n, base += 256) {
+        units[base ^ 'b'] = unit((base ^ 'b') ^ (base + 256), 'b', n + 1 == bytes);
+      }
+      units[256 ^ labels[1]] = unit((256 ^ labels[1]) ^ 768, labels[1]);
+      units[base] = kValue;
+      return units;
+    };
+    EXPECT_EQ(CharsMap(map_of(units_of(rule.size()), kTexts), "m").longest("ab").length, 0u);
+    EXPECT_THROWS(CharsMap(map_of(units_of(rule.size() + 1), kTexts), "m"), kModelDamaged,
+                  "a text of 2049 bytes");
+  }
 }
 
 TEST(CharsMap, DamagedMapsAreRefusedOrSafe) {

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/throws.h"
+#include "tests/text/sentencepiece/charsmap_writer.h"
+
 namespace fovea {
 namespace {
 
@@ -32,6 +35,20 @@ TEST(PieceNormalizer, UserDefinedPiecesStayAsTheyAre) {
 
 TEST(PieceNormalizer, BytesThatAreNoTextAreReplaced) {
   EXPECT_EQ(normalized("a\xE6\x9C", {}), "▁a\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+// A rule may make much of a little, and spaces that are left out again.
+TEST(PieceNormalizer, RulesDoNotSwellTexts) {
+  const std::string line(1000, 'a');
+  for (const char c : {'b', ' '}) {
+    const std::string swells = map_of_rule("a", std::string(1'000'000, c));
+    EXPECT_THROWS(normalized(line, {.charsmap = swells}), kInputFormat,
+                  "the model's rules make more than 126 KiB of a text of 1000 B");
+    const PieceModel model{.pieces = {{"<unk>", 0, PieceType::kUnknown}}, .denormalizer = swells};
+    EXPECT_THROWS(PieceNormalizer(model, "m").denormalize(line), kInputFormat, "126 KiB");
+  }
+  const std::string longer = map_of_rule("a", std::string(60, 'b'));
+  EXPECT_EQ(normalized(line, {.charsmap = longer}).size(), 3 + 60'000u);
 }
 
 TEST(PieceNormalizer, LengthsAreAnnounced) {

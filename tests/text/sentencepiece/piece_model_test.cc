@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/support/throws.h"
+#include "tests/support/time_taken.h"
 #include "tests/text/sentencepiece/proto_writer.h"
 
 namespace fovea {
@@ -76,12 +77,27 @@ TEST(PieceModel, RefusesWhatContradictsItself) {
   EXPECT_THROWS(read({kUnk, {"", 0, kNormal}}), kModelDamaged, "a piece is empty");
   EXPECT_THROWS(read({kUnk, {"\xFF", 0, kNormal}}), kModelDamaged, "no text");
   EXPECT_THROWS(read({kUnk, {std::string("a\0b", 3), 0, kNormal}}), kModelDamaged, "no text");
-  EXPECT_THROWS(read({kUnk, {std::string(8000, 'a'), 0, kNormal}}), kModelDamaged, "too long");
+  EXPECT_THROWS(read({kUnk, {std::string(2049, 'a'), 0, kNormal}}), kModelDamaged,
+                "has 2049 bytes; at most 2048 are read");
+  EXPECT_EQ(read({kUnk, {std::string(2048, 'a'), 0, kNormal}}).pieces.size(), 2u);
+  EXPECT_THROWS(read({kUnk, kA}, trainer(ProtoWriter().bytes(44, std::string(2049, '?')))),
+                kModelDamaged, "the unknown surface");
   EXPECT_THROWS(read({kUnk, {"a", std::numeric_limits<float>::quiet_NaN(), kNormal}}),
                 kModelDamaged, "the score nan");
   EXPECT_THROWS(read({kUnk, {"a", std::numeric_limits<float>::infinity(), kNormal}}), kModelDamaged,
                 "the score inf");
   EXPECT_THROWS(read({kUnk, {"a", 0, static_cast<PieceType>(7)}}), kModelDamaged, "type 7");
+}
+
+// Settings that come again are joined with those before, which are not copied for that.
+TEST(PieceModel, SettingsThatComeAgainTakeNoTime) {
+  const std::string again = ProtoWriter().bytes(3, "").text();
+  const auto read_again = [&](index times) {
+    std::string more = plain_spaces(std::string(1 << 20, 'x'));
+    for (index n = 0; n < times; ++n) more += again;
+    EXPECT_EQ(read({kUnk, kA}, more).normalizer.charsmap.size(), 1u << 20);
+  };
+  EXPECT_LT(seconds_of([&] { read_again(1000); }), 0.02 + 30 * seconds_of([&] { read_again(1); }));
 }
 
 // The same name may be a mark and a text.

@@ -7,8 +7,11 @@
 #include <map>
 #include <set>
 
+#include "fovea/base/machine.h"
+#include "fovea/base/sanitizer.h"
 #include "fovea/text/sentencepiece/cutter.h"
 #include "tests/support/throws.h"
+#include "tests/support/time_taken.h"
 #include "tests/text/sentencepiece/proto_writer.h"
 
 namespace fovea {
@@ -146,6 +149,32 @@ TEST(Unigram, UnusedPiecesAreNotUsed) {
                                        {"b", -1, PieceType::kUnused}});
   EXPECT_EQ(make_unigram_cutter(model)->cut("aab"),
             (std::vector<CutPiece>{{"a", 1}, {"a", 1}, {"b", 0}}));
+}
+
+// Pieces that begin one another: all of them at each byte would be a hundred million.
+TEST(Unigram, NestedPiecesTakeTimeAndMemoryOfTheText) {
+  constexpr index kPieces = 512, kBytes = 20'000;
+  std::vector<ModelPiece> pieces;
+  for (index n = 1; n <= kPieces; ++n) {
+    pieces.push_back({std::string(static_cast<std::size_t>(n), 'a'), -1, PieceType::kNormal});
+  }
+  const PieceModel model = model_with(pieces);
+  const auto cutter = make_unigram_cutter(model);
+  Random random(1, RandomUse::kTest);
+  const auto cut = [&](index bytes) {
+    const std::string text(static_cast<std::size_t>(bytes), 'a');
+    std::size_t sum = 0;
+    for (const CutPiece& piece : cutter->sample(text, {.alpha = 1}, random))
+      sum += piece.text.size();
+    EXPECT_EQ(sum, text.size());
+  };
+#if !defined(FOVEA_ADDRESS_SANITIZER) && \
+    !defined(FOVEA_THREAD_SANITIZER)  // which keep what is freed
+  const std::int64_t before = peak_memory_bytes();
+  cut(kBytes);
+  EXPECT_LT(peak_memory_bytes() - before, 16 << 20);
+#endif
+  EXPECT_TRUE(grows_linearly(cut, kBytes / 10));
 }
 
 }  // namespace
