@@ -102,7 +102,7 @@ void check_dropout(const Dropout& dropout, index sequences) {
         Hint{"give a number for each sequence of the call, or none at all"},
         "attention: dropout samples must be [{}], one for each sequence; they are [{}]", sequences,
         dropout.samples.size);
-  check(dropout.samples.empty() || dropout.samples.data != nullptr,
+  check(dropout.samples.empty() || dropout.samples.data != nullptr, kNoData,
         "attention: dropout samples have a size but no data");
 }
 
@@ -119,14 +119,15 @@ void check_norm(const Attention<T>& attention, index H) {
   for (const auto& observer : attention.observe.parts()) {
     require(softmax || !observer->needs_softmax(), observer->name());
   }
-  check(sink.logits.empty() || sink.logits.size == H,
+  check(sink.logits.empty() || sink.logits.size == H, Hint{"give the sink a logit for each head"},
         "attention: the sink must be [H={}] or empty; it is [{}]", H, sink.logits.size);
   check(sink.dlogits.empty() || sink.dlogits.size == sink.logits.size,
+        Hint{"give the gradient of the sink as many numbers as the sink has"},
         "attention: the gradient of the sink must be [{}], as the sink, or empty; it is [{}]",
         sink.logits.size, sink.dlogits.size);
-  check(sink.logits.empty() || sink.logits.data != nullptr,
+  check(sink.logits.empty() || sink.logits.data != nullptr, kNoData,
         "attention: the sink has a size but no data");
-  check(sink.dlogits.empty() || sink.dlogits.data != nullptr,
+  check(sink.dlogits.empty() || sink.dlogits.data != nullptr, kNoData,
         "attention: the gradient of the sink has a size but no data");
   for (index h = 0; h < sink.logits.size; ++h) {
     const T logit = sink.logits[h];
@@ -150,7 +151,8 @@ void check_weights(const WeightShape& shape, Rows<const T> w, Rows<T> dw) {
           shape.columns_name, shape.columns, rows.rows, rows.columns);
   };
   check_one("", w);
-  check(shape.H == 0 || w.data != nullptr, "attention: {} has a shape but no data", shape.name);
+  check(shape.H == 0 || w.data != nullptr, kNoData, "attention: {} has a shape but no data",
+        shape.name);
   if (dw.data != nullptr) check_one("the gradient of ", dw);
 }
 
@@ -168,8 +170,8 @@ void check_score(const Attention<T>& attention, index H, index D) {
   }
   const Rotary& rotary = attention.rotary;
   if (rotary.pairs == RotaryPairs::kNone) return;
-  check(D % 2 == 0, "attention: rotary positions turn pairs of columns: D must be even; it is {}",
-        D);
+  check(D % 2 == 0, Hint{"make D even, or leave the rotary positions out"},
+        "attention: rotary positions turn pairs of columns: D must be even; it is {}", D);
   if (!(rotary.base > 0 && std::isfinite(rotary.base))) {
     fail(ErrorCode::kOptionValue, "attention: the base of rotary positions must be > 0; it is {}",
          rotary.base);
@@ -210,7 +212,7 @@ void check_parts(const Attention<T>& attention, const AttentionSizes& sizes) {
 // Before anything walks over the call.
 template <class T>
 void check_countable(const Attention<Wide<T>>& attention, const AttentionInputs<T>& in) {
-  check(rows_of_tiles(attention, in) <= kMostRowsOfTiles,
+  check(rows_of_tiles(attention, in) <= kMostRowsOfTiles, Hint{"cut the batch into several calls"},
         "attention: H x (B x (T + S) / {} + 2 x sequences) may be at most {}; q is {}, k is {}",
         kLaneTile, kMostRowsOfTiles, text(in.q, "T", "H", "D"), text(in.k, "S", "G", "D"));
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <thread>
 
+#include "fovea/base/check.h"
 #include "fovea/base/interruption.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/pool.h"
@@ -21,6 +22,8 @@ namespace {
 // a microsecond); ranges are cut so that each does at least as much.
 constexpr double kRangeCost = 32768;
 constexpr index kMostRanges = 256;
+// Threads beyond the cores only take memory, a stack each.
+constexpr int kMostThreads = 1024;
 
 }  // namespace
 
@@ -32,7 +35,11 @@ int available_cores() {
   return static_cast<int>(std::clamp(std::ceil(quota), 1.0, double{1} * std::max(1, cores)));
 }
 
-Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {}
+Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {
+  if (threads <= kMostThreads) return;
+  fail(ErrorCode::kOptionValue, Hint{"leave the number out: all cores then work"},
+       "context: there may be at most {} threads; got {}", kMostThreads, threads);
+}
 
 void Context::run(index items, void* callable, Invoke invoke, bool in_order) const {
   if (items <= 0 || plan_ != nullptr) return;

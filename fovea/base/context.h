@@ -20,7 +20,7 @@ class Team;
 /// number of threads may use the library at once.
 class Context {
  public:
-  /// `threads` <= 0: all cores that this process may run on.
+  /// `threads` <= 0: all cores that this process may run on. Over 1024: Error(kOptionValue).
   explicit Context(int threads = 0);
 
   int threads() const { return threads_; }

@@ -9,7 +9,12 @@ namespace fovea {
 
 Parameter& ParameterSet::add(std::string name, const Shape& shape, const Init& init, Decay decay) {
   if (find(name) != nullptr) {
-    fail(ErrorCode::kInternal, "parameters: the name '{}' is taken", name);
+    fail(
+        ErrorCode::kUsage,
+        Hint{
+            "give each layer a scope of its own: scope[\"first\"], scope[\"second\"], or scope[0], "
+            "scope[1]"},
+        "parameters: two are called '{}'", name);
   }
   check(shape.size() <= std::numeric_limits<index>::max() - size_,
         "parameters: with '{}' {} there are more than can be counted", name, to_string(shape));

@@ -38,7 +38,7 @@ class ParameterSet {
  public:
   explicit ParameterSet(const ParameterSetOptions& options) : options_(options) {}
 
-  /// Throws kInternal if the name is taken, kShape if the number of parameters overflows.
+  /// Throws kUsage if the name is taken, kShape if the number of parameters overflows.
   Parameter& add(std::string name, const Shape& shape, const Init& init, Decay decay);
 
   /// In the order in which they were added.

@@ -75,9 +75,9 @@ constexpr std::string_view kPacked = "where each packed sequence begins, and the
 constexpr std::string_view kOneSegment = "a query sees keys of the same number";
 
 constexpr MaskRow kMasks[] = {
-    {{"query_lengths", "B", TensorValues::kInt32, {}, "queries of each row; padding follows them"},
+    {{"query_lengths", "B", TensorValues::kInt32, {}, "queries of each row; padding follows", true},
      [](auto& call) { call.keep(mask::QueryLengths(call.ints("query_lengths"))); }},
-    {{"key_lengths", "B", TensorValues::kInt32, {}, "keys of each row; padding follows them"},
+    {{"key_lengths", "B", TensorValues::kInt32, {}, "keys of each row; padding follows", true},
      [](auto& call) { call.keep(mask::KeyLengths(call.ints("key_lengths"))); }},
     {{"query_offsets", "N+1", TensorValues::kInt32, "key_offsets", kPacked},
      [](auto& call) { call.attention.packed.query_offsets = call.ints("query_offsets"); }},

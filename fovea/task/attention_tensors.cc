@@ -25,7 +25,9 @@ class KnownSizes {
  public:
   explicit KnownSizes(std::string_view where) : where_(where) {}
 
-  void check_shape(const TensorSpec& spec, const Shape& shape) {
+  void check_shape(const TensorSpec& spec, const Shape& given) {
+    const bool column = spec.or_column && given.axes() == 2 && given[1] == 1;
+    const Shape shape = column ? Shape{given[0]} : given;
     const std::vector<std::string_view> words = axis_words(spec.axes);
     check(shape.axes() == static_cast<int>(words.size()), "{}: {} must be {}; it is {}", where_,
           spec.name, axes_text(spec.axes), to_string(shape));

@@ -31,6 +31,7 @@ struct TensorSpec {
   TensorValues values = TensorValues::kReal;
   std::string_view together = {};  ///< the tensor that it requires
   std::string_view what = {};      ///< what it does, or the formula of its part
+  bool or_column = false;          ///< a last axis of size 1 is left out: [B, 1] will do for [B]
 };
 
 /// A tensor as a caller has it in memory.

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/throws.h"
+
 namespace fovea {
 namespace {
 
@@ -24,6 +26,11 @@ Ranges ranges_of(int threads, index n, double cost) {
   });
   std::sort(ranges.begin(), ranges.end());
   return ranges;
+}
+
+TEST(Context, AnAbsurdNumberOfThreadsIsRefused) {
+  EXPECT_EQ(Context(1024).threads(), 1024);
+  EXPECT_THROWS(Context(100000), kOptionValue, "at most 1024 threads; got 100000");
 }
 
 TEST(Context, UsesAllCoresUnlessToldOtherwise) {

@@ -55,7 +55,7 @@ TEST(ParameterSet, RefusesANameTwice) {
   ParameterSet set({});
   const ParameterScope root(set);
   root.add("a", {1}, kNormal);
-  EXPECT_THROWS(root.add("a", {1}, kNormal), kInternal, "the name 'a' is taken");
+  EXPECT_THROWS(root.add("a", {1}, kNormal), kUsage, "two are called 'a'");
 }
 
 }  // namespace

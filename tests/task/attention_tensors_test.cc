@@ -13,6 +13,7 @@ constexpr TensorSpec kSpecs[] = {
     {"k", "B S G D"},
     {"v", "B S G Dv"},
     {"lengths", "B", TensorValues::kInt32},
+    {"key_lengths", "B", TensorValues::kInt32, {}, {}, true},
     {"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
     {"window", "H 2", TensorValues::kInt32},
     {"both", "H 2D"},
@@ -64,6 +65,16 @@ TEST(AttentionTensors, ASizeThatNoLetterGivesIsNamed) {
   EXPECT_THROWS(with({{"from", ints({})}, {"to", ints({})}}), kShape, "0 is not N+1 for any N");
   EXPECT_THROWS(with({{"odd", Tensor({5, 8})}, {"other", Tensor({7, 4})}}), kShape,
                 "in.npz: other must be [2s+1, Dv]; it is [7, 4]: axis 2s+1 is 7, and 5 in odd");
+}
+
+// Published code keeps its lengths as a column.
+TEST(AttentionTensors, LengthsMayBeAColumn) {
+  const Tensor column = Tensor::of<std::int64_t>({2, 1}, std::vector<std::int64_t>{3, 4});
+  EXPECT_EQ(with({{"key_lengths", column}}).at("key_lengths").vec<std::int32_t>()[1], 4);
+  EXPECT_THROWS(with({{"lengths", column}}), kShape, "lengths must be [B]; it is [2, 1]");
+  EXPECT_THROWS(with({{"key_lengths", Tensor({2, 2})}}), kInputFormat, "must hold int32");
+  EXPECT_THROWS(with({{"key_lengths", Tensor({2, 2}, DType::kInt32)}}), kShape,
+                "key_lengths must be [B]; it is [2, 2]");
 }
 
 TEST(AttentionTensors, WholeNumbersBecomeInt32) {

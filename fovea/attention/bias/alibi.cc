@@ -24,7 +24,8 @@ void append_slopes(std::vector<T>& slopes, index power, index step, index count)
 
 template <class T>
 std::vector<T> alibi_slopes(index heads) {
-  check(heads > 0, "alibi: there must be a head; got {}", heads);
+  check(heads > 0, Hint{"ask for the slopes of at least one head"},
+        "alibi: there must be a head; got {}", heads);
   index power = 1;
   while (power * 2 <= heads) power *= 2;
   std::vector<T> slopes;
@@ -104,11 +105,17 @@ void Alibi<T>::name_gradients(OverlapCheck& memory) const {
 template <class T>
 void Alibi<T>::check_shape(const AttentionSizes& sizes) const {
   const index H = sizes.H;
-  check(slopes_.size == H, "attention: slopes must be [H={}]; they are [{}]", H, slopes_.size);
-  check(dslopes_.empty() || dslopes_.size == H,
+  constexpr Hint kOneForEachHead{
+      "give a slope for each head: alibi_slopes(H) are those of the paper"};
+  constexpr Hint kNoData{"give the memory of the slopes, or an empty view"};
+  check(slopes_.size == H, kOneForEachHead, "attention: slopes must be [H={}]; they are [{}]", H,
+        slopes_.size);
+  check(dslopes_.empty() || dslopes_.size == H, kOneForEachHead,
         "attention: dslopes must be [H={}] or empty; they are [{}]", H, dslopes_.size);
-  check(slopes_.empty() || slopes_.data != nullptr, "attention: slopes have a size but no data");
-  check(dslopes_.empty() || dslopes_.data != nullptr, "attention: dslopes have a size but no data");
+  check(slopes_.empty() || slopes_.data != nullptr, kNoData,
+        "attention: slopes have a size but no data");
+  check(dslopes_.empty() || dslopes_.data != nullptr, kNoData,
+        "attention: dslopes have a size but no data");
 }
 
 template class Alibi<float>;

@@ -2,6 +2,7 @@
 // Attention with linear biases (Press, Smith, Lewis 2022), with trainable slopes.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,12 @@ namespace fovea::bias {
 template <class T>
 class Alibi final : public ScoreFunction<T> {
  public:
-  /// slopes [H]; dslopes [H] receives their gradient in backward, or is empty. Views, also of a
-  /// std::vector<T>. A call with another H throws Error(kShape).
+  /// slopes [H], which are copied: the vector may change or end. A call with another H throws
+  /// Error(kShape).
+  explicit Alibi(const std::vector<T>& slopes)
+      : owned_(std::make_shared<const std::vector<T>>(slopes)), slopes_(*owned_) {}
+  /// The same with views, which must outlive the calls. dslopes [H] receives the gradient of slopes
+  /// in backward, or is empty.
   explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}
 
   T value(const ScoreSite& site, T score) const override;
@@ -43,6 +48,7 @@ class Alibi final : public ScoreFunction<T> {
   std::string name() const override { return "alibi"; }
 
  private:
+  std::shared_ptr<const std::vector<T>> owned_;  // null: slopes_ views memory of the caller
   Vec<const T> slopes_;
   Vec<T> dslopes_;
 };

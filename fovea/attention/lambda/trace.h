@@ -10,7 +10,6 @@
 //   });
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -54,23 +53,17 @@ class TracedNumber {
   friend TracedNumber operator*(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kMul, {a, b});
   }
+  /// Of real numbers, also where both are whole; the other division is floor_divide().
   friend TracedNumber operator/(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kDiv, {a, b});
   }
   friend TracedNumber operator-(const TracedNumber& a) {
     return detail::record_step(detail::TapeOp::kNeg, {a});
   }
-  // Ambiguous: integer or float division? Write floor_divide(x, 2) or x / 2.0.
-  template <std::integral Whole>
-  friend TracedNumber operator/(const TracedNumber&, Whole) = delete;
-  template <std::integral Whole>
-  friend TracedNumber operator/(Whole, const TracedNumber&) = delete;
   TracedNumber& operator+=(const TracedNumber& b) { return *this = *this + b; }
   TracedNumber& operator-=(const TracedNumber& b) { return *this = *this - b; }
   TracedNumber& operator*=(const TracedNumber& b) { return *this = *this * b; }
   TracedNumber& operator/=(const TracedNumber& b) { return *this = *this / b; }
-  template <std::integral Whole>
-  TracedNumber& operator/=(Whole) = delete;
 
   friend TracedNumber operator<(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kLess, {a, b});
