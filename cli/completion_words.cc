@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/commands.h"
+
 namespace fovea::cli {
 
 namespace {
@@ -47,6 +49,11 @@ ValueWords value_words(std::string_view placeholder) {
 }
 
 ValueWords value_words(const PositionalSpec& positional) {
+  if (positional.name == "COMMAND") {
+    std::string words;
+    for (const CommandSpec& command : command_specs()) words += command.name + " ";
+    return value_words(words);
+  }
   return value_words(positional.choices.empty() ? positional.name : positional.choices);
 }
 

@@ -21,6 +21,7 @@ struct ValueWords {
 
 /// Of a placeholder: the words of "adamw|sgd", files for FILE, folders for DIR. Nothing for N.
 ValueWords value_words(std::string_view placeholder);
+/// COMMAND stands for the words of all commands.
 ValueWords value_words(const PositionalSpec& positional);
 
 /// The spellings of an option as they are typed: "-o", "--output". A switch has "--no-x", too.

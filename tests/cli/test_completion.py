@@ -35,6 +35,8 @@ LINES = {
     "fovea classify --json folder b": {"book.txt"},
     "fovea completion ": {"bash", "zsh", "fish"},
     "fovea demo ": {"s1", "s3"},
+    "fovea man tra": {"train", "translate"},
+    "fovea man train l": {"lm"},
     "fovea nothing ": set(),
 }
 
