@@ -8,6 +8,7 @@
 # bin/fovea, its manual pages and completions.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(FoveaPublicHeaders)
 
 get_property(rooms GLOBAL PROPERTY FOVEA_ROOMS)
 set(operator_rooms base simd attention)
@@ -29,6 +30,19 @@ endif()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fovea)
 
+# fovea_install_headers(COMPONENT header...)
+function(fovea_install_headers component)
+  foreach(header ${ARGN})
+    set(folder ${CMAKE_INSTALL_INCLUDEDIR})
+    if(NOT header IN_LIST FOVEA_PUBLIC_HEADERS)
+      string(APPEND folder /fovea-internal)
+    endif()
+    cmake_path(GET header PARENT_PATH room)
+    install(FILES ${PROJECT_SOURCE_DIR}/fovea/${header} COMPONENT ${component}
+      DESTINATION ${folder}/fovea/${room})
+  endforeach()
+endfunction()
+
 # fovea_install_rooms(COMPONENT EXPORT room...)
 function(fovea_install_rooms component export)
   list(TRANSFORM ARGN PREPEND fovea_ OUTPUT_VARIABLE libraries)
@@ -38,8 +52,9 @@ function(fovea_install_rooms component export)
   install(TARGETS ${libraries} EXPORT ${export}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   foreach(room ${ARGN})
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/fovea/${room} COMPONENT ${component}
-      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fovea FILES_MATCHING PATTERN *.h)
+    file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/fovea CONFIGURE_DEPENDS
+      ${PROJECT_SOURCE_DIR}/fovea/${room}/*.h)
+    fovea_install_headers(${component} ${headers})
   endforeach()
   install(EXPORT ${export} NAMESPACE fovea:: DESTINATION ${package_folder} COMPONENT ${component})
 endfunction()
@@ -60,6 +75,8 @@ function(fovea_install_pc name component description requires)
   set(FOVEA_PC_DESCRIPTION ${description})
   set(FOVEA_PC_REQUIRES ${requires})
   list(REVERSE ARGN)
+  list(TRANSFORM ARGN REPLACE "(.+)" "libfovea_\\1.a" OUTPUT_VARIABLE archives)
+  list(JOIN archives ":" FOVEA_PC_ARCHIVES)
   list(TRANSFORM ARGN PREPEND -lfovea_)
   list(JOIN ARGN " " FOVEA_PC_LIBS)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/fovea.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
@@ -74,8 +91,13 @@ if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
   fovea_install_pc(fovea library "Attention and Transformers on the CPU"
     "fovea-attention = ${PROJECT_VERSION} zlib libzstd libutf8proc sentencepiece" ${other_rooms})
+  fovea_install_headers(library fovea.h)
   fovea_install_rooms(reference fovea-reference-targets reference)
 endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples COMPONENT attention
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md COMPONENT attention
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
 add_custom_target(fovea_installed)  # what install() takes, without tests and benchmarks
 add_dependencies(fovea_installed ${targets})
 if(TARGET fovea)

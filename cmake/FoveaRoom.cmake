@@ -8,7 +8,10 @@ function(fovea_room name)
   add_library(fovea_${name} STATIC ${sources})
   add_library(fovea::${name} ALIAS fovea_${name})
   target_include_directories(fovea_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>
+    $<INSTALL_INTERFACE:include/fovea-internal>)
+  # A shared library of a host that links us exports none of our symbols.
+  target_link_options(fovea_${name} INTERFACE LINKER:--exclude-libs,libfovea_${name}.a)
   target_compile_features(fovea_${name} PUBLIC cxx_std_20)
   target_link_libraries(fovea_${name} PUBLIC ${ROOM_LINK} PRIVATE $<BUILD_INTERFACE:fovea_options>)
   set_target_properties(fovea_${name} PROPERTIES EXPORT_NAME ${name})

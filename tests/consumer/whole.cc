@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that needs every room: what is missing at the end of a link order would show.
+// A program that needs every room, by the header of all: what is missing at the end of a link order
+// would show.
 #include <cstdio>
 
-#include "fovea/base/error.h"
-#include "fovea/task/language_model.h"
+#include "fovea/fovea.h"
+
+static_assert(FOVEA_VERSION_MAJOR > 0 || FOVEA_VERSION_MINOR > 0 || FOVEA_VERSION_PATCH > 0);
 
 int main() {
   const auto hint_of = [](auto&& f) {

@@ -164,6 +164,39 @@ class FrontPages(unittest.TestCase):
                 self.assertTrue((ROOT / name).is_file(), f"{page}: {name}")
 
 
+class LibraryPage(unittest.TestCase):
+    PAGE = "docs/library.md"
+
+    def test_its_programs_are_those_of_examples(self):
+        page = text_of(self.PAGE)
+        programs = [path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.cc")]
+        shown = blocks(page, "cpp")
+        self.assertGreater(len(shown), 5)
+        for block in shown:
+            self.assertTrue(any(block in program for program in programs), block)
+
+    def test_every_example_is_in_its_index_and_built(self):
+        index = text_of(self.PAGE).split("## Examples")[1]
+        built = " ".join(re.findall(r"foreach\(example ([^)]*)\)", text_of("examples/CMakeLists.txt"))).split()
+        for path in (ROOT / "examples").glob("*.cc"):
+            self.assertIn(f"(../examples/{path.name})", index)
+            self.assertIn(path.stem, built)
+
+    def test_public_headers_are_those_that_are_installed_as_such(self):
+        installed = re.findall(r"^  ([\w/]+\.h)", text_of("cmake/FoveaPublicHeaders.cmake"), re.MULTILINE)
+        listed = re.findall(r"^\| \[`([\w/]+\.h)`\]\(\.\./fovea/\1\)", text_of(self.PAGE), re.MULTILINE)
+        self.assertGreater(len(installed), 40)
+        self.assertEqual(listed, installed)
+        included = re.findall(r'^#include "fovea/([\w/]+\.h)"', text_of("fovea/fovea.h"), re.MULTILINE)
+        rest = [name for name in installed if name != "fovea.h" and not name.startswith("reference/")]
+        self.assertEqual(sorted(included), sorted(rest))
+
+    def test_the_version_is_said_once(self):
+        header = text_of("fovea/base/version.h")
+        parts = [re.search(rf"FOVEA_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+        self.assertIn(f'FOVEA_VERSION "{".".join(parts)}"', header)
+
+
 # Wordings that readers had to read twice, and the two Chinese words of which a page uses one.
 RIDDLES = ("told what earlier sums are worth", "for what means nothing", "what is decided anew each time", "costs what it weighs",
            "a loop in registers reaches", "goes on otherwise than")

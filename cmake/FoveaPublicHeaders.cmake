@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# The headers that a program includes. They are installed in include/fovea; all others, which these
+# include, in include/fovea-internal. docs/library.md lists the same (a test compares).
+set(FOVEA_PUBLIC_HEADERS
+  attention/attention.h
+  attention/bfloat16.h
+  attention/bias/biases.h
+  attention/lambda/lambdas.h
+  attention/mask/masks.h
+  attention/observe/observers.h
+  attention/reference.h
+  attention/values/values.h
+  base/context.h
+  base/error.h
+  base/interruption.h
+  base/random.h
+  base/team.h
+  base/types.h
+  base/version.h
+  base/view.h
+  fovea.h
+  grad/ops.h
+  grad/packed_rows.h
+  grad/parameter.h
+  grad/tape.h
+  nn/attention.h
+  nn/block.h
+  nn/convolution.h
+  nn/crf.h
+  nn/embedding.h
+  nn/embedding_bag.h
+  nn/feed_forward.h
+  nn/linear.h
+  nn/module.h
+  nn/norm.h
+  nn/pooling.h
+  nn/recurrent.h
+  reference/gradcheck.h
+  reference/kernels.h
+  task/classifier.h
+  task/generate.h
+  task/language_model.h
+  task/line_translator.h
+  task/tag_predictor.h
+  task/tagger.h
+  task/text_predictor.h
+  task/translator.h
+  tensor/named_tensor.h
+  tensor/safetensors.h
+  tensor/tensor.h
+  train/optimizer.h)
