@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "fovea/base/version.h"
+
 namespace fovea::cli {
 
 inline constexpr const char* kVersion = FOVEA_VERSION;

@@ -17,8 +17,7 @@ import sys
 
 import sources
 
-FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wno-psabi",
-         '-DFOVEA_VERSION="0"']  # which CMake tells the command
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wno-psabi"]
 
 
 def wrapper(header):

@@ -186,6 +186,19 @@ TEST(AttentionErrors, EveryErrorHasAHint) {
               ::testing::HasSubstr("o and its gradient [B, T, H, Dv]"));
   EXPECT_THAT(hint_of([](Wrong& w) { w.attention.dropout.probability = 2; }),
               ::testing::HasSubstr("a probability"));
+  EXPECT_THAT(hint_of([](Wrong& w) {
+                w.attention.sink.logits = {nullptr, 4};
+              }),
+              ::testing::HasSubstr("its pointer is null"));
+  float logit = 0;
+  EXPECT_EQ(hint_of([&](Wrong& w) {
+              w.attention.sink.logits = {&logit, 1};
+            }),
+            "give the sink a logit for each head");
+  EXPECT_THAT(hint_of([&](Wrong& w) {
+                w.attention.bias = bias::Alibi<float>({&logit, 1});
+              }),
+              ::testing::HasSubstr("a slope for each head"));
   const std::int32_t length[] = {3};
   EXPECT_EQ(hint_of([&](Wrong& w) { w.attention.mask = mask::KeyLengths(length); }),
             info(ErrorCode::kShape).hint)

@@ -214,6 +214,12 @@ class Results(AttentionTest):
         out = self.run_on(tensors, "--observe", "topk=3")
         self.assertEqual(out["topk_index"].values, [0, 1, 2] * (2 * 4 * 5))
 
+    def test_lengths_may_be_a_column(self):
+        """Published code keeps them as [B, 1]."""
+        for name in ("key_lengths", "query_lengths"):
+            flat, column = ({**problem(), name: Tensor("I64", shape, [2, 4])} for shape in ((2,), (2, 1)))
+            self.assertEqual(self.run_on(flat)["o"].values, self.run_on(column)["o"].values)
+
     def test_gradients_are_those_of_the_output(self):
         """Central differences of o . do, along one direction for each operand."""
         rng = random.Random(11)
