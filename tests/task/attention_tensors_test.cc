@@ -13,7 +13,6 @@ constexpr TensorSpec kSpecs[] = {
     {"k", "B S G D"},
     {"v", "B S G Dv"},
     {"lengths", "B", TensorValues::kInt32},
-    {"key_lengths", "B", TensorValues::kInt32, {}, {}, true},
     {"keep", "B|1 H|1 T|1 S", TensorValues::kBytes},
     {"window", "H 2", TensorValues::kInt32},
     {"both", "H 2D"},
@@ -69,12 +68,18 @@ TEST(AttentionTensors, ASizeThatNoLetterGivesIsNamed) {
 
 // Published code keeps its lengths as a column.
 TEST(AttentionTensors, LengthsMayBeAColumn) {
-  const Tensor column = Tensor::of<std::int64_t>({2, 1}, std::vector<std::int64_t>{3, 4});
-  EXPECT_EQ(with({{"key_lengths", column}}).at("key_lengths").vec<std::int32_t>()[1], 4);
-  EXPECT_THROWS(with({{"lengths", column}}), kShape, "lengths must be [B]; it is [2, 1]");
-  EXPECT_THROWS(with({{"key_lengths", Tensor({2, 2})}}), kInputFormat, "must hold int32");
-  EXPECT_THROWS(with({{"key_lengths", Tensor({2, 2}, DType::kInt32)}}), kShape,
-                "key_lengths must be [B]; it is [2, 2]");
+  const TensorSpec specs[] = {
+      kSpecs[0], kSpecs[1], kSpecs[2], {"lengths", "B", TensorValues::kInt32, {}, {}, true}};
+  const auto with_column = [&](const Shape& shape) {
+    std::vector<NamedTensor> all = operands();
+    all.push_back({"lengths", Tensor(shape, DType::kInt32)});
+    return AttentionTensors(all, specs, "in.npz");
+  };
+  EXPECT_EQ(with_column({2, 1}).at("lengths").vec<std::int32_t>().size, 2);
+  EXPECT_THROWS(with_column({2, 2}), kShape, "lengths must be [B]; it is [2, 2]");
+  EXPECT_THROWS(with_column({3, 1}), kShape, "lengths must be [B]; it is [3]");
+  EXPECT_THROWS(with({{"lengths", Tensor({2, 1}, DType::kInt32)}}), kShape,
+                "lengths must be [B]; it is [2, 1]");
 }
 
 TEST(AttentionTensors, WholeNumbersBecomeInt32) {
