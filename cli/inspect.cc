@@ -132,7 +132,7 @@ auto newest_settings(const fs::path& folder, std::vector<fs::path> checkpoints) 
       return File::settings_of(checkpoints.back());
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kOutOfMemory) throw;
-      warn(error.what());
+      if (fs::exists(checkpoints.back())) warn(error.what());
     }
   }
   return File::settings_of(folder);
@@ -203,7 +203,7 @@ void describe_training(const Model& model, const std::string& stop_after,
     print(fmt::format("  {}, at update {}\n",
                       validation_text("last", run.valid_loss, run.valid_metrics), run.valid_step));
   }
-  print(fmt::format("  last train loss {:.4f} ({})\n", run.train_loss, kWhatTrainLossIs));
+  print(fmt::format("  last train loss {:.4f}\n", run.train_loss));
 }
 
 // What a classifier says: its task and its labels.
@@ -378,11 +378,13 @@ int inspect(const Arguments& arguments) {
   add(folder, verify_model_folder(folder), files);
   add(folder, verify_best_weights(folder), files);
   for (const fs::path& checkpoint : checkpoints_in(folder)) {
-    std::vector<CheckedFile> of_checkpoint;
-    add(checkpoint, verify_model_folder(checkpoint), of_checkpoint);
     // A training that goes on removes old checkpoints meanwhile: such a folder was renamed first.
-    if (!fs::exists(checkpoint)) continue;
-    files.insert(files.end(), of_checkpoint.begin(), of_checkpoint.end());
+    try {
+      const std::vector<FileCheck> checks = verify_model_folder(checkpoint);
+      if (fs::exists(checkpoint)) add(checkpoint, checks, files);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kModelMissing || fs::exists(checkpoint)) throw;
+    }
   }
   print_files(files, json);
   const auto damaged = std::count_if(files.begin(), files.end(),

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/machine.h"
@@ -194,6 +195,8 @@ std::vector<CommandSpec> command_specs() {
 
 int main(int argc, char** argv) {
   using namespace fovea::cli;
+  // First of all: a training promises what these signals do, from its first moment.
+  if (argc > 1 && std::string_view(argv[1]) == "train") keep_requests();
   open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then returns EPIPE
   std::signal(SIGXFSZ, SIG_IGN);  // and one beyond `ulimit -f` EFBIG

@@ -280,7 +280,11 @@ namespace {
 
 // The run goes on with the files of its checkpoint, but the model in its folder stays unreadable.
 void warn_of_damage(const fs::path& folder, StoredRun& run) {
+  const std::vector<NamedFile>& files = run.checkpoint->files;
   for (const std::string_view name : {"config.json", "tokenizer.txt"}) {
+    const bool of_run = std::any_of(files.begin(), files.end(),
+                                    [&](const NamedFile& file) { return file.name == name; });
+    if (!of_run) continue;  // a classifier of numbers has no tokenizer
     try {
       read_model_file(folder, name);
     } catch (const Error& error) {

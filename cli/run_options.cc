@@ -35,8 +35,8 @@ std::string placeholder_of(const OptionSpec& option) {
   if (option.name == "tokenizer" && is_text) return names_in(kTokenizers, "|");
   if (option.name == "data") return names_in(kDataKinds, "|");
   if (option.name == "preset") return names_in(language_model_presets(), "|");
-  if ((option.name == "vocabulary" && is_text) || option.name == "tokenizer-model" ||
-      option.name == "target-tokenizer-model") {
+  if ((option.name == "vocabulary" && is_text) || option.name == "embeddings" ||
+      option.name == "tokenizer-model" || option.name == "target-tokenizer-model") {
     return "FILE";
   }
   if (option.name == "window") return "N[,N...]";

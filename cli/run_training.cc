@@ -193,7 +193,6 @@ int dry_run(const Context& context, Job& job) {
 }
 
 int run_job(const Context& context, Job& job) {
-  keep_requests();
   const std::filesystem::path& folder = job.place.folder;
   const FolderUse use = job.place.use;
   require_output(job);

@@ -6,8 +6,8 @@
 
 namespace fovea::cli {
 
-/// From now on SIGUSR1 and SIGUSR2 are kept for the training that is prepared; by default they
-/// would end the process.
+/// From now on SIGUSR1 and SIGUSR2 are kept for the training that will begin; by default they would
+/// end the process.
 void keep_requests();
 
 /// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.

@@ -28,11 +28,7 @@ std::vector<Field> settable_fields(TrainTagOptions& options) {
 
 std::vector<OptionSpec> train_tag_options() {
   TrainTagOptions defaults;
-  std::vector<OptionSpec> options = training_options(settable_fields(defaults));
-  for (OptionSpec& option : options) {
-    if (option.name == "embeddings") option.placeholder = "FILE";
-  }
-  return options;
+  return training_options(settable_fields(defaults));
 }
 
 RunOptions tag_run_options(const Arguments& arguments) {

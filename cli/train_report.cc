@@ -181,14 +181,15 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
                                               s.tokens_per_second, finished.unit)
                                 : "nothing was left to do: a longer --stop-after, or more "
                                   "--patience, makes the run longer\n");
-  if (std::isfinite(s.valid_loss)) print(fmt::format("validation loss {:.4f}; ", s.valid_loss));
   if (std::isfinite(s.best_valid_loss)) {
     print(fmt::format("{}, at update {}; ",
                       validation_text("best", s.best_valid_loss, stored.best_valid_metrics),
                       finished.result.state.best_step));
   }
-  print(fmt::format("train loss {:.4f} ({})", s.train_loss, kWhatTrainLossIs));
-  print(fmt::format("\nmodel: {}\n", run.output));
+  if (std::isfinite(s.valid_loss)) {
+    print(fmt::format("last validation loss {:.4f}; ", s.valid_loss));
+  }
+  print(fmt::format("train loss {:.4f}\nmodel: {}\n", s.train_loss, run.output));
 }
 
 }  // namespace fovea::cli

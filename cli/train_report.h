@@ -39,11 +39,6 @@ struct RunForecast {
 };
 void print_forecast(const RunForecast& forecast, bool json);
 
-/// Printed after a training loss that stands beside a validation loss: the validation loss is that
-/// of the current weights.
-inline constexpr std::string_view kWhatTrainLossIs =
-    "a mean over the updates before, while the weights changed";
-
 /// Of the "best" or the "last" weights: "best validation loss 0.2500", or, if more was measured,
 /// "best weights: validation accuracy 0.9000, macro_f1 0.8990, loss 0.2500".
 std::string validation_text(std::string_view which, double loss,

@@ -8,7 +8,6 @@
 
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "cli/train_report.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
@@ -66,10 +65,9 @@ void TrainingLog::evaluation_begins(index) {
 void TrainingLog::evaluated(const EvaluationRecord& record) {
   valid_ = {record.valid_loss, record.step};
   for (Progress& progress : shown_) progress.validated(record.valid_loss);
-  // kWhatTrainLossIs tells the reader that the two losses belong to different weights.
-  note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f} ({})", record.step,
+  note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f}", record.step,
                    record.valid_loss, record.is_best ? ", of the best weights so far" : "",
-                   record.train_loss, kWhatTrainLossIs));
+                   record.train_loss));
 }
 
 void TrainingLog::measured(const MetricsRecord& record) {

@@ -102,6 +102,10 @@ bool set_value(Field& field, const toml::node& value) {
   return texts && set_list(field, std::move(*texts));
 }
 
+// Help and documents call the group of these options "Training".
+constexpr const char* kRecipe = "recipe";
+constexpr const char* kRecipeAlso = "training";
+
 class TomlReader {
  public:
   TomlReader(std::vector<Field>& fields, std::string_view where) : fields_(fields), where_(where) {}
@@ -114,7 +118,8 @@ class TomlReader {
 
  private:
   void read_member(const std::string& prefix, const toml::key& key, const toml::node& value) {
-    const std::string path = prefix + with_underscores(key.str());
+    std::string path = prefix + with_underscores(key.str());
+    if (path == kRecipeAlso && is_struct(kRecipe) && !is_struct(kRecipeAlso)) path = kRecipe;
     if (value.is_table() && is_struct(path)) return read(*value.as_table(), path + ".");
     if (value.is_table()) unknown_table(key);
     Field& field = find(path, key);

@@ -56,8 +56,10 @@ struct ClassifierConfig : EncoderConfig {
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
           "a bag of its words");
     visit("pooling", pooling, "how the rows of a text become one");
-    visit("ngrams", ngrams,
-          "n-grams of 2 to N tokens are read, too; 1: none; 0: 2, or none with an encoder");
+    visit(
+        "ngrams", ngrams,
+        "n-grams of 2 to N tokens are read as well; 1: no n-grams; 0: N is 2 without an encoder, 1 "
+        "with one");
     visit("ngram_width", ngram_width, "n-grams: width of their table; 0: 16");
     visit("buckets", buckets,
           "n-grams: rows of their table, into which they are hashed; 0: as many as the training "

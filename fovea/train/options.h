@@ -75,7 +75,8 @@ struct TrainOptions {
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");
     visit("clip", clip, "largest global norm of the gradients; 0: no limit");
     visit("accumulate", accumulate, "batches whose gradients are accumulated for one update");
-    visit("stop_after", stop_after, "end of the run and of the schedule: 10e, 5000u, 30m or 2h");
+    visit("stop_after", stop_after,
+          "end of the run and of the schedule: 10e, 5000u, 90s, 30m or 2h");
     visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)");
     visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)");
     visit("log_every", log_every, "write metrics every N updates");

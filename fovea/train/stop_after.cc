@@ -17,8 +17,8 @@ constexpr double kMostUpdates = 1e15;
 [[noreturn]] void fail_length(std::string_view text, std::string_view option) {
   throw Error(ErrorCode::kOptionValue,
               fmt::format("{}: '{}' is not a length of training", option, text),
-              "write a number above 0 and its unit: 10e (epochs), 5000u (updates), 2h (hours) or "
-              "30m (minutes)");
+              "write a number above 0 and its unit: 10e (epochs), 5000u (updates), 2h (hours), 30m "
+              "(minutes) or 90s (seconds)");
 }
 
 }  // namespace
@@ -33,9 +33,10 @@ Length parse_length(std::string_view text, std::string_view option) {
   const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   if (unit == "e") {
     length.unit = LengthUnit::kEpochs;
-  } else if (unit == "h" || unit == "m") {
+  } else if (unit == "h" || unit == "m" || unit == "s") {
     length.unit = LengthUnit::kHours;
     if (unit == "m") length.value /= 60;
+    if (unit == "s") length.value /= 3600;
   } else if (!unit.empty() && unit != "u") {
     fail_length(text, option);
   }

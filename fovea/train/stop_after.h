@@ -15,8 +15,8 @@ struct Length {
   LengthUnit unit = LengthUnit::kUpdates;
 };
 
-/// "10e", "0.5e", "5000u", "5000" (updates), "2h", "30m" (minutes). `option` is named in errors.
-/// Throws kOptionValue for any other text and unless the length is greater than 0.
+/// "10e", "0.5e", "5000u", "5000" (updates), "2h", "30m" (minutes), "90s". `option` is named in
+/// errors. Throws kOptionValue for any other text and unless the length is greater than 0.
 Length parse_length(std::string_view text, std::string_view option);
 
 /// A length counted in updates: epochs are rounded up to whole updates. Throws kOptionValue for

@@ -46,6 +46,15 @@ double mean_or_zero(double sum, index count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
+// The manifest and what it lists, as far as they exist: a run may go on without a file that was
+// lost before.
+std::vector<std::filesystem::path> model_files_of(const TrainerSetup& setup) {
+  std::vector<std::filesystem::path> files = {setup.folder / kManifestName};
+  for (const NamedFile& file : setup.attachments) files.push_back(setup.folder / file.name);
+  std::erase_if(files, [](const auto& file) { return !std::filesystem::exists(file); });
+  return files;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver& observer,
@@ -55,6 +64,7 @@ Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver&
       observer_(observer),
       setup_(with_products(context, std::move(setup))),
       folder_(setup_.folder),
+      model_files_(model_files_of(setup_)),
       horizon_(parse_length(setup_.options.stop_after, "--stop-after"),
                objective.updates_per_epoch()),
       eval_every_(
@@ -102,7 +112,7 @@ TrainResult Trainer::run() {
   }
   if (out_of_patience()) {
     observer_.noticed(fmt::format(
-        "the run ends early: no evaluation behind that of update {} was better (--patience {})",
+        "the run ends early: no evaluation after that of update {} was better (--patience {})",
         state_.best_step, setup_.options.patience));
   }
   // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.

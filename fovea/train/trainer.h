@@ -216,6 +216,7 @@ class Trainer {
   TrainingObserver& observer_;
   const TrainerSetup setup_;
   const HeldFolder folder_;
+  const std::vector<std::filesystem::path> model_files_;  // without them the model is unreadable
   const Horizon horizon_;
   const index eval_every_, save_every_, window_;
   Optimizer optimizer_;

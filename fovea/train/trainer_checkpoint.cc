@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -97,15 +98,23 @@ RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(che
 RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).state; }
 
 // If the folder was moved, nothing is written at its old path. It may also be moved during the
-// write: then that is reported as the error.
+// write: then that is reported as the error. An `rm -rf` that meets a write leaves the folder, but
+// without the files of the model.
 void Trainer::write_in_folder(const std::function<void()>& write) const {
-  const auto require_folder = [&] {
-    if (folder_.is_in_place()) return;
-    throw Error(ErrorCode::kWrite,
-                fmt::format("{}: the folder of the run was moved or removed while it was at work",
-                            setup_.folder.string()),
+  const auto fail_gone = [](const std::filesystem::path& path, std::string_view what) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: {} while it was at work", path.string(), what),
                 "the same command with --resume -o DIR goes on from its last checkpoint, wherever "
                 "it is now");
+  };
+  const auto require_folder = [&] {
+    if (!folder_.is_in_place()) {
+      fail_gone(setup_.folder, "the folder of the run was moved or removed");
+    }
+    for (const std::filesystem::path& file : model_files_) {
+      if (!std::filesystem::exists(file)) {
+        fail_gone(file, "the file of the run was moved or removed");
+      }
+    }
   };
   require_folder();
   try {
@@ -114,6 +123,7 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
     require_folder();
     throw;
   }
+  require_folder();
 }
 
 void Trainer::write_model() { write_model(finite_weights(), state_.step); }

@@ -64,7 +64,8 @@ class FramesTest(CommandTest):
                "attention,attention:joints", "--width", "8", "--heads", "2", "--position",
                "learned", "--save-every", "4u", "--threads", "2"]
         self.succeed(*run, "-o", model, "--stop-after", "8u")
-        self.succeed("train", "classify", "--resume", "-o", model, "--stop-after", "12u")
+        resumed = self.succeed("train", "classify", "--resume", "-o", model, "--stop-after", "12u")
+        self.assertNotIn("tokenizer.txt", resumed.stderr.decode())
         whole = self.folder / "whole"
         self.succeed(*run, "-o", whole, "--stop-after", "12u", "--dry-run")
         said = self.succeed("inspect", model).stdout.decode()

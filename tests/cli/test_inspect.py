@@ -37,7 +37,15 @@ class Inspect(CommandTest):
         self.assertIn("training: 300 of 300 updates (100%), 19200 target tokens, 0:0", said)
         self.assertIn(f"best validation loss {best['valid_loss']:.4f}, at update {best['step']}\n", said)
         self.assertIn(f"last validation loss {last['valid_loss']:.4f}, at update {last['step']}\n", said)
-        self.assertIn(f"last train loss {last['train_loss']:.4f} (a mean over the updates before", said)
+        self.assertIn(f"last train loss {last['train_loss']:.4f}\n", said)
+
+    def test_a_checkpoint_that_a_training_removes_meanwhile_is_passed_over(self):
+        model = self.folder / "model"
+        shutil.copytree(self.model, model)
+        # Listed, and gone when it is read.
+        (model / "checkpoints" / "step-999999").symlink_to("nowhere")
+        for more in [(), ("--json",), ("--verify",)]:
+            self.assertEqual(self.succeed("inspect", model, *more).stderr, b"")
 
     def test_inspect_as_json(self):
         done = self.succeed("inspect", self.model, "--json")

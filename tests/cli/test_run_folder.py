@@ -160,6 +160,19 @@ class Moved(RunFolderTest):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
 
+    def test_a_file_of_the_model_that_is_removed_is_an_error_of_the_next_save(self):
+        """Also what an `rm -rf` leaves that meets a save: the folder, without these files."""
+        for name in ["config.json", "MANIFEST.json"]:
+            with self.subTest(name):
+                shutil.rmtree(self.output, ignore_errors=True)
+                process = self.start(*self.command("--save-every", "50u", "--eval-every", "50u", stop="100000u"))
+                while process.poll() is None and not list(self.output.glob("checkpoints/step-*")):
+                    pass
+                (self.output / name).unlink()
+                err = process.communicate(timeout=60)[1].decode()
+                self.assertEqual(process.returncode, 5, err)
+                self.assertRegex(err, rf"error\[E0501\].*{name}: the file of the run was moved or removed")
+
 
 class Names(CommandTest):
     """Paths that are not UTF-8."""

@@ -64,11 +64,20 @@ class RandomSignals(ResumeTest):
             err = process.communicate(timeout=60)[1].decode()
             self.assertEqual(process.returncode, 0, err)
 
-    def starting(self, text, number):
+    def test_requests_are_kept_before_the_options_are_read(self):
+        """A dry run never trains: main alone keeps them."""
+        large = self.folder / "large.txt"
+        large.write_text(self.text.read_text() * 1000)
+        process = self.starting(large, signal.SIGUSR1, "--dry-run")
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(process.wait(timeout=60), 0)
+        process.communicate()
+
+    def starting(self, text, number, *more):
         """A training that catches the signal and still reads its text."""
         for attempt in range(20):  # on a busy machine it may be over before it is looked at
             process = self.start("train", "lm", "--train", text, "-o", self.folder / f"start{number}-{attempt}", *SMALL,
-                                 "--stop-after", "3u", "--valid-fraction", "0")
+                                 "--stop-after", "3u", "--valid-fraction", "0", *more)
             while process.poll() is None:
                 if self.catches(process.pid, number):
                     return process

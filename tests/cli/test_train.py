@@ -117,7 +117,7 @@ class Train(CommandTest):
 
     def test_precedence(self):
         config = self.folder / "c.toml"
-        config.write_text("[model]\nlayers = 3\nwidth = 48\nheads = 3\n[recipe]\nstop_after = \"2u\"\n")
+        config.write_text("[model]\nlayers = 3\nwidth = 48\nheads = 3\n[training]\nstop_after = \"2u\"\n")
         self.succeed("train", "lm", "--preset", "tiny", "-c", config, "--train", self.text, "-o",
                      self.model, "--heads", "4", "--block", "16", env={"FOVEA_WIDTH": "64", "FOVEA_HEADS": "8"})
         model = json.loads((self.model / "config.json").read_text())["model"]

@@ -15,6 +15,7 @@ TEST(StopAfter, ReadsNumberAndUnit) {
   EXPECT_EQ(parse_length("5000", "x").value, 5000);
   EXPECT_EQ(parse_length("2h", "x").unit, LengthUnit::kHours);
   EXPECT_EQ(parse_length("30m", "x").value, 0.5);
+  EXPECT_EQ(parse_length("1800s", "x").value, 0.5);
   EXPECT_EQ(parse_length("0.5e", "x").value, 0.5);
 }
 
