@@ -14,6 +14,7 @@
 #include "fovea/task/subword_options.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/text/word_list.h"
+#include "fovea/train/schedule.h"
 
 namespace fovea {
 
@@ -46,11 +47,8 @@ void note_warmup(LanguageModelRun& run) {
   const index updates =
       Horizon(parse_length(recipe.stop_after, "--stop-after"), run.training->updates_per_epoch())
           .updates();
-  if (updates == 0 || recipe.warmup <= updates) return;
-  run.notes.push_back(
-      fmt::format("the run ends at update {}, before the learning rate has risen to --lr (--warmup "
-                  "{}): it learns little",
-                  updates, recipe.warmup));
+  const std::string note = warmup_note(recipe.warmup, updates);
+  if (!note.empty()) run.notes.push_back(note);
 }
 
 std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::string_view text) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/train/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -45,6 +47,13 @@ double learning_rate(const TrainOptions& options, const Horizon& horizon, index 
       break;
   }
   return options.lr;
+}
+
+std::string warmup_note(index warmup, index updates) {
+  if (updates <= 0 || warmup <= updates / 2) return {};
+  return fmt::format(
+      "the learning rate rises for {} of the {} updates; --warmup {} would be a tenth of them",
+      std::min(warmup, updates), updates, std::max<index>(1, updates / 10));
 }
 
 }  // namespace fovea

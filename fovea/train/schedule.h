@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "fovea/train/options.h"
 #include "fovea/train/stop_after.h"
 
@@ -20,5 +22,8 @@ namespace fovea {
 /// If a run is made longer before its decay begins, it goes on at the same learning rate.
 double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
                      double seconds);
+
+/// What to say of a warm-up that takes more than half of a run of `updates`; else nothing.
+std::string warmup_note(index warmup, index updates);
 
 }  // namespace fovea

@@ -109,6 +109,7 @@ TrainResult Trainer::run() {
                                .step = state_.step + 1,
                                .gradient_scale = clip_scale(norm, options.clip)});
     record({loss, lr, norm, monotonic_seconds() - begin, targets, hits});
+    note_warmup_at_this_speed();
   }
   if (out_of_patience()) {
     observer_.noticed(fmt::format(
@@ -118,6 +119,15 @@ TrainResult Trainer::run() {
   // The evaluation at the end is part of the run: if it was interrupted, the run counts as stopped.
   const bool evaluated = !objective_.has_validation() || state_.evaluated_step == state_.step;
   return {state_, !(finished() && evaluated), process_tokens_, process_step_seconds_};
+}
+
+// How many updates a run has that ends by hours is known when some are done.
+void Trainer::note_warmup_at_this_speed() {
+  constexpr index kEnough = 20;
+  if (!horizon_.in_hours() || state_.step != kEnough) return;
+  const double updates = kEnough / horizon_.fraction(kEnough, seconds());
+  const std::string note = warmup_note(setup_.options.warmup, static_cast<index>(updates));
+  if (!note.empty()) observer_.noticed("at this speed, " + note);
 }
 
 // A process that finds nothing to do leaves no trace.

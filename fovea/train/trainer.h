@@ -187,6 +187,7 @@ class Trainer {
   void evaluate();
   void evaluate_training(const std::function<bool()>& interrupted);
   void record_start();
+  void note_warmup_at_this_speed();
   void log_last_update();
   void reopen_history();
   void save();

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -111,7 +112,8 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
       fail_gone(setup_.folder, "the folder of the run was moved or removed");
     }
     for (const std::filesystem::path& file : model_files_) {
-      if (!std::filesystem::exists(file)) {
+      std::error_code error;
+      if (std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
         fail_gone(file, "the file of the run was moved or removed");
       }
     }

@@ -167,6 +167,14 @@ progress = "none"
                 self.train(model, "--stop-after", "3u", *args)
                 self.succeed("generate", model, "the", "--max-tokens", "20")
 
+    def test_a_warmup_that_takes_most_of_the_run_is_told(self):
+        """Of a run that ends by the clock, when some updates have shown how many it will have."""
+        for length, said in (("30u", b"the learning rate rises for 30 of the 30 updates; --warmup 3"),
+                             ("2s", b"at this speed, the learning rate rises for ")):
+            with self.subTest(length):
+                done = self.train(self.folder / length, "--stop-after", length, "--warmup", "1000000")
+                self.assertIn(said, done.stderr)
+
     def test_dry_run_writes_nothing(self):
         done = self.train(self.model, "--dry-run", "--json")
         self.assertFalse(self.model.exists())

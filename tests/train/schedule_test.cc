@@ -71,5 +71,15 @@ TEST(Schedule, ByHoursFollowsTheClock) {
   EXPECT_NEAR(learning_rate(options, horizon, 5, 7200), 0, 1e-12);
 }
 
+TEST(Schedule, SaysIfTheWarmupTakesMostOfTheRun) {
+  EXPECT_EQ(warmup_note(50, 100), "");
+  EXPECT_EQ(warmup_note(51, 100),
+            "the learning rate rises for 51 of the 100 updates; --warmup 10 would be a tenth of "
+            "them");
+  EXPECT_EQ(warmup_note(1000, 5),
+            "the learning rate rises for 5 of the 5 updates; --warmup 1 would be a tenth of them");
+  EXPECT_EQ(warmup_note(10, 0), "") << "the length is not known";
+}
+
 }  // namespace
 }  // namespace fovea

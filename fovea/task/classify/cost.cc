@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training of a classifier costs: updates, FLOPs, memory and time.
 #include <algorithm>
+#include <cmath>
 
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/classify/objective.h"
@@ -70,6 +71,18 @@ double tokens_of_update(const ClassifierRun& run) {
          static_cast<double>(run.training->updates_per_epoch());
 }
 
+// The length of a text that has a token chosen at random: attention over all texts takes as long as
+// if each had this one.
+index typical_length(const Examples& examples) {
+  double tokens = 0, squares = 0;
+  for (index i = 0; i < examples.size(); ++i) {
+    const auto length = static_cast<double>(examples.length(i));
+    tokens += length;
+    squares += length * length;
+  }
+  return tokens > 0 ? static_cast<index>(std::lround(squares / tokens)) : 1;
+}
+
 RowCounts row_counts(const ClassifierRun& run) {
   RowCounts rows{.of_update = tokens_of_update(run)};
   if (run.validation) rows.evaluated = tokens_in(run.validation->examples());
@@ -80,7 +93,8 @@ RowCounts row_counts(const ClassifierRun& run) {
 }  // namespace
 
 RunCost cost_of(const ClassifierRun& run) {
-  const ClassifierConfig& model = run.settings.model;
+  ClassifierConfig model = run.settings.model;
+  model.block = std::min(model.block, typical_length(run.training->examples()));
   return cost_of_updates(
       run, flops_per_token(model) * static_cast<double>(rows_of(model, 1)) * tokens_of_update(run));
 }

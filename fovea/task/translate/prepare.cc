@@ -15,6 +15,7 @@
 #include "fovea/task/subword_options.h"
 #include "fovea/task/translate/run.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/train/schedule.h"
 
 namespace fovea {
 
@@ -186,12 +187,8 @@ void describe(TranslatorRun& run, index empty, index too_long) {
 }
 
 void note_warm_up(TranslatorRun& run) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const index updates = cost_of(run).updates;
-  if (updates <= 0 || recipe.warmup <= updates / 2) return;
-  run.notes.push_back(fmt::format(
-      "the learning rate rises for {} of the {} updates; --warmup {} would be a tenth of them",
-      std::min(recipe.warmup, updates), updates, std::max<index>(1, updates / 10)));
+  const std::string note = warmup_note(run.settings.recipe.warmup, cost_of(run).updates);
+  if (!note.empty()) run.notes.push_back(note);
 }
 
 // What stands in the place of a token that is dropped.
