@@ -85,6 +85,45 @@ PassBytes plan(const Context& context, const TapeLoad& load, Make&& make, Forwar
   }
 }
 
+// ---- batches of more tokens than a plan should list: what a pass takes is linear in them
+
+constexpr index kMostPlanned = index{1} << 20;
+
+index tokens_in(const TapeLoad& load) { return load.tokens; }
+index tokens_in(const TextLoad& load) { return load.tape.tokens; }
+index tokens_in(const WordLoad& load) { return load.tape.tokens + load.characters; }
+index tokens_in(const TranslationLoad& load) { return load.source.tokens + load.target.tokens; }
+
+index part_of(index count, double share) {
+  return std::min(count, static_cast<index>(static_cast<double>(count) * share) + 1);
+}
+TapeLoad part_of(TapeLoad load, double share) {
+  load.tokens = part_of(load.tokens, share);
+  load.sequences = part_of(load.sequences, share);
+  return load;
+}
+TextLoad part_of(const TextLoad& load, double share) {
+  return {part_of(load.texts, share), part_of(load.tape, share)};
+}
+WordLoad part_of(const WordLoad& load, double share) {
+  return {part_of(load.tape, share), part_of(load.characters, share)};
+}
+TranslationLoad part_of(const TranslationLoad& load, double share) {
+  return {part_of(load.source, share), part_of(load.target, share)};
+}
+
+// From the plans of two parts of the batch.
+template <class Config, class Load>
+PassBytes extrapolated(const Context& context, const Config& config, const Load& load) {
+  const double share = static_cast<double>(kMostPlanned) / static_cast<double>(tokens_in(load)) / 2;
+  const PassBytes half = plan_pass(context, config, part_of(load, share / 2)),
+                  all = plan_pass(context, config, part_of(load, share));
+  const auto at_all = [&](double PassBytes::*bytes) {
+    return all.*bytes + (all.*bytes - half.*bytes) / (share / 2) * (1 - share);
+  };
+  return {at_all(&PassBytes::tape), at_all(&PassBytes::packed), at_all(&PassBytes::scratch)};
+}
+
 }  // namespace
 
 PassBytes larger_of_each(const PassBytes& a, const PassBytes& b) {
@@ -93,6 +132,7 @@ PassBytes larger_of_each(const PassBytes& a, const PassBytes& b) {
 
 PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
                     const TapeLoad& load) {
+  if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const LanguageModelConfig c = resolve(config);
   const OwnedRows rows(load, c.block, c.vocabulary);
   return plan(
@@ -104,6 +144,7 @@ PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
 }
 
 PassBytes plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
+  if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const ClassifierConfig c = resolve(config);
   TapeLoad tokens = load.tape;
   const index rows_of_step = std::max<index>(c.joints, 1);
@@ -125,6 +166,7 @@ PassBytes plan_pass(const Context& context, const ClassifierConfig& config, cons
 }
 
 PassBytes plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
+  if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const TaggerConfig c = resolve(config);
   const OwnedRows rows(load.tape, c.block, c.vocabulary);
   const std::vector<std::int32_t> zeros(rows.ids.size());
@@ -152,6 +194,7 @@ PassBytes plan_pass(const Context& context, const TaggerConfig& config, const Wo
 
 PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
                     const TranslationLoad& load) {
+  if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const TranslatorConfig c = resolve(config);
   TapeLoad from = load.source, to = load.target;
   // Both sides have as many sentences.

@@ -44,8 +44,7 @@ class BadInput(AttentionTest):
 
     def test_hints_are_about_tensors(self):
         done = self.refused(3, {**problem(), "bias": Tensor("F32", (1,) * 7, [0])}, needles=["more than 6 axes"])
-        self.assertIn(b"write the tensors again", done.stderr)
-        self.assertNotIn(b"text", done.stderr)
+        self.assertIn(b"hint: write the file again with at most 100000 tensors of up to 6 axes", done.stderr)
 
     def test_a_name_is_escaped_once(self):
         self.refused(3, {**problem(), "\x1b[31m": Tensor("F32", (1,), [0])}, needles=["tensor '\\x1b[31m'"])

@@ -12,6 +12,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/base/profile.h"
+#include "fovea/model/pass_plan.h"
 #include "tests/model/classifier_support.h"
 #include "tests/model/language_model_cases.h"
 #include "tests/model/support.h"
@@ -340,6 +341,19 @@ TEST(Plan, OfALargeModelTouchesLittleMemory) {
   EXPECT_GT(taken(Context(2).planned(plan), model, batch, TapeMode::kTrain).tape,
             std::size_t{5} << 30);
   EXPECT_LT(resident_memory_bytes() - before, 50 << 20);
+}
+
+// Of more tokens than a plan lists, what it takes is reckoned from two parts of the batch.
+TEST(Plan, OfABatchOfAnySizeIsQuick) {
+  LanguageModelConfig c = small_language_model();
+  const auto bytes = [&](index tokens) {
+    return plan_pass(Context(2), c, {.tokens = tokens, .sequences = tokens / c.block});
+  };
+  const PassBytes some = bytes(1 << 19), many = bytes(1 << 25);
+  EXPECT_NEAR(many.tape / some.tape, 64, 1);
+  const std::int64_t before = resident_memory_bytes();
+  EXPECT_GT(bytes(index{1} << 40).tape, 1e15);
+  EXPECT_LT(resident_memory_bytes() - before, 100 << 20);
 }
 
 }  // namespace

@@ -32,14 +32,15 @@ TEST(Prepare, WithoutAFractionNothingValidates) {
   EXPECT_FALSE(prepare_run(settings).validation);
 }
 
-TEST(Prepare, NotesARunThatEndsBeforeItsWarmUp) {
+TEST(Prepare, NotesAWarmUpThatTakesMostOfTheRun) {
   const TestFolder folder;
   LanguageModelSettings settings = tiny_settings(folder);
-  settings.recipe.warmup = 30;
+  settings.recipe.warmup = 15;
   EXPECT_THAT(prepare_run(settings).notes, testing::IsEmpty());
-  settings.recipe.warmup = 31;
+  settings.recipe.warmup = 16;
   EXPECT_THAT(prepare_run(settings).notes,
-              testing::ElementsAre(testing::StartsWith("the run ends at update 30, before")));
+              testing::ElementsAre(testing::StartsWith(
+                  "the learning rate rises for 16 of the 30 updates; --warmup 3")));
   settings.recipe.stop_after = "1h";
   EXPECT_THAT(prepare_run(settings).notes, testing::IsEmpty());
 }
