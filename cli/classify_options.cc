@@ -14,9 +14,9 @@ namespace {
 
 // The fields that a user can set: not what follows from the texts, and there are no presets.
 std::vector<Field> settable_fields(TrainClassifyOptions& options) {
-  constexpr std::array<std::string_view, 7> kFollows = {
+  constexpr std::array<std::string_view, 8> kFollows = {
       "model.task",     "model.classes", "model.vocabulary", "model.block",
-      "model.features", "model.joints",  "run.preset"};
+      "model.features", "model.joints",  "model.revision",   "run.preset"};
   std::vector<Field> fields = fields_of(options);
   std::erase_if(fields, [&](const Field& field) {
     return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();

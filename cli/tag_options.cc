@@ -15,8 +15,9 @@ namespace {
 
 // The fields that a user can set: not what follows from the sentences, and there are no presets.
 std::vector<Field> settable_fields(TrainTagOptions& options) {
-  constexpr std::array<std::string_view, 5> kFollows = {
-      "model.tags", "model.vocabulary", "model.characters", "model.block", "run.preset"};
+  constexpr std::array<std::string_view, 6> kFollows = {"model.tags",       "model.vocabulary",
+                                                        "model.characters", "model.block",
+                                                        "model.revision",   "run.preset"};
   std::vector<Field> fields = fields_of(options);
   std::erase_if(fields, [&](const Field& field) {
     return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();

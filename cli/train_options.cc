@@ -13,10 +13,12 @@ namespace fovea::cli {
 
 namespace {
 
-// The fields that a user can set: all but the vocabulary, which follows from the text.
+// The fields that a user can set: not what follows from the text, nor what this version means.
 std::vector<Field> settable_fields(TrainLmOptions& options) {
   std::vector<Field> fields = fields_of(options);
-  std::erase_if(fields, [](const Field& field) { return field.name == "model.vocabulary"; });
+  std::erase_if(fields, [](const Field& field) {
+    return field.name == "model.vocabulary" || field.name == "model.revision";
+  });
   return fields;
 }
 
@@ -31,6 +33,8 @@ constexpr std::string_view kOfAttention[] = {
 constexpr std::string_view kOfBlocks[] = {"ff", "activation", "norm", "norm_position",
                                           "ln_variant"};
 
+constexpr std::string_view kOfLstm = "it belongs to --model lstm, or layers lstm of --encoder";
+
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -44,6 +48,7 @@ std::string_view hint_without_effect(std::string_view field, LanguageModelKind k
     return field == "window" ? "say it of a layer: --encoder attention:window=8" : "";
   }
   if (kind == kAttentionRnn && field == "layers") return "it has one layer";
+  if (kind != kLstm && field == "forget_bias") return kOfLstm;
   const auto is_in = [&](const auto& names) {
     return std::find(std::begin(names), std::end(names), field) != std::end(names);
   };
@@ -97,10 +102,13 @@ std::vector<OptionSpec> train_lm_options() {
 }
 
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set) {
-  if (model.kind == LanguageModelKind::kTransformer) return;
   const auto is_set = [&](std::string_view name) {
     return contains(set, fmt::format("model.{}", name));
   };
+  if (model.kind == LanguageModelKind::kTransformer) {
+    if (is_set("forget_bias")) refuse_without_effect("forget_bias", model.kind, kOfLstm);
+    return;
+  }
   using enum LanguageModelKind;
   if (!is_set("position")) model.position = PositionKind::kNone;
   if (!is_set("layers")) model.layers = 1;

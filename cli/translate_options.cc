@@ -18,7 +18,8 @@ namespace {
 std::vector<Field> settable_fields(TrainTranslateOptions& options) {
   std::vector<Field> fields = fields_of(options);
   std::erase_if(fields, [](const Field& field) {
-    return field.name == "model.vocabulary" || field.name == "model.target_vocabulary";
+    return field.name == "model.vocabulary" || field.name == "model.target_vocabulary" ||
+           field.name == "model.revision";
   });
   return fields;
 }

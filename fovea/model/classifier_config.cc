@@ -38,6 +38,18 @@ void resolve_ngrams(ClassifierConfig& c) {
   check_size("buckets", c.buckets, 1);
 }
 
+// Maxima over time are a part of a TextCNN.
+void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages) {
+  if (!ends_with_text_cnn(stages)) return;
+  if (c.pooling != PoolingKind::kMean && c.pooling != PoolingKind::kMax) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--pooling {}: textcnn in --encoder takes the maximum over time",
+                            to_string(c.pooling)),
+                "leave --pooling out");
+  }
+  c.pooling = PoolingKind::kMax;
+}
+
 }  // namespace
 
 ClassifierConfig resolve(ClassifierConfig c) {
@@ -46,7 +58,9 @@ ClassifierConfig resolve(ClassifierConfig c) {
                  "at least 0 and below 1");
   resolve_ngrams(c);
   check_classes(c);
-  check_stages(c, sized_stages(c));
+  const std::vector<SizedStage> stages = sized_stages(c);
+  check_stages(c, stages);
+  resolve_pooling(c, stages);
   return c;
 }
 

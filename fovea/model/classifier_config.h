@@ -37,6 +37,7 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
 struct ClassifierConfig : EncoderConfig {
   ClassifierConfig() {
     sight = Sight::kWhole;
+    pools = true;
     position = PositionKind::kNone;
     block = 512;
   }
@@ -55,7 +56,9 @@ struct ClassifierConfig : EncoderConfig {
     visit("encoder", encoder,
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
           "a bag of its words");
-    visit("pooling", pooling, "how the rows of a text become one");
+    visit("pooling", pooling,
+          "how the rows of a text become one; last: of a layer in two directions, where each ends; "
+          "with textcnn: max");
     visit(
         "ngrams", ngrams,
         "n-grams of 2 to N tokens are read as well; 1: no n-grams; 0: N is 2 without an encoder, 1 "

@@ -66,7 +66,8 @@ ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterSco
                   ? std::nullopt
                   : std::optional<FrameEmbedding>(std::in_place, frame_options(c), scope["input"])),
       encoder_(c, sized_stages(c), scope),
-      pooling_(c.pooling, encoder_.width(), scope["pooling"]),
+      pooling_(c.pooling, encoder_.width(), scope["pooling"],
+               c.revision == Revision::kFirst ? 0 : reverse_columns(sized_stages(c))),
       ngrams_(ngram_table(c, scope["ngrams"])),
       output_(output_options(c, encoder_.width() + c.ngram_width), scope["output"]) {}
 

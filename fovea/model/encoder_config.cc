@@ -73,6 +73,7 @@ void check_attention(const EncoderConfig& c) {
                    c.t5_buckets);
   }
   check_size("shaw_clip", c.shaw_clip, 1);
+  require_option(std::isfinite(c.forget_bias), "forget_bias", c.forget_bias, "a number");
   require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
                  "above 0");
   // Models compute in float32, where a smaller cap is 0.
@@ -88,10 +89,12 @@ void check_attention(const EncoderConfig& c) {
                             to_string(c.attention_norm)),
                 "leave out --sink, or take --attention-norm softmax");
   }
-  if (part_tensor(c.position) == "shaw_k" && c.score == AttentionScoreKind::kConcat) {
-    throw Error(ErrorCode::kOptionValue, "--position shaw and --score concat exclude each other",
-                "choose another --position or another --score: shaw joins the keys of a product "
-                "q.k, and w.[q; k] is none");
+  if (learns_tensor(c.position, "shaw_k") && c.score == AttentionScoreKind::kConcat) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--position {} and --score concat exclude each other", to_string(c.position)),
+        "choose another --position or another --score: shaw joins the keys of a product "
+        "q.k, and w.[q; k] is none");
   }
   if (c.position == PositionKind::kRotary && c.head_dim % 2 != 0) {
     throw Error(ErrorCode::kShape,

@@ -35,6 +35,15 @@ enum class Sight : std::uint8_t {
   kWhole,  ///< all
 };
 
+/// What some choices mean. A configuration without a revision was written when it was the first.
+enum class Revision : std::uint8_t {
+  kFirst = 1,   ///< position shaw: keys alone; pooling last: the last row, also of two directions
+  kSecond = 2,  ///< position shaw: keys and values; pooling last: the end of each direction
+};
+inline constexpr EnumName<Revision> kRevisionNames[] = {{Revision::kFirst, "1"},
+                                                        {Revision::kSecond, "2"}};
+inline std::span<const EnumName<Revision>> enum_names(Revision) { return kRevisionNames; }
+
 /// Sizes given as 0 follow from the others; resolve_encoder() fills them in. Attention layers of
 /// any kind of model take what is said about attention.
 struct EncoderConfig {
@@ -43,6 +52,7 @@ struct EncoderConfig {
   AttentionRnnDefects attention_rnn_defects{};
   bool freeze_embeddings = false;       ///< the table of the tokens is never trained
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
+  bool pools = false;                   ///< rows of a text become one, as textcnn needs it
 
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;
@@ -77,6 +87,14 @@ struct EncoderConfig {
   /// Numbers of a time step, or of a joint of it, that stand in place of a token; 0: tokens.
   index features = 0;
   index joints = 0;  ///< of a time step; 0: it is one row
+  double forget_bias = 1;
+  Revision revision = Revision::kSecond;
+
+  /// What a configuration says that was written before these were fields.
+  void set_first_revision() {
+    forget_bias = 0;
+    revision = Revision::kFirst;
+  }
 
   friend bool operator==(const EncoderConfig&, const EncoderConfig&) = default;
 
@@ -105,7 +123,8 @@ struct EncoderConfig {
           "else 1");
     visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
     visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
-    visit("shaw_clip", shaw_clip, "position shaw: distances from here on share a learned vector");
+    visit("shaw_clip", shaw_clip,
+          "position shaw or shaw-keys: distances from here on share a learned vector");
     visit("rope_base", rope_base, "position rotary: base of the angles");
   }
 
@@ -124,6 +143,10 @@ struct EncoderConfig {
     visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps");
     visit("bias", bias, "biases in projections and norms");
     visit("activation", activation, "activation of the feed-forward network");
+    visit("forget_bias", forget_bias,
+          "lstm: added to the biases of the forget gates at the start, so that cells keep what "
+          "they hold");
+    visit("revision", revision, "what position shaw and pooling last mean");
   }
 };
 

@@ -37,7 +37,10 @@ bool has_t5(const Layer& layer) {
   return attends(layer) && part_tensor(*layer.sized.position) == "t5";
 }
 bool has_shaw(const Layer& layer) {
-  return attends(layer) && part_tensor(*layer.sized.position) == "shaw_k";
+  return attends(layer) && learns_tensor(*layer.sized.position, "shaw_k");
+}
+bool has_lstm(const Layer& layer) {
+  return layer.said.kind == Kind::kRecurrent && layer.said.cell == RecurrentKind::kLstm;
 }
 bool has_rotary(const Layer& layer) {
   return attends(layer) && *layer.sized.position == PositionKind::kRotary;
@@ -68,6 +71,7 @@ constexpr Effect kEffects[] = {
     {"t5_buckets", has_t5, kT5},
     {"t5_max_distance", has_t5, kT5},
     {"shaw_clip", has_shaw, "--position shaw and an attention layer in --encoder"},
+    {"forget_bias", has_lstm, "a layer lstm or bilstm in --encoder"},
     {"rope_base", has_rotary, "--position rotary and an attention layer in --encoder"},
     {"ff", takes_ff, "a layer ff or transformer in --encoder without ff= of its own"},
     {"activation", takes_activation,

@@ -2,6 +2,7 @@
 #include "fovea/model/encoder_sizes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "fovea/base/option.h"
@@ -14,6 +15,22 @@ namespace {
 using Kind = EncoderLayerKind;
 
 bool is_attending(Kind kind) { return kind == Kind::kAttention || kind == Kind::kTransformer; }
+
+void check_steps(const EncoderLayerSpec& spec, const EncoderConfig& c) {
+  if (spec.dilation > 1 && spec.strided > 0) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder: {}: dilation= and strided= exclude each other", layer_name(spec)),
+        "choose one: strided= sees the near keys, too");
+  }
+  if (spec.dilation > 1 && spec.dilation >= c.block) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}:dilation={}: within --block ({}) a token sees itself "
+                            "alone",
+                            layer_name(spec), spec.dilation, c.block),
+                "choose a smaller dilation, or a larger --block");
+  }
+}
 
 void fill_attention(EncoderLayerSpec& spec, const EncoderConfig& c, index width) {
   const bool own_heads = spec.heads > 0;
@@ -45,6 +62,7 @@ void fill_attention(EncoderLayerSpec& spec, const EncoderConfig& c, index width)
                 "give it as --position");
   }
   if (!spec.window) spec.window = 0;
+  check_steps(spec, c);
 }
 
 void fill_attention_rnn(EncoderLayerSpec& spec) {
@@ -62,6 +80,10 @@ void fill_attention_rnn(EncoderLayerSpec& spec) {
 index width_after(const EncoderLayerSpec& spec, index in) {
   if (spec.no_output) return spec.heads * spec.head_dim;
   if (is_attending(spec.kind) || spec.kind == Kind::kFeedForward) return in;
+  if (spec.kind == Kind::kTextCnn) {
+    return checked_product(static_cast<index>(spec.widths.size()), spec.width,
+                           "--encoder: columns of textcnn");
+  }
   return spec.kind == Kind::kRecurrent && spec.bidirectional ? 2 * spec.width : spec.width;
 }
 
@@ -91,6 +113,21 @@ void check_convolution(const EncoderLayerSpec& spec, const EncoderConfig& c) {
   }
 }
 
+void check_text_cnn(const EncoderLayerSpec& spec, const EncoderConfig& c) {
+  if (!c.pools) {
+    throw Error(ErrorCode::kOptionValue,
+                "--encoder: textcnn describes a whole text, so it belongs to train classify",
+                "take convolutions such as conv3,conv3");
+  }
+  for (const index width : spec.widths) {
+    if (width <= c.block) continue;
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: textcnn: a window of {} is longer than --block ({})", width,
+                            c.block),
+                "choose smaller windows, or a larger --block");
+  }
+}
+
 // Joints have no order that a position could tell: their embeddings do.
 void check_joints(EncoderLayerSpec& spec, const EncoderConfig& c) {
   if (!spec.joints) return;
@@ -112,6 +149,7 @@ SizedLayer sized(EncoderLayerSpec spec, const EncoderConfig& c, index in) {
                 fmt::format("take {}", layer_name(spec).substr(2)));
   }
   if (spec.kind == Kind::kConvolution) check_convolution(spec, c);
+  if (spec.kind == Kind::kTextCnn) check_text_cnn(spec, c);
   if (spec.width == 0) spec.width = c.width;
   if (is_attending(spec.kind)) fill_attention(spec, c, in);
   if (spec.kind == Kind::kAttentionRnn) fill_attention_rnn(spec);
@@ -154,6 +192,9 @@ double matrix_values(const SizedLayer& layer) {
       const double tap = (s.gated ? 2 : 1) * width * static_cast<double>(s.kernel);
       return tap * (in + (layers - 1) * out);
     }
+    case Kind::kTextCnn:
+      return in * width *
+             static_cast<double>(std::accumulate(s.widths.begin(), s.widths.end(), index{0}));
     case Kind::kAttentionRnn:
       return width * (in + (layers - 1) * out) + layers * width * width * (s.heads > 1 ? 5 : 1);
     case Kind::kRecurrent:
@@ -180,11 +221,26 @@ double score_columns(const EncoderConfig& c, const SizedLayer& layer) {
 
 }  // namespace
 
+bool ends_with_text_cnn(const std::vector<SizedStage>& stages) {
+  return !stages.empty() && stages.back().branches[0].spec.kind == Kind::kTextCnn;
+}
+
+index reverse_columns(const std::vector<SizedStage>& stages) {
+  if (stages.empty() || stages.back().branches.size() > 1) return 0;
+  const EncoderLayerSpec& last = stages.back().branches[0].spec;
+  return last.bidirectional && !last.joints ? last.width : 0;
+}
+
 std::vector<SizedStage> size_stages(const EncoderConfig& c, std::span<const EncoderStage> stages) {
   std::vector<SizedStage> result;
   index in = c.width;
   for (const EncoderStage& stage : stages) {
     result.push_back(sized(stage, c, in));
+    for (const EncoderLayerSpec& spec : stage) {
+      if (spec.kind != Kind::kTextCnn || (stage.size() == 1 && &stage == &stages.back())) continue;
+      throw Error(ErrorCode::kOptionValue, "--encoder: textcnn must be the last layer, and alone",
+                  "what it makes of a text is the maximum over time, which no layer can read");
+    }
     in = result.back().out;
   }
   if (projected_once_columns(c, result) > 0) result[0].branches[0].projected_once = true;

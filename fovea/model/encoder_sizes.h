@@ -38,6 +38,12 @@ void check_stages(const EncoderConfig& config, const std::vector<SizedStage>& st
 /// The columns of the result: the width of the model if there are no stages.
 index last_width(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
+/// Whether they end with the windows of a TextCNN, of which a text takes the maxima.
+bool ends_with_text_cnn(const std::vector<SizedStage>& stages);
+
+/// The last columns of the result, of a direction that ends at the first row of a text; 0: none.
+index reverse_columns(const std::vector<SizedStage>& stages);
+
 /// How many layers they are, at most a little more than kMostLayers each.
 index layer_count(const std::vector<SizedStage>& stages);
 inline constexpr index kMostLayers = 65536;

@@ -35,15 +35,21 @@ AttentionVariant variant_of(const EncoderConfig& c) {
 // Of the axis that the tensor alone has.
 index own_size(const EncoderConfig& c, std::string_view tensor) {
   if (tensor == "t5") return c.t5_buckets;
-  return tensor == "shaw_k" ? c.shaw_clip : 1;
+  return tensor == "shaw_k" || tensor == "shaw_v" ? c.shaw_clip : 1;
+}
+
+// At the first revision shaw were the keys alone.
+bool learns_position(const EncoderConfig& c, std::string_view tensor) {
+  const bool keys_alone = c.revision == Revision::kFirst && tensor == "shaw_v";
+  return !tensor.empty() && !keys_alone && learns_tensor(c.position, tensor);
 }
 
 std::vector<LayerPart> parts_of(const EncoderConfig& c) {
   using Learning = LayerPart::Learning;
   std::vector<LayerPart> parts;
   for (const AttentionPart& row : attention_parts()) {
-    const bool is_position = &row == part_of(c.position);
-    if (is_position || row.score == c.score || (c.sink && row.tensor == "sink")) {
+    if (learns_position(c, row.tensor) || row.score == c.score ||
+        (c.sink && row.tensor == "sink")) {
       const bool published = row.start == PartStart::kSlopes;
       parts.push_back(
           {row.tensor, own_size(c, row.tensor), published ? Learning::kFixed : Learning::kLearned});
@@ -88,8 +94,11 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
     o.mask = mask::Causal();
     o.window = *spec.window;
   } else if (*spec.window > 0) {
-    o.mask = mask::Window(*spec.window, *spec.window);
+    const index reach = *spec.window * spec.dilation;
+    o.mask = mask::Window(reach, reach);
   }
+  o.dilation = spec.dilation;
+  o.strided = spec.strided;
   o.dropout = c.dropout;
   o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   o.variant = variant_of(c);

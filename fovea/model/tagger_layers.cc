@@ -80,10 +80,11 @@ CharacterLayers::CharacterLayers(const TaggerConfig& c, const ParameterScope& sc
         scope["window"]);
     return;
   }
-  states_.emplace(
-      RecurrentLayersOptions{
-          .in = c.character_width, .hidden = c.character_features / 2, .bidirectional = true},
-      scope["states"]);
+  states_.emplace(RecurrentLayersOptions{.in = c.character_width,
+                                         .hidden = c.character_features / 2,
+                                         .bidirectional = true,
+                                         .forget_bias = c.forget_bias},
+                  scope["states"]);
 }
 
 Variable CharacterLayers::forward(Tape& tape, Vec<const std::int32_t> characters,

@@ -32,7 +32,8 @@ RecurrentLayersOptions recurrent_options(const EncoderConfig& c, const SizedLaye
           .layers = spec.layers,
           .bidirectional = spec.bidirectional,
           .dropout = c.dropout,
-          .weight = recurrent_init(c, spec)};
+          .weight = recurrent_init(c, spec),
+          .forget_bias = c.init == InitScheme::kSource ? 0 : c.forget_bias};
 }
 
 ConvolutionLayerOptions convolution_options(const EncoderConfig& c, const SizedLayer& layer) {
@@ -123,6 +124,8 @@ class EncoderBuilder {
         return feed_forward_layer(feed_forward_options(c, depth_), residual, scope);
       case kConvolution:
         return convolution_layer(convolution_options(c, layer), residual, scope);
+      case kTextCnn:
+        return text_cnn_layer({.in = layer.in, .out = spec.width, .widths = spec.widths}, scope);
       case kAttentionRnn:
         return attention_rnn_layer(attention_rnn_options(c, layer), scope);
       case kRecurrent:

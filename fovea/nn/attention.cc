@@ -7,11 +7,23 @@
 
 #include "fovea/attention/bias/alibi.h"
 #include "fovea/attention/mask/band.h"
+#include "fovea/attention/mask/sparse.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {
 
 namespace {
+
+// How many rows before its own a query sees; 0: all.
+index reach_of(const MultiHeadAttentionOptions& o) { return o.window * o.dilation; }
+
+Mask mask_of(const MultiHeadAttentionOptions& o) {
+  Mask mask = o.mask;
+  if (o.window > 0) mask = mask & mask::Window(reach_of(o), kOpen);
+  if (o.dilation > 1) mask = mask & mask::Dilated(o.dilation);
+  if (o.strided > 0) mask = mask & mask::Strided(o.strided);
+  return mask;
+}
 
 constexpr index kMostColumns = index{1} << 40;  // of a projection, so that sums cannot overflow
 
@@ -54,13 +66,15 @@ MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions o) {
   }
   if (o.value_dim == 0) o.value_dim = o.head_dim;
   check(o.window >= 0, "attention: the window must not be negative; it is {}", o.window);
+  check(o.dilation >= 1 && o.strided >= 0,
+        "attention: dilation must be at least 1, strided at least 0; they are {}, {}", o.dilation,
+        o.strided);
   return o;
 }
 
 MultiHeadAttention::MultiHeadAttention(const MultiHeadAttentionOptions& options,
                                        const ParameterScope& scope)
-    : options_(resolve(options)), dtype_(scope.dtype()), mask_(options_.mask) {
-  if (options_.window > 0) mask_ = mask_ & mask::Window(options_.window, kOpen);
+    : options_(resolve(options)), dtype_(scope.dtype()), mask_(mask_of(options_)) {
   add_projections(scope);
   if (options_.qk_norm == QkNorm::kRms) {
     q_gain_ = &scope["q_norm"].add("weight", {options_.head_dim}, Init::ones(), Decay::kNo);
@@ -202,7 +216,7 @@ bool MultiHeadAttention::gathers_in_place() const {
   const AttentionVariant& v = options_.variant;
   return v.score == AttentionScoreKind::kDot && v.norm == AttentionNormKind::kSoftmax &&
          v.log_n_scale == 0 && v.softcap == 0 && v.rotary == RotaryPairs::kNone &&
-         options_.window == 0 && parts_.empty();
+         options_.window == 0 && options_.dilation == 1 && options_.strided == 0 && parts_.empty();
 }
 
 Variable MultiHeadAttention::gather_in_place(Tape& tape, Variable q,
@@ -255,7 +269,7 @@ Variable MultiHeadAttention::forward_gathered(Tape& tape, Variable x,
 
 KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
   return {capacity, options_.kv_heads * options_.head_dim, options_.kv_heads * options_.value_dim,
-          dtype_, options_.window};
+          dtype_, reach_of(options_)};
 }
 
 AttentionOptions MultiHeadAttention::call_options(const DropoutKey& key) const {

@@ -51,6 +51,8 @@ struct MultiHeadAttentionOptions {
   std::vector<LayerPart> parts{};
   Mask mask{};
   index window = 0;    ///< how many keys before a query it sees, besides what `mask` says; 0: all
+  index dilation = 1;  ///< a query sees every so many-th key; those of the window are as far apart
+  index strided = 0;   ///< N: a query sees keys nearer than N, and every N-th beyond them; 0: all
   double dropout = 0;  ///< of the weights
 };
 

@@ -53,12 +53,14 @@ TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope) {
   }
 }
 
+Variable TextCnn::windows(Tape& tape, Variable x, const PackedRows& rows) const {
+  std::vector<Variable> all;
+  for (const ConvolutionLayer& window : windows_) all.push_back(window.forward(tape, x, rows));
+  return concat_columns(tape, all);
+}
+
 Variable TextCnn::forward(Tape& tape, Variable x, const PackedRows& rows) const {
-  std::vector<Variable> maxima;
-  for (const ConvolutionLayer& window : windows_) {
-    maxima.push_back(max_over_time(tape, window.forward(tape, x, rows), rows));
-  }
-  return concat_columns(tape, maxima);
+  return max_over_time(tape, windows(tape, x, rows), rows);
 }
 
 }  // namespace fovea

@@ -66,6 +66,8 @@ class TextCnn {
 
   /// x [N, in] -> [sequences, columns()]; an empty sequence gives zeros.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;
+  /// What it takes the maxima of: x [N, in] -> [N, columns()].
+  Variable windows(Tape& tape, Variable x, const PackedRows& rows) const;
 
   /// out for each width.
   index columns() const { return columns_; }

@@ -177,6 +177,24 @@ class ConvolutionEncoderLayer final : public EncoderLayer {
   ConvolutionLayer layer_;
 };
 
+// The windows alone: the pooling of a model takes their maxima.
+class TextCnnLayer final : public EncoderLayer {
+ public:
+  TextCnnLayer(const TextCnnOptions& options, const ParameterScope& scope)
+      : layer_(options, scope["textcnn"]) {}
+
+  index width() const override { return layer_.columns(); }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return layer_.windows(tape, x, call.rows);
+  }
+  std::unique_ptr<LayerSession> begin(index) const override {
+    fail(ErrorCode::kInternal, "encoder: textcnn does not generate");
+  }
+
+ private:
+  TextCnn layer_;
+};
+
 class AttentionRnnLayer final : public EncoderLayer {
  public:
   AttentionRnnLayer(const AttentionRnnOptions& options, const ParameterScope& scope)
@@ -328,6 +346,11 @@ std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& o
                                                 const ResidualIf& residual,
                                                 const ParameterScope& scope) {
   return in_residual(std::make_unique<ConvolutionEncoderLayer>(options, scope), residual, scope);
+}
+
+std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
+                                             const ParameterScope& scope) {
+  return std::make_unique<TextCnnLayer>(options, scope);
 }
 
 std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,

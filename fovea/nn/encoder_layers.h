@@ -29,6 +29,8 @@ std::unique_ptr<EncoderLayer> recurrent_layer(const RecurrentLayersOptions& opti
 std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& options,
                                                 const ResidualIf& residual,
                                                 const ParameterScope& scope);
+std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
+                                             const ParameterScope& scope);
 std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
                                                   const ParameterScope& scope);
 

@@ -40,6 +40,7 @@ constexpr std::array kLayers = {
     LayerName{"bisru", Kind::kRecurrent, RecurrentKind::kSru, true},
     LayerName{"attention-rnn", Kind::kAttentionRnn},
     LayerName{"conv", Kind::kConvolution},
+    LayerName{"textcnn", Kind::kTextCnn},
     LayerName{"attention", Kind::kAttention},
     LayerName{"ff", Kind::kFeedForward},
     LayerName{"transformer", Kind::kTransformer},
@@ -63,7 +64,7 @@ class Parser {
                   fmt::format("at most {} are read; layers=N repeats a layer", kLongest));
     }
     std::vector<EncoderStage> stages;
-    for (const Piece& stage : split({text_, 0}, ',')) {
+    for (const Piece& stage : stage_texts()) {
       stages.emplace_back();
       for (const Piece& one : split(stage, '+')) stages.back().push_back(layer(trimmed(one)));
     }
@@ -137,6 +138,26 @@ class Parser {
     }
   }
 
+  // Commas also stand between the windows of textcnn: no layer begins with a digit.
+  std::vector<Piece> stage_texts() const {
+    std::vector<Piece> stages;
+    for (const Piece& piece : split({text_, 0}, ',')) {
+      const std::string_view text = trimmed(piece).text;
+      const bool goes_on = !stages.empty() && !text.empty() && is_digit(text[0]) &&
+                           trimmed(stages.back()).text.starts_with("textcnn:");
+      if (!goes_on) {
+        stages.push_back(piece);
+        continue;
+      }
+      const Piece& begun = stages.back();
+      stages.back().text = text_.substr(begun.at, piece.at + piece.text.size() - begun.at);
+    }
+    return stages;
+  }
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+  std::vector<index> widths(const Piece& text) const;
   EncoderLayerSpec layer(const Piece& text) const;
   EncoderLayerSpec named_layer(const Piece& name) const;
   std::string_view set(EncoderLayerSpec& spec, std::string_view layer, const Piece& setting) const;
@@ -160,8 +181,10 @@ constexpr std::initializer_list<Kind> kEvery = {Kind::kRecurrent,   Kind::kAtten
                                                 Kind::kConvolution, Kind::kAttention,
                                                 Kind::kFeedForward, Kind::kTransformer};
 constexpr std::initializer_list<Kind> kSized = {Kind::kRecurrent, Kind::kAttentionRnn,
-                                                Kind::kConvolution};
+                                                Kind::kConvolution, Kind::kTextCnn};
 constexpr std::initializer_list<Kind> kConvolutions = {Kind::kConvolution};
+constexpr std::initializer_list<Kind> kDilated = {Kind::kConvolution, Kind::kAttention,
+                                                  Kind::kTransformer};
 constexpr std::initializer_list<Kind> kHeaded = {Kind::kAttentionRnn, Kind::kAttention,
                                                  Kind::kTransformer};
 constexpr std::initializer_list<Kind> kAttending = {Kind::kAttention, Kind::kTransformer};
@@ -183,12 +206,13 @@ void set_size(EncoderLayerSpec& spec, const Parser& parser, const Piece& value) 
 const Setting kSettings[] = {
     {"width", kSized, set_size<&EncoderLayerSpec::width>},
     {"layers", kEvery, set_size<&EncoderLayerSpec::layers>},
-    {"dilation", kConvolutions, set_size<&EncoderLayerSpec::dilation>},
+    {"dilation", kDilated, set_size<&EncoderLayerSpec::dilation>},
     {"gated", kConvolutions, [](auto& spec, auto&, auto&) { spec.gated = true; }, true},
     {"heads", kHeaded, set_size<&EncoderLayerSpec::heads>},
     {"kv-heads", kAttending, set_size<&EncoderLayerSpec::kv_heads>},
     {"head-dim", kAttending, set_size<&EncoderLayerSpec::head_dim>},
     {"window", kHeaded, [](auto& spec, auto& p, auto& v) { spec.window = p.number(v); }},
+    {"strided", kAttending, set_size<&EncoderLayerSpec::strided>},
     {"scale", kAttending, [](auto& spec, auto& p, auto& v) { spec.scale = p.real(v); }},
     {"no-output", kAttentions, [](auto& spec, auto&, auto&) { spec.no_output = true; }, true},
     {"position", kAttending,
@@ -275,11 +299,30 @@ std::string_view Parser::set(EncoderLayerSpec& spec, std::string_view layer,
   return row->name == "plain" ? "residual" : row->name;
 }
 
+std::vector<index> Parser::widths(const Piece& text) const {
+  std::vector<index> widths;
+  for (const Piece& piece : split(text, ',')) {
+    const Piece width = trimmed(piece);
+    widths.push_back(number(width));
+    if (widths.back() == 0) fail_at(width, "a window needs a token", "write textcnn:3,4,5");
+  }
+  return widths;
+}
+
 EncoderLayerSpec Parser::layer(const Piece& text) const {
   const std::vector<Piece> pieces = split(text, ':');
   EncoderLayerSpec spec = named_layer(pieces[0]);
+  std::size_t settings = 1;
+  if (spec.kind == Kind::kTextCnn) {
+    if (pieces.size() == 1 || pieces[1].text.empty() || !is_digit(pieces[1].text[0])) {
+      fail_at(pieces[0], "textcnn needs the widths of its windows, in tokens",
+              "write textcnn:3,4,5, for example");
+    }
+    spec.widths = widths(pieces[1]);
+    settings = 2;
+  }
   std::vector<std::string_view> given;
-  for (std::size_t n = 1; n < pieces.size(); ++n) {
+  for (std::size_t n = settings; n < pieces.size(); ++n) {
     const std::string_view name = set(spec, pieces[0].text, pieces[n]);
     if (std::find(given.begin(), given.end(), name) != given.end()) {
       fail_at(pieces[n],

@@ -5,7 +5,8 @@
 //   encoder := stage ("," stage)*           one after another
 //   stage   := layer ("+" layer)*           side by side: their results are concatenated, and
 //                                           projected to the width of the model
-//   layer   := name (":" setting)*          "conv" is followed by its width in tokens: conv3
+//   layer   := name (":" setting)*          "conv" is followed by its width in tokens: conv3;
+//                                           "textcnn" by those of its windows: textcnn:3,4,5
 //   setting := number | key "=" value | flag       a number alone is the width of the result
 //
 // What a text leaves out is 0 or absent here; the model fills it in.
@@ -27,6 +28,7 @@ enum class EncoderLayerKind : std::uint8_t {
   kRecurrent,     ///< rnn, gru, lstm, sru; bidirectional with "bi" before the name
   kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states (spec L13)
   kConvolution,   ///< conv3
+  kTextCnn,       ///< textcnn:3,4,5: convolutions side by side, whose maxima describe a text
   kAttention,     ///< attention, in a residual connection if that keeps the width
   kFeedForward,   ///< ff, in a residual connection
   kTransformer,   ///< transformer: attention, then ff
@@ -37,11 +39,13 @@ struct EncoderLayerSpec {
   EncoderLayerKind kind = EncoderLayerKind::kTransformer;
   RecurrentKind cell = RecurrentKind::kRnn;
   bool bidirectional = false;
-  index width = 0;   ///< of the result; of one direction, if bidirectional
-  index layers = 1;  ///< one after another
-  index kernel = 0;  ///< convolution: its width in tokens
-  index dilation = 1;
-  bool gated = false;  ///< convolution: GLU (ConvS2S)
+  index width = 0;                 ///< of the result; of one direction, if bidirectional
+  index layers = 1;                ///< one after another
+  index kernel = 0;                ///< convolution: its width in tokens
+  std::vector<index> widths = {};  ///< textcnn: of its windows, in tokens
+  index dilation = 1;              ///< convolution, attention: steps between what it sees
+  index strided = 0;               ///< attention: nearer keys and every so many-th; 0: all
+  bool gated = false;              ///< convolution: GLU (ConvS2S)
   index heads = 0, kv_heads = 0, head_dim = 0;
   index ff = 0;
   std::optional<index> window = {};  ///< 0: all keys

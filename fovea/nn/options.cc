@@ -48,4 +48,9 @@ std::string_view part_tensor(PositionKind position) {
   return part == nullptr ? std::string_view() : part->tensor;
 }
 
+bool learns_tensor(PositionKind position, std::string_view tensor) {
+  const AttentionPart* const part = part_of(position);
+  return part != nullptr && (part->tensor == tensor || part->and_tensor == tensor);
+}
+
 }  // namespace fovea

@@ -53,6 +53,8 @@ std::span<const EnumName<PositionKind>> enum_names(PositionKind);
 const AttentionPart* part_of(PositionKind position);
 /// The tensor of that part, or "".
 std::string_view part_tensor(PositionKind position);
+/// Whether the position learns this tensor of a part.
+bool learns_tensor(PositionKind position, std::string_view tensor);
 
 inline constexpr EnumName<PositionJoin> kPositionJoinNames[] = {
     {PositionJoin::kAdd, "add"}, {PositionJoin::kConcatenate, "concat"}};

@@ -19,8 +19,10 @@ void normalise(std::span<double> scores) {
 
 }  // namespace
 
-Pooling::Pooling(PoolingKind kind, index width, const ParameterScope& scope)
-    : kind_(kind), width_(width) {
+Pooling::Pooling(PoolingKind kind, index width, const ParameterScope& scope, index reverse)
+    : kind_(kind), width_(width), reverse_(reverse) {
+  check(reverse >= 0 && reverse < width, "pooling: {} of {} columns cannot be read backwards",
+        reverse, width);
   if (kind == PoolingKind::kAttention) {
     query_ = &scope.add("query", {1, width}, Init::zeros(), Decay::kNo);
   }
@@ -36,11 +38,19 @@ Variable Pooling::forward(Tape& tape, Variable x, const PackedRows& rows) const 
     case PoolingKind::kFirst:
       return first_over_time(tape, x, rows);
     case PoolingKind::kLast:
-      return last_over_time(tape, x, rows);
+      return reverse_ > 0 ? ends(tape, x, rows) : last_over_time(tape, x, rows);
     case PoolingKind::kAttention:
       break;
   }
   return attention_over_time(tape, x, tape.parameter(*query_), rows);
+}
+
+Variable Pooling::ends(Tape& tape, Variable x, const PackedRows& rows) const {
+  const index widths[] = {width_ - reverse_, reverse_};
+  const std::span<const Variable> directions = split_columns(tape, x, widths);
+  const Variable both[] = {last_over_time(tape, directions[0], rows),
+                           first_over_time(tape, directions[1], rows)};
+  return concat_columns(tape, both);
 }
 
 std::vector<double> Pooling::weights(Variable x, const PackedRows& rows) const {

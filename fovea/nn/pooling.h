@@ -16,7 +16,7 @@ enum class PoolingKind : std::uint8_t {
   kMean,
   kMax,        ///< of each column
   kFirst,      ///< the first row
-  kLast,       ///< the last row, as of an LSTM of Keras
+  kLast,       ///< the last row; of columns that were read backwards the first, as in Keras
   kAttention,  ///< the mean with weights softmax(query . x / sqrt(width)), the query learned
 };
 
@@ -33,7 +33,8 @@ inline std::span<const EnumName<PoolingKind>> enum_names(PoolingKind) { return k
 /// layer before the query).
 class Pooling {
  public:
-  Pooling(PoolingKind kind, index width, const ParameterScope& scope);
+  /// `reverse`: so many of the last columns were read backwards, and end at the first row.
+  Pooling(PoolingKind kind, index width, const ParameterScope& scope, index reverse = 0);
 
   /// x [N, width] -> [sequences, width]; an empty sequence gives zeros.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;
@@ -43,8 +44,10 @@ class Pooling {
   std::vector<double> weights(Variable x, const PackedRows& rows) const;
 
  private:
+  Variable ends(Tape& tape, Variable x, const PackedRows& rows) const;
+
   PoolingKind kind_;
-  index width_;
+  index width_, reverse_;
   Parameter* query_ = nullptr;
 };
 

@@ -37,10 +37,22 @@ RecurrentLayers::Direction RecurrentLayers::add_direction(index in, const std::s
               .weight_hh = &scope.add("weight_hh" + suffix, {is_sru ? 2 : blocks * H, H}, weight)};
   if (options_.bias == Biases::kNone) return d;
   d.bias = &scope.add("bias" + suffix, {(is_sru ? 2 : blocks) * H}, bias, Decay::kNo);
+  if (options_.kind == RecurrentKind::kLstm && !scope.shapes_only()) open_forget_gates(*d.bias);
   if (options_.kind == RecurrentKind::kGru) {
     d.bias_hn = &scope.add("bias_hn" + suffix, {H}, bias, Decay::kNo);
   }
   return d;
+}
+
+// Jozefowicz, Zaremba, Sutskever 2015, "An empirical exploration of recurrent network
+// architectures": a cell whose forget gates start open keeps what it holds, and its gradient.
+void RecurrentLayers::open_forget_gates(Parameter& bias) const {
+  if (options_.forget_bias == 0) return;
+  const index H = options_.hidden;
+  with_type(bias.value.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Vec<T> all = bias.value.vec<T>();
+    for (index h = H; h < 2 * H; ++h) all[h] += static_cast<T>(options_.forget_bias);
+  });
 }
 
 Variable RecurrentLayers::run(Tape& tape, Variable x, index layer, const PackedRows& rows,

@@ -23,6 +23,7 @@ struct RecurrentLayersOptions {
   /// Of the weights; biases are then 0. Without: PyTorch's, all from uniform(-b, b), b = 1 /
   /// sqrt(hidden).
   std::optional<Init> weight{};
+  double forget_bias = 0;  ///< of an LSTM: added to the biases of its forget gates at the start
 };
 
 /// Parameters as in PyTorch, k = 0, 1, ... the layer: weight_ih_lK [gates H, in], weight_hh_lK
@@ -56,6 +57,7 @@ class RecurrentLayers {
   };
   index directions() const { return options_.bidirectional ? 2 : 1; }
   Direction add_direction(index in, const std::string& suffix, const ParameterScope& scope) const;
+  void open_forget_gates(Parameter& bias) const;
   Variable run(Tape& tape, Variable x, index layer, const PackedRows& rows,
                RecurrentState* state) const;
 

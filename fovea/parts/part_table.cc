@@ -94,7 +94,7 @@ constexpr AttentionPart kParts[] = {
            add_bias(attention, bias::Shaw(views.values, views.gradient, variant.order));
          },
      .start = PartStart::kNormal,
-     .position = "shaw"},
+     .position = "shaw-keys"},
     {.tensor = "",
      .axes = "",
      .formula = "s_ij <- s_ij log(n_i) / log(N)",
@@ -169,7 +169,9 @@ constexpr AttentionPart kParts[] = {
          [](auto& attention, const auto& views, const AttentionVariant& variant) {
            attention.values = values::Shaw(views.values, views.gradient, variant.order);
          },
-     .start = PartStart::kNormal},
+     .start = PartStart::kNormal,
+     .position = "shaw",
+     .and_tensor = "shaw_k"},
     {.tensor = "sink",
      .axes = "H",
      .formula = "p_ij = exp(s_ij) / (exp(z_h) + sum_j exp(s_ij))",

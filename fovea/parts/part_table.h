@@ -85,6 +85,8 @@ struct AttentionPart {
   /// What `train lm --position` calls it. A model learns the tensor, but leaves slopes as
   /// published. Empty: no position encoding.
   std::string_view position = {};
+  /// The tensor of another part that this position learns, too.
+  std::string_view and_tensor = {};
   /// In which every number of the tensor counts as it is. Tests draw it from here.
   PartRange range = {};
 };

@@ -60,6 +60,7 @@ std::string config_text(const LanguageModelSettings& settings) {
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kLanguageModelKind, "a language model");
   LanguageModelFile config;
+  config.settings.model.set_first_revision();
   config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   return config.settings;

@@ -96,7 +96,7 @@ class Training(TypedDict, total=False):
     ff: SupportsIndex | None
     block: SupportsIndex | None
     dropout: SupportsFloat | None
-    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw", "rotary", "none"] | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw-keys", "shaw", "rotary", "none"] | None
     position_max: SupportsIndex | None
     position_join: Literal["add", "concat"] | None
     sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
@@ -117,6 +117,7 @@ class Training(TypedDict, total=False):
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
     activation: Literal["relu", "gelu", "gelu-tanh", "silu"] | None
+    forget_bias: SupportsFloat | None
     tie: bool | None
     lr: SupportsFloat | None
     min_lr: SupportsFloat | None

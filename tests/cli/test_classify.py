@@ -50,6 +50,31 @@ class ClassifyTest(CommandTest):
         self.assert_error(self.run_fovea(*args, stdin=stdin), status, needle)
 
 
+class TextCnn(ClassifyTest):
+    """Kim 2014, through the command."""
+
+    MODEL = ("--encoder", "textcnn:1,3,12", "--max-length", "12")
+
+    def test_threads_and_kills_change_no_bit(self):
+        folders = [self.train_classifier(f"cnn{threads}", self.test, *self.MODEL, "--threads", threads)
+                   for threads in (1, 3)]
+        parts = self.train_classifier("parts", self.test, *self.MODEL, "--stop-after", "30u", "--save-every", "30u",
+                                      "--schedule", "constant")
+        whole = self.train_classifier("whole", self.test, *self.MODEL, "--save-every", "30u", "--schedule", "constant")
+        self.succeed("train", "classify", "--resume", "-o", parts, "--stop-after", "60u", "--quiet")
+        weights = [(folder / "checkpoints/step-000060/model.safetensors").read_bytes()
+                   for folder in (*folders, parts, whole)]
+        self.assertTrue(weights[0] == weights[1])
+        self.assertTrue(weights[2] == weights[3])
+
+    def test_a_text_says_the_same_alone_and_among_longer_ones(self):
+        model = self.train_classifier("cnn", self.test, *self.MODEL)
+        alone = self.succeed("classify", model, stdin=b"good\n").stdout
+        among = self.succeed("classify", model, stdin=b"good\nthe film was so awful and poor it is\n").stdout
+        self.assertEqual(among.splitlines()[0], alone.splitlines()[0])
+        self.fails(4, "the model has no attention", "explain", model, "a good film")
+
+
 class Classify(ClassifyTest):
     def test_a_line_for_each_line(self):
         lines = self.answers(self.model, self.texts).splitlines()

@@ -11,7 +11,8 @@ from test_resume import ResumeTest
 
 TINY = ["--width", "16", "--block", "12", "--batch-size", "5", "--warmup", "5", "--dropout", "0.1", "--lr", "1e-2"]
 EVERY = {"transformer": ["--layers", "2", "--heads", "2"], **MODELS,
-         "wide": ["--model", "encoder", "--encoder", "conv3:70,sru:40+attention:heads=7:window=8,lstm:33", "--no-tie"]}
+         "wide": ["--model", "encoder", "--encoder", "conv3:70,sru:40+attention:heads=7:window=8,lstm:33", "--no-tie"],
+         "steps": ["--model", "encoder", "--encoder", "attention:dilation=2,attention:strided=3", "--position", "shaw"]}
 
 
 TAGGERS = {

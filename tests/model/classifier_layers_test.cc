@@ -9,6 +9,7 @@
 
 #include "fovea/model/ngram_ids.h"
 #include "tests/model/classifier_support.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -41,6 +42,60 @@ TEST(ClassifierLayers, NamesItsParametersInAFixedOrder) {
   EXPECT_THAT(names(published_config()),
               testing::ElementsAre("embedding.tokens", "encoder.0.attention.qkv.weight",
                                    "output.weight", "output.bias"));
+}
+
+// Of a folder that says no revision shaw were the keys alone.
+TEST(ClassifierLayers, ShawHasTheTablesOfItsRevision) {
+  const auto tables = [](const char* position, bool first) {
+    ClassifierConfig c = classifier_config(ClassifierTask::kBinary, "attention:plain");
+    c.position = enum_from_name<PositionKind>(position);
+    if (first) c.set_first_revision();
+    std::vector<std::string> found = names(c);
+    std::erase_if(found,
+                  [](const std::string& name) { return name.find("shaw") == std::string::npos; });
+    return found;
+  };
+  const std::string k = "encoder.0.attention.shaw_k", v = "encoder.0.attention.shaw_v";
+  EXPECT_THAT(tables("shaw", false), testing::ElementsAre(k, v));
+  EXPECT_THAT(tables("shaw", true), testing::ElementsAre(k));
+  EXPECT_THAT(tables("shaw-keys", false), testing::ElementsAre(k));
+}
+
+// Kim 2014, by hand: the largest relu(w . window + b) of a text, whose ends are padded with zeros.
+// The text is shorter than one window, and another text lies behind it.
+TEST(ClassifierLayers, ATextCnnTakesTheMaximaOfItsWindows) {
+  ClassifierConfig c = classifier_config(ClassifierTask::kBinary, "textcnn:1,3:width=1");
+  ClassifierConfig last = c;
+  last.pooling = PoolingKind::kLast;
+  EXPECT_THROWS(resolve(last), kOptionValue,
+                "--pooling last: textcnn in --encoder takes the maximum");
+  EXPECT_EQ(resolve(c).pooling, PoolingKind::kMax);
+  const Classifier model(c, 1);
+  const auto of = [&](std::size_t n) { return model.parameters()[n]->value.vec<float>(); };
+  const auto words = of(0), one = of(1), three = of(3), weight = of(5);
+  EXPECT_EQ(model.parameters()[3]->name, "encoder.0.textcnn.windows.1.weight");
+  const index C = c.width;
+  const std::vector<std::int32_t> ids = {4, 1};
+  const auto product = [&](const float* w, index id) {
+    double sum = 0;
+    for (index k = 0; k < C; ++k) sum += double{w[k]} * words[id * C + k];
+    return sum;
+  };
+  double of_one = 0, of_three = 0;  // biases start at 0
+  for (const std::int32_t id : ids) of_one = std::max(of_one, product(one.data, id));
+  for (index center = 0; center < 2; ++center) {
+    double sum = 0;
+    for (index tap = 0; tap < 3; ++tap) {
+      const index row = center + tap - 1;
+      if (row == 0 || row == 1) sum += product(&three[tap * C], ids[static_cast<std::size_t>(row)]);
+    }
+    of_three = std::max(of_three, sum);
+  }
+  const std::vector<std::int32_t> all = {4, 1, 5, 2, 3}, offsets = {0, 2, 5};
+  Tape tape(Context(1), TapeMode::kInference);
+  const Variable logits = model.logits(tape, {.ids = all, .offsets = offsets, .samples = {}});
+  EXPECT_NEAR(logits.value<float>()[0][0],
+              double{weight[0]} * of_one + double{weight[1]} * of_three + of(6)[0], 1e-6);
 }
 
 // Keras starts each of the three projections, [128, 128], and the table by itself.

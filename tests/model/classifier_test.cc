@@ -40,6 +40,12 @@ std::vector<ClassifierConfig> forms() {
       all.push_back(c);
     }
   }
+  all.push_back(classifier_config(Task::kSingleLabel, "conv3,textcnn:1,4:width=3"));
+  all.push_back(classifier_config(Task::kSingleLabel, "attention:dilation=2,attention:strided=2"));
+  all.push_back(classifier_config(Task::kSingleLabel, "ff,bilstm:3:layers=2"));
+  all.back().pooling = PoolingKind::kLast;
+  all.push_back(classifier_config(Task::kSingleLabel, "attention:position=shaw"));
+  all.back().shaw_clip = 2;
   return all;
 }
 

@@ -68,6 +68,29 @@ TEST(EncoderSizes, SizesThatDoNotFitAreRefused) {
   EXPECT_THROWS(resolve(encoder("ff:layers=65537")), kOptionValue, "layers");
 }
 
+TEST(EncoderSizes, StepsOfAttentionMustFit) {
+  EXPECT_THROWS(resolve(encoder("attention:dilation=2:strided=3")), kOptionValue,
+                "dilation= and strided= exclude each other");
+  EXPECT_THROWS(resolve(encoder("attention:dilation=4096")), kOptionValue,
+                "a token sees itself alone");
+}
+
+TEST(EncoderSizes, ATextCnnDescribesAWholeText) {
+  EXPECT_THROWS(resolve(encoder("textcnn:3")), kOptionValue, "it belongs to train classify");
+  EncoderConfig c = encoder("");
+  c.sight = Sight::kWhole;
+  c.pools = true;
+  const auto sized = [&](const char* text) { return size_stages(c, parse_encoder(text)); };
+  EXPECT_EQ(sized("textcnn:2,3:5").back().out, 10);
+  EXPECT_TRUE(ends_with_text_cnn(sized("conv3,textcnn:2")));
+  EXPECT_THROWS(sized("textcnn:2,ff"), kOptionValue, "textcnn must be the last layer, and alone");
+  EXPECT_THROWS(sized("conv3+textcnn:2"), kOptionValue, "textcnn must be the last layer");
+  EXPECT_THROWS(sized("textcnn:100000"), kOptionValue, "is longer than --block");
+  EXPECT_EQ(reverse_columns(sized("bilstm:5:layers=2")), 5);
+  EXPECT_EQ(reverse_columns(sized("bigru:5+conv3")), 0);
+  EXPECT_EQ(reverse_columns(sized("bigru:5,conv3")), 0);
+}
+
 TEST(EncoderSizes, FlopsAreThoseOfTheMatrices) {
   const auto per_token = [](const LanguageModelConfig& c) { return flops_per_token(c); };
   const double output = 8 * 11;

@@ -117,7 +117,8 @@ inline std::vector<LanguageModelConfig> forms_of_encoders() {
         "conv2:gated:dilation=2,gru:residual,ff:ff=6",
         "conv3:activation=silu+sru+attention:plain:position=alibi,transformer:layers=2",
         "attention-rnn:heads=2:window=2,conv1:plain",
-        "attention:no-output:scale=1:plain,attention:no-output:heads=2"}) {
+        "attention:no-output:scale=1:plain,attention:no-output:heads=2",
+        "attention:dilation=2:window=2,transformer:strided=3", "transformer:dilation=3"}) {
     add(LanguageModelKind::kEncoder).encoder = layers;
   }
   auto& wide = add(LanguageModelKind::kEncoder);

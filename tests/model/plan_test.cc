@@ -77,7 +77,9 @@ std::vector<ClassifierConfig> classifier_cases() {
   std::vector<ClassifierConfig> all;
   for (const char* encoder :
        {"", "attention:no-output:plain", "attention", "transformer:layers=2", "bilstm:32",
-        "conv3,attention:window=8", "conv5+bigru:32", "bisru:32", "conv3:48+conv3:40"}) {
+        "conv3,attention:window=8", "conv5+bigru:32", "bisru:32", "conv3:48+conv3:40",
+        "textcnn:3,4,5:width=32", "conv3,textcnn:2", "attention:dilation=4:window=4",
+        "attention:strided=8", "attention:position=shaw"}) {
     all.push_back(classifier_base(encoder));
   }
   all.push_back(classifier_base("attention:no-output:plain"));

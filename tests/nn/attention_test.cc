@@ -117,6 +117,40 @@ TEST(MultiHeadAttention, CausalRowsNeverSeeLaterOnes) {
   EXPECT_NE(before[4 * C], after[4 * C]);
 }
 
+// Spec A20: which rows change the last one, by their distance from it.
+TEST(MultiHeadAttention, SeesTheDistancesOfItsStepsAlone) {
+  const auto seen_from_the_end = [](Options o) {
+    o.mask = mask::Causal();
+    ParameterSet set({});
+    const MultiHeadAttention layer(o, ParameterScope(set));
+    randomise(set);
+    const auto last = [&](const std::vector<float>& x) {
+      const auto y = output_of([&](Tape& t) { return self(t, layer, x); });
+      return std::vector<float>(y.end() - C, y.end());
+    };
+    const auto x = noise(N * C);
+    std::vector<index> seen;
+    for (index distance = 0; distance < N; ++distance) {
+      auto changed = x;
+      changed[static_cast<std::size_t>((N - 1 - distance) * C)] += 1;
+      if (last(changed) != last(x)) seen.push_back(distance);
+    }
+    return seen;
+  };
+  using Distances = std::vector<index>;
+  Options o = options(2);
+  o.dilation = 2;
+  EXPECT_EQ(seen_from_the_end(o), Distances({0, 2, 4, 6}));
+  o.window = 2;
+  EXPECT_EQ(seen_from_the_end(o), Distances({0, 2, 4}));
+  o = options(2);
+  o.strided = 3;
+  EXPECT_EQ(seen_from_the_end(o), Distances({0, 1, 2, 3, 6}));
+  o.dilation = 0;
+  ParameterSet set({});
+  EXPECT_THROWS(MultiHeadAttention(o, ParameterScope(set)), kShape, "dilation must be at least 1");
+}
+
 // On every instruction set, of sequences side by side: what is kept of the first step changes no
 // bit.
 void expect_bits_of_two_steps(const Options& o) {
@@ -190,6 +224,17 @@ TEST(MultiHeadAttention, ACacheGivesTheBitsOfTheWhole) {
     } else {
       o.variant = {.softcap = 3, .rotary = RotaryPairs::kHalves};
     }
+    expect_bits_of_the_whole(o);
+  }
+  for (const index window : {0, 2}) {
+    Options o = options(2);
+    o.mask = mask::Causal();
+    o.window = window;
+    o.dilation = 2;
+    o.parts = {{"shaw_k", 2}, {"shaw_v", 2}};
+    expect_bits_of_the_whole(o);
+    o.dilation = 1;
+    o.strided = 2;
     expect_bits_of_the_whole(o);
   }
 }

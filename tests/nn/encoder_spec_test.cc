@@ -38,6 +38,26 @@ TEST(EncoderSpec, ReadsLayersSideBySide) {
   EXPECT_EQ(stages[1][0].ff, 9);
 }
 
+TEST(EncoderSpec, ReadsTheWindowsOfATextCnn) {
+  const auto stages = parse_encoder("conv3, textcnn:3, 4,5:width=100");
+  ASSERT_EQ(stages.size(), 2);
+  EXPECT_EQ(stages[1], EncoderStage({{.kind = Kind::kTextCnn, .width = 100, .widths = {3, 4, 5}}}));
+  EXPECT_EQ(parse_encoder("textcnn:2")[0][0].widths, std::vector<index>({2}));
+  EXPECT_THROWS(parse_encoder("textcnn"), kOptionValue, "needs the widths of its windows");
+  EXPECT_THROWS(parse_encoder("textcnn:width=3"), kOptionValue, "needs the widths of its windows");
+  EXPECT_THROWS(parse_encoder("textcnn:3,0"), kOptionValue,
+                "at character 11 of 'textcnn:3,0': a window needs a token");
+  EXPECT_THROWS(parse_encoder("textcnn:3,x"), kOptionValue, "there is no layer 'x'");
+  EXPECT_THROWS(parse_encoder("conv3:8,4"), kOptionValue, "there is no layer");
+}
+
+TEST(EncoderSpec, ReadsStepsOfAttention) {
+  const auto stages = parse_encoder("attention:dilation=2:window=4,transformer:strided=8");
+  EXPECT_EQ(stages[0][0], (EncoderLayerSpec{.kind = Kind::kAttention, .dilation = 2, .window = 4}));
+  EXPECT_EQ(stages[1][0].strided, 8);
+  EXPECT_THROWS(parse_encoder("lstm:strided=2"), kOptionValue, "lstm has no setting 'strided'");
+}
+
 TEST(EncoderSpec, BlanksMayStandAroundCommasAndPlusSigns) {
   const auto tight = parse_encoder("conv3+gru:9,lstm:4,ff");
   EXPECT_EQ(parse_encoder("conv3 + gru:9, lstm:4, ff"), tight);

@@ -34,6 +34,15 @@ TEST(PositionKind, HasEveryPositionOfTheTable) {
   EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
 }
 
+TEST(PositionKind, ShawLearnsKeysAndValuesOrKeysAlone) {
+  const auto shaw = enum_from_name<PositionKind>("shaw");
+  const auto keys = enum_from_name<PositionKind>("shaw-keys");
+  EXPECT_TRUE(learns_tensor(shaw, "shaw_k") && learns_tensor(shaw, "shaw_v"));
+  EXPECT_TRUE(learns_tensor(keys, "shaw_k"));
+  EXPECT_FALSE(learns_tensor(keys, "shaw_v"));
+  EXPECT_FALSE(learns_tensor(PositionKind::kNone, "shaw_k"));
+}
+
 TEST(PositionKind, ListsTheNewestFirst) {
   std::vector<std::string_view> known;
   for (const std::string_view name : position_names()) {

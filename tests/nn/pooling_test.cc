@@ -51,6 +51,19 @@ TEST(Pooling, IsWhatItsNameSays) {
   }
 }
 
+// Of columns that were read backwards, the end is the first row.
+TEST(Pooling, LastIsTheEndOfEachDirection) {
+  std::vector<float> x(11 * kWidth);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+  ParameterSet set({.seed = 1});
+  const Pooling both(PoolingKind::kLast, kWidth, ParameterScope(set), 2);
+  EXPECT_THAT(apply(both, x, kWidth, kOffsets),
+              testing::ElementsAre(10, 11, 12, 3, 4, 0, 0, 0, 0, 0, 15, 16, 17, 18, 19, 50, 51, 52,
+                                   23, 24));
+  EXPECT_THROWS(Pooling(PoolingKind::kLast, kWidth, ParameterScope(set), kWidth), kShape,
+                "cannot be read backwards");
+}
+
 TEST(Pooling, ASequenceAloneHasTheBitsOfOneAmongOthers) {
   const auto x = noise(11 * kWidth);
   for (const auto& [kind, name] : enum_names(PoolingKind{})) {

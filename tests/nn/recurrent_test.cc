@@ -85,6 +85,28 @@ TEST(RecurrentLayers, StartsAsInPyTorchOrAsAsked) {
   }
 }
 
+// The gates stand in the order i, f, g, o.
+TEST(RecurrentLayers, ForgetGatesOfAnLstmStartOpen) {
+  for (const RecurrentKind kind : {kLstm, kGru}) {
+    ParameterSet usual({.seed = 1}), open({.seed = 1});
+    Options o = options(kind);
+    const RecurrentLayers layers(o, ParameterScope(usual));
+    o.forget_bias = 3;
+    const RecurrentLayers others(o, ParameterScope(open));
+    for (std::size_t n = 0; n < usual.parameters().size(); ++n) {
+      const Parameter& parameter = *open.parameters()[n];
+      const bool has_gates = kind == kLstm && parameter.name.starts_with("bias");
+      const Vec<const float> was = usual.parameters()[n]->value.vec<float>();
+      const Vec<const float> is = parameter.value.vec<float>();
+      const index H = o.hidden;
+      for (index i = 0; i < is.size; ++i) {
+        const bool forgets = has_gates && H <= i && i < 2 * H;
+        EXPECT_EQ(is[i], was[i] + (forgets ? 3.0F : 0.0F)) << parameter.name << " " << i;
+      }
+    }
+  }
+}
+
 TEST(RecurrentLayers, RefusesWhatCannotBe) {
   ParameterSet set({});
   const ParameterScope scope(set);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ inline std::string name_of(const EncoderLayerSpec& spec) {
       return "attention-rnn";
     case EncoderLayerKind::kConvolution:
       return fmt::format("conv{}", spec.kernel);
+    case EncoderLayerKind::kTextCnn:
+      return fmt::format("textcnn:{}", fmt::join(spec.widths, ","));
     case EncoderLayerKind::kAttention:
       return "attention";
     case EncoderLayerKind::kFeedForward:
@@ -40,6 +43,7 @@ inline std::string text_of(const EncoderLayerSpec& spec) {
   add("width", spec.width, 0);
   add("layers", spec.layers, 1);
   add("dilation", spec.dilation, 1);
+  add("strided", spec.strided, 0);
   add("heads", spec.heads, 0);
   add("kv-heads", spec.kv_heads, 0);
   add("head-dim", spec.head_dim, 0);

@@ -122,6 +122,7 @@ std::string config_text(const ClassifierSettings& settings, const ClassifierOutp
 ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kClassifierKind, "a text classifier");
   ClassifierFile config;
+  config.settings.model.set_first_revision();
   config.settings.model.ngrams = 1;  // models of before there were n-grams do not say so
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   config.outputs.frames = {numbers_of(config.feature_means, name),

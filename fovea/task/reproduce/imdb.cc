@@ -83,6 +83,7 @@ ClassifierConfig config_of(const ImdbModel& model) {
   c.classes = 2;
   c.encoder = model.encoder;
   c.init = InitScheme::kKeras;
+  c.forget_bias = 0;  // as docs/REPRODUCE.md was measured
   c.width = 128;
   c.block = kLength;
   c.position = model.position;

@@ -49,6 +49,9 @@ SyntheticTask recall_task(index distance) {
   return task;
 }
 
+// At 1, the usual start, an LSTM still forgets over some tens of tokens.
+constexpr double kForgetBias = 3;
+
 LanguageModelConfig small_model(LanguageModelKind kind, PositionKind position) {
   LanguageModelConfig c;
   c.kind = kind;
@@ -59,6 +62,7 @@ LanguageModelConfig small_model(LanguageModelKind kind, PositionKind position) {
   c.bias = true;
   c.tie = false;
   c.t5_max_distance = 64;
+  c.forget_bias = kForgetBias;
   return c;
 }
 

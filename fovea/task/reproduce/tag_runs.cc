@@ -29,10 +29,10 @@ constexpr const char* kScoreName = "test.json";  // of a run that is finished
 
 constexpr std::array kEncoders = {
     TagModel{"attention-sinusoidal", "transformer,transformer", "sinusoidal"},
-    TagModel{"attention-shaw", "transformer,transformer", "shaw"},
+    TagModel{"attention-shaw", "transformer,transformer", "shaw-keys"},
     TagModel{"attention-t5", "transformer,transformer", "t5"},
-    TagModel{"conv-attention", "conv3,transformer,transformer", "shaw"},
-    TagModel{"bilstm-attention", "bilstm,transformer,transformer", "shaw"},
+    TagModel{"conv-attention", "conv3,transformer,transformer", "shaw-keys"},
+    TagModel{"bilstm-attention", "bilstm,transformer,transformer", "shaw-keys"},
     TagModel{"bilstm", "bilstm"},
     TagModel{"bilstm-linear", "bilstm", "none", true},
     TagModel{"conv-bilstm-linear", "conv3,bilstm", "none", true},

@@ -55,6 +55,7 @@ std::string config_text(const TranslatorSettings& settings) {
 TranslatorSettings translator_settings_from_text(std::string_view text, const std::string& name) {
   require_model_kind(text, name, kTranslatorKind, "a translator");
   TranslatorFile config;
+  config.settings.model.set_first_revision();
   from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
   return config.settings;
 }
