@@ -164,7 +164,13 @@ class RandomSpec {
 
   EncoderLayerSpec layer() {
     EncoderLayerSpec s;
-    s.kind = static_cast<Kind>(random_.below(6));
+    s.kind = static_cast<Kind>(random_.below(7));
+    if (s.kind == Kind::kTextCnn) {
+      s.widths.push_back(size());
+      if (maybe()) s.widths.push_back(size());
+      if (maybe()) s.width = size();
+      return s;
+    }
     const bool convolution = s.kind == Kind::kConvolution, recurrent = s.kind == Kind::kRecurrent,
                rnn = s.kind == Kind::kAttentionRnn, network = s.kind == Kind::kFeedForward,
                transformer = s.kind == Kind::kTransformer,
