@@ -144,7 +144,7 @@ class Parser {
     for (const Piece& piece : split({text_, 0}, ',')) {
       const std::string_view text = trimmed(piece).text;
       const bool goes_on = !stages.empty() && !text.empty() && is_digit(text[0]) &&
-                           trimmed(stages.back()).text.starts_with("textcnn:");
+                           last_layer(stages.back()).starts_with("textcnn:");
       if (!goes_on) {
         stages.push_back(piece);
         continue;
@@ -155,6 +155,9 @@ class Parser {
     return stages;
   }
 
+  static std::string_view last_layer(const Piece& stage) {
+    return trimmed(split(stage, '+').back()).text;
+  }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
   std::vector<index> widths(const Piece& text) const;

@@ -108,6 +108,28 @@ Rows<const T> SlotSums(const ShawTile<T>& shaw, Rows<const T> tile, Scratch& scr
   return sums;
 }
 
+// Of the first and the last slot, one key after another: so keys of weight 0, which other queries
+// of the tile see, change no bit of a sum.
+template <class T>
+void SumEnds(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows<T> sums) {
+  constexpr Tag<T> d;
+  const index last = shaw.count - 1;
+  for (index lane = 0; lane < sums.columns; lane += kLanes<T>) {
+    const auto query = hn::Iota(d, static_cast<T>(lane));
+    auto of_first = hn::Zero(d), of_last = hn::Zero(d);
+    for (index c = 0; c < shaw.keys; ++c) {
+      const auto weight = hn::Load(d, weights.data + c * weights.stride + lane);
+      const index slot = shaw.origin + c;  // of query 0
+      const auto before = hn::Ge(query, hn::Set(d, static_cast<T>(slot)));
+      const auto behind = hn::Le(query, hn::Set(d, static_cast<T>(slot - last)));
+      of_first = hn::Add(of_first, hn::IfThenElseZero(before, weight));
+      of_last = hn::Add(of_last, hn::IfThenElseZero(behind, weight));
+    }
+    hn::Store(of_first, d, sums[0] + lane);
+    hn::Store(of_last, d, sums[last] + lane);
+  }
+}
+
 /// The same for a tile that has queries in its lanes: [count][queries rounded up].
 template <class T>
 Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weights,
@@ -124,6 +146,7 @@ Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weight
   const Rows<T> turned(scratch.allocate<T>(shaw.queries * shaw.keys), shaw.queries, shaw.keys);
   LanesToRows<T>(weights.data, weights.stride, shaw.queries, turned);
   RowsToLanes<T>(SlotSums<T>(shaw, turned, scratch), shaw.queries, sums.data, stride);
+  SumEnds(shaw, weights, sums);
   return sums;
 }
 
