@@ -50,10 +50,17 @@ struct StepRequest {
   int steps;
 };
 
+// All but what this version means by its words.
+std::vector<Field> settable_fields(StepOptions& options) {
+  std::vector<Field> fields = fields_of(options);
+  std::erase_if(fields, [](const Field& field) { return field.name == "model.revision"; });
+  return fields;
+}
+
 StepRequest request_of(const Arguments& arguments) {
   constexpr index kMostSteps = 1000000;
   StepOptions options = defaults();
-  const std::vector<Field> fields = fields_of(options);
+  const std::vector<Field> fields = settable_fields(options);
   std::vector<std::string> set = set_from_outside(flags_of(fields), arguments);
   LanguageModelSettings settings;
   if (!options.preset.empty()) {
@@ -150,7 +157,7 @@ void warn_of_a_busy_machine(const StepProfile& profile) {
 
 CommandSpec bench_step_spec() {
   StepOptions options = defaults();
-  const std::vector<Field> fields = fields_of(options);
+  const std::vector<Field> fields = settable_fields(options);
   CommandSpec spec{.name = "bench step",
                    .summary = "Shows where the time of a training step goes.",
                    .positionals = {},

@@ -106,7 +106,10 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
     return contains(set, fmt::format("model.{}", name));
   };
   if (model.kind == LanguageModelKind::kTransformer) {
-    if (is_set("forget_bias")) refuse_without_effect("forget_bias", model.kind, kOfLstm);
+    // A stored configuration says the default, too.
+    if (is_set("forget_bias") && model.forget_bias != LanguageModelConfig().forget_bias) {
+      refuse_without_effect("forget_bias", model.kind, kOfLstm);
+    }
     return;
   }
   using enum LanguageModelKind;

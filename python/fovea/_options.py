@@ -22,8 +22,10 @@ _OPTIONS_OF_THE_COMMAND = (
 
 
 def training_rows() -> list[Row]:
-    """(name, what it must be, what it does) of each keyword of a training but those of run()."""
-    rows = [row for row in _fovea.training_options() if row[0] != "train"]
+    """(name, what it must be, what it does) of each keyword of a training but those of run().
+
+    The revision is no choice of a user's: it says what a folder meant when it was written."""
+    rows = [row for row in _fovea.training_options() if row[0] not in ("train", "revision")]
     return [*rows, *_OPTIONS_OF_THE_COMMAND]
 
 

@@ -81,7 +81,7 @@ class Learns(ColumnsTest):
 
     def test_columns_of_conllu(self):
         self.fit(self.write("a.conllu", conllu(tagged())), "--column", "upos,xpos", "--scheme", "none",
-                 "--stop-after", "60u")
+                 "--stop-after", "120u")
         self.assertEqual(self.config()["text"]["column"], ["upos", "xpos"])
         given = conllu(tagged(7, 3))
         lines = self.succeed("tag", self.folder / "model", self.write("b.conllu", given)).stdout.decode().splitlines()

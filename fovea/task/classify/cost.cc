@@ -94,9 +94,10 @@ RowCounts row_counts(const ClassifierRun& run) {
 
 RunCost cost_of(const ClassifierRun& run) {
   ClassifierConfig model = run.settings.model;
+  const std::vector<SizedStage> stages = sized_stages(model);
   model.block = std::min(model.block, typical_length(run.training->examples()));
-  return cost_of_updates(
-      run, flops_per_token(model) * static_cast<double>(rows_of(model, 1)) * tokens_of_update(run));
+  return cost_of_updates(run, encoder_flops_per_token(model, stages) *
+                                  static_cast<double>(rows_of(model, 1)) * tokens_of_update(run));
 }
 
 double model_memory(const ClassifierConfig& config) { return value_bytes(config); }
