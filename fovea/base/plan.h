@@ -3,12 +3,11 @@
 // its kernels are left out (Context::for_each), so no value is computed.
 //
 //   Plan plan;
-//   Tape tape(context.planned(plan));      // what this allocates is addresses alone
+//   Tape tape(context.planned(plan));  // memory that is allocated from here on is addresses alone
 //   tape.backward(model.loss(tape, batch));
-//   tape.peak(), plan.scratch_bytes(threads)
 //
-// What the work costs is then read off: bytes from the arenas, FLOPs from a Profile. What a kernel
-// allocates within its loops it tells the plan.
+// What the work costs is then read off: tape.peak(), plan.buffer_peak(), plan.scratch_peak(), and
+// the FLOPs of a Profile. What a kernel allocates within its loops it tells the plan.
 #pragma once
 
 #include <algorithm>

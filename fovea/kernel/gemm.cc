@@ -134,7 +134,7 @@ Panels<T> panels_in_place(Rows<const T> m, Form form, Operands operands) {
 
 // A narrow panel is a cache line or less of each row, and at most widths these lines are in few
 // sets of the first cache. On Zen 3 (AVX2, one thread) packing and multiplying takes .59 to .92 of
-// the time of reading in place (DESIGN.md).
+// the time of reading in place (docs/experiments.md).
 template <class T>
 bool reads_well_in_place(Rows<const T> m, Form form, Operands operands) {
   const Panels<T> panels = panels_in_place(m, form, operands);

@@ -20,7 +20,7 @@
 // bias and activation are applied right after the last block, while C is in L1 or L2 (with AVX2 to
 // four panels together: by that alone, products of 768 x 512 x 128 with GELU and its slope take .85
 // of the time).
-// Meanwhile the product asks for what it reads next (docs/DESIGN.md says why).
+// Meanwhile the product asks for what it reads next (docs/experiments.md says why).
 //
 // Operands of bfloat16 differ in three places: a block of A is rounded to a copy before the panels
 // read it (a tile has up to 1024 columns, so that is below a hundredth of its time), a step of the

@@ -52,7 +52,7 @@ HWY_INLINE void ForEachStep(index steps, NowAndThen&& now_and_then, Step&& step)
       for (int i = 0; i < 4; ++i) step(k + i);
     }
   } else {
-    // Inlined, as what is given to it must be: else the sums go to memory (DESIGN.md).
+    // Inlined, as what is given to it must be: else sums go to memory (docs/experiments.md).
     const auto pairs_up_to = [&](index end) __attribute__((always_inline)) {
 #pragma GCC unroll 1
       for (; k < end; k += 2) {

@@ -74,10 +74,9 @@ CharsMap::Match CharsMap::longest(std::string_view text) const {
   return match;
 }
 
-// Visits each unit that a text can reach once, looks at where its rule ends, and finds how far a
-// text can lead from it. The children of a
-// base b are the units q with q ^ label = b: they are listed by base, so that no unit needs 256
-// looks.
+// Visits each unit that a text can reach once, looks at where its rule ends, and finds how long the
+// longest text is that leads on from it. The children of a base b are the units q with
+// q ^ label = b: listed by base, so that no unit needs 256 looks.
 struct CharsMap::Walk {
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   enum class State : char { kNew, kOpen, kDone };
