@@ -3,9 +3,10 @@
 """What the sources claim of attention's cost, measured with fovea_bench_attention and fovea_bench_heads.
 
   bench/claims.py                 all three
-  bench/claims.py --only heads    spec A13: all heads together, beside a loop over heads: the operator, and a layer
-  bench/claims.py --only length   spec A19: time over the length, all keys (claim: n^2)
-  bench/claims.py --only window   spec A20: time over the length, a window of 64 keys on each side (claim: n)
+  bench/claims.py --only heads    all heads together, beside a loop over heads: the operator, and a layer (Su 2018,
+                                  kexue.fm/4765: the loop is "very slow")
+  bench/claims.py --only length   time over the length, all keys (Vaswani et al. 2017, table 1: n^2)
+  bench/claims.py --only window   time over the length, a window of 64 keys on each side (the same table: n)
 
 A slope is that of log(seconds) over log(length), fitted; forward and backward together.
 """

@@ -32,7 +32,7 @@ WORDS, LENGTH, WIDTH, HEADS, BATCH, REVIEWS = 20000, 80, 128, 8, 32, 25000
 
 
 class Attention(nn.Module):
-    """Heads side by side, no projection after them, no bias (spec L15)."""
+    """Heads side by side, no projection after them, no bias (Su 2018, kexue.fm/4765)."""
 
     def __init__(self, scale):
         super().__init__()

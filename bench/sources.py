@@ -32,7 +32,7 @@ def start_small(linear):
 
 
 class AttentionRnn(nn.Module):
-    """A tanh RNN; each output is attention over the states before it (spec L13, D13, D14)."""
+    """A tanh RNN; each output is attention over the states before it, with the defects of the book's code or not."""
 
     def __init__(self, heads, fixed):
         super().__init__()
@@ -75,7 +75,7 @@ class AttentionRnn(nn.Module):
 
 
 class UnbiasedNorm(nn.Module):
-    """Layer norm by the unbiased deviation, plus eps outside of the root (spec D18)."""
+    """Layer norm by the unbiased deviation, plus eps outside of the root, as the book's code has it."""
 
     def __init__(self):
         super().__init__()
@@ -86,7 +86,7 @@ class UnbiasedNorm(nn.Module):
 
 
 class Transformer(nn.Module):
-    """One post-norm layer with learned positions (spec L12)."""
+    """One post-norm layer with learned positions: the book's language model."""
 
     def __init__(self, fixed):
         super().__init__()

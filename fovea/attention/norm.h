@@ -24,7 +24,7 @@ struct Sigmoid {
   static constexpr bool kNeedsLse = false;
 };
 
-/// Weights are the scores (spec A15). There is no log-sum-exp.
+/// Weights are the scores, as in linear attention. There is no log-sum-exp.
 struct None {
   static constexpr bool kNeedsLse = false;
 };

@@ -98,7 +98,7 @@ Variable attention_over_time(Tape& tape, Variable x, Variable query, const Packe
 struct TableRows {
   Variable table;
   Vec<const std::int32_t> ids;           ///< [N], each in [0, V); must outlive the step
-  std::optional<std::int32_t> frozen{};  ///< a row that gets no gradient: padding (spec L11)
+  std::optional<std::int32_t> frozen{};  ///< a row that gets no gradient, as PyTorch's padding_idx
   double scale = 1;
 };
 

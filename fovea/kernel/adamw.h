@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adam with decoupled weight decay (Kingma, Ba 2015, algorithm 1; Loshchilov, Hutter 2019,
-// algorithm 2), and clipping by the global norm (Pascanu, Mikolov, Bengio 2013), spec T1 and T2.
+// algorithm 2), and clipping by the global norm (Pascanu, Mikolov, Bengio 2013, algorithm 1).
 #pragma once
 
 #include <cstdint>

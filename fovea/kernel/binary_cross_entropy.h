@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binary cross-entropy of logits, each a question of its own (spec T4): several labels for a text,
-// or two classes with one logit.
+// Binary cross-entropy of logits, each a question of its own: several labels for a text, or two
+// classes with one logit.
 #pragma once
 
 #include "fovea/base/context.h"

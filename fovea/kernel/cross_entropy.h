@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-entropy of the softmax (spec A5, T3), with ignored targets; alone, and fused with the
-// projection that computes the logits.
+// Cross-entropy of the softmax, with ignored targets, as PyTorch's cross_entropy with ignore_index;
+// alone, and fused with the projection that computes the logits.
 #pragma once
 
 #include <cstdint>

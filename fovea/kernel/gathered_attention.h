@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of single queries to keys that lie anywhere: what decoding needs, where hypotheses
-// share the keys of their common beginning (spec A6-A9).
+// Attention of single queries to keys that lie anywhere, for decoding, where hypotheses share the
+// keys of their common beginning.
 #pragma once
 
 #include <cstdint>

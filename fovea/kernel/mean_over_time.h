@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean of each column over the rows of each sequence (spec L15: GlobalAveragePooling1D).
+// The mean of each column over the rows of each sequence: Keras' GlobalAveragePooling1D.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalisation (Ba, Kiros, Hinton 2016, eq. 4; both variants of spec L7) and root mean
-// square normalisation (Zhang, Sennrich 2019, eq. 4), forward and backward.
+// Layer normalisation (Ba, Kiros, Hinton 2016, eq. 4, and the variant of The Annotated Transformer)
+// and root mean square normalisation (Zhang, Sennrich 2019, eq. 4), forward and backward.
 #pragma once
 
 #include "fovea/base/context.h"
@@ -11,8 +11,8 @@ namespace fovea {
 /// The divisor of x - mu. Mean and variance are taken over the last axis.
 enum class LayerNormVariant {
   kStandard,  ///< sqrt(var + epsilon), var = sum (x - mu)^2 / C: what every framework does
-  kUnbiased,  ///< sqrt(sum (x - mu)^2 / (C - 1)) + epsilon: the annotated Transformer (spec L7,
-              ///< D18)
+  kUnbiased,  ///< sqrt(sum (x - mu)^2 / (C - 1)) + epsilon: The Annotated Transformer and
+              ///< Hands-on NLP, chapter 6
 };
 
 struct LayerNormOptions {

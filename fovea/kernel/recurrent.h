@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of recurrent layers through time (spec L1): what cannot be one product over all rows.
+// The steps of recurrent layers through time: the part that cannot be one product over all rows.
 // The products with the inputs come before, those of the gradients of weights and inputs after.
 //
 // With x_t [in] of a sequence, h_t [H] its output, * element by element, sigma the sigmoid:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax over the last axis (spec A5), forward and backward.
+// Softmax over the last axis, forward and backward.
 #pragma once
 
 #include "fovea/base/context.h"

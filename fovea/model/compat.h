@@ -7,10 +7,10 @@
 
 namespace fovea {
 
-/// What --compat asks for.
+/// The defects that --compat asks for.
 struct Compat {
   AttentionRnnDefects attention_rnn{};
-  bool ln_unbiased = false;  ///< layer norm by std + eps (spec D18)
+  bool ln_unbiased = false;  ///< layer norm by std + eps, as The Annotated Transformer has it
 };
 
 /// Throws kOptionValue for a name that is not known, or that the model has not.

@@ -16,7 +16,7 @@ namespace fovea {
 /// What reads the tokens.
 enum class LanguageModelKind : std::uint8_t {
   kTransformer,
-  kAttentionRnn,  ///< a tanh RNN with attention over its states (spec L13, L14)
+  kAttentionRnn,  ///< a tanh RNN with attention over its states (Hands-on NLP, chapter 6)
   kRnn,
   kGru,
   kLstm,

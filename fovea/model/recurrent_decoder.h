@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recurrent decoder of a translator: embeddings of the target, and a GRU that attends to the
-// source before each step (nn/attentive_gru.h; spec E7).
+// source before each step (nn/attentive_gru.h; Bahdanau et al. 2015, appendix A.2.2).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tagger: from the words of a sentence it computes a tag for each, with a softmax or a CRF over
-// what an encoder says of them (spec L17); or several tags for each, with a head for each column.
+// the encoder's rows (Lample et al. 2016, section 2); or several tags, with a head for each column.
 #pragma once
 
 #include <cstdint>

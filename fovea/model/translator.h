@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A translator: from the tokens of a source and those of a target so far it computes the
-// distribution of the target's next token (Vaswani et al. 2017; spec L16).
+// distribution of the target's next token (Vaswani et al. 2017, section 3.1).
 #pragma once
 
 #include <cstdint>

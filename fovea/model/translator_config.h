@@ -16,7 +16,7 @@ namespace fovea {
 /// What reads the source and writes the target.
 enum class TranslatorKind : std::uint8_t {
   kTransformer,
-  kBahdanauGru,  ///< a GRU with additive attention to what a bidirectional one reads (spec E7)
+  kBahdanauGru,  ///< a GRU that attends to a bidirectional one (Bahdanau et al. 2015, appendix A)
 };
 inline constexpr EnumName<TranslatorKind> kTranslatorKindNames[] = {
     {TranslatorKind::kTransformer, "transformer"}, {TranslatorKind::kBahdanauGru, "bahdanau-gru"}};
@@ -25,8 +25,8 @@ inline std::span<const EnumName<TranslatorKind>> enum_names(TranslatorKind) {
 }
 
 /// A Transformer of an encoder, which reads the source, and a decoder, which predicts the next
-/// token of the target from those before it and from what the encoder says (Vaswani et al. 2017;
-/// spec L16). `vocabulary` is that of the source; `position` is the encoder's. Sizes given as 0
+/// token of the target from those before it and from the encoder's output (Vaswani et al. 2017,
+/// section 3.1). `vocabulary` is that of the source; `position` is the encoder's. Sizes given as 0
 /// follow from the others; resolve() fills them in.
 struct TranslatorConfig : EncoderConfig {
   TranslatorConfig() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head attention (Vaswani et al. 2017, section 3.2.2; spec A6-A12): self-attention,
+// Multi-head attention (Vaswani et al. 2017, section 3.2.2): self-attention,
 // cross-attention and grouped queries, with or without output projection and biases, with any head
 // sizes.
 #pragma once
@@ -39,7 +39,7 @@ struct MultiHeadAttentionOptions {
   std::optional<index> context{};  ///< width of the rows of keys and values; none: self-attention
   index heads = 1;                 ///< H
   index kv_heads = 0;              ///< G; 0: H. It divides H: each serves H / G query heads
-  index head_dim = 0;              ///< D; 0: C / H, which must then be whole (spec A12)
+  index head_dim = 0;              ///< D; 0: C / H, which must then be whole
   index value_dim = 0;             ///< Dv; 0: D
   Biases bias = Biases::kLearned;
   OutputProjection output = OutputProjection::kLearned;

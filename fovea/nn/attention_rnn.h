@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recurrent network whose result is attention over its own states (spec L13, L14, A21).
+// A recurrent network whose result is attention over its own states (Hands-on NLP, chapter 6).
 //
 // h_t is the state of a tanh RNN; the result is
 //   o_t = sum over s of softmax_s(q_t . k_s / sqrt(d)) v_s
@@ -18,7 +18,7 @@
 
 namespace fovea {
 
-/// The defects of the published code (spec D13 to D15), each of which changes what it computes.
+/// The defects of the book's published code, each of which changes what it computes.
 struct AttentionRnnDefects {
   /// Every weight is 1, not a softmax: o is the sum of the history. (There, the softmax runs over
   /// an axis of size 1.)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recurrent decoder with attention (Bahdanau, Cho, Bengio 2015, "Neural machine translation by
-// jointly learning to align and translate", appendix A; spec E7).
+// jointly learning to align and translate", appendix A).
 //
-// Of a sentence with rows h_j of its source, y_i the embedding of token i of the target:
+// The source of a sentence has rows h_j; y_i is the embedding of token i of its target:
 //
 //   s_0 = tanh(W_s h_1 + b_s)
 //   c_i = sum_j a_ij h_j,  a_i = softmax_j(v . tanh(W_a s_{i-1} + U_a h_j))

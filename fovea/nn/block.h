@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One layer of a Transformer: attention and feed-forward network, each in a residual connection
-// with a norm before it or after the sum (spec L6, L8-L10).
+// with a norm before it (Xiong et al. 2020) or after the sum (Vaswani et al. 2017, section 3.1).
 #pragma once
 
 #include "fovea/nn/attention.h"
@@ -44,8 +44,8 @@ inline DropoutKey key_of(const DropoutKey& block, BlockMask mask) {
   return {block.seed, block.step, 4 * block.layer + static_cast<std::uint32_t>(mask)};
 }
 
-/// Multi-head self-attention with residual connection and norm inside (the block of spec L9 if
-/// kPost and without biases). Parameters: attention.*, attention_norm.*.
+/// Multi-head self-attention with residual connection and norm inside: a Block without its
+/// feed-forward network. Parameters: attention.*, attention_norm.*.
 class AttentionBlock {
  public:
   AttentionBlock(const MultiHeadAttentionOptions& attention, const ResidualOptions& residual,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over time (spec L2): one layer, gated or not, and TextCNN's several windows with
-// their maximum over time.
+// Convolutions over time: one layer, gated (Dauphin et al. 2017, eq. 1) or not, and TextCNN's
+// several windows with their maximum over time (Kim 2014, section 2).
 #pragma once
 
 #include <optional>

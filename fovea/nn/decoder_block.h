@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer of the decoder of an encoder-decoder Transformer (Vaswani et al. 2017, section 3.1;
-// spec L16): self-attention, attention to the source, and a feed-forward network, each in a
-// residual connection with a norm.
+// One layer of the decoder of an encoder-decoder Transformer (Vaswani et al. 2017, section 3.1):
+// self-attention, attention to the source, and a feed-forward network, each in a residual
+// connection with a norm.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token embeddings, with position embeddings added or concatenated if the model has them (spec P4,
-// L11).
+// Token embeddings, with position embeddings added (Vaswani et al. 2017, section 3.5) or
+// concatenated if the model has them.
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ struct EmbeddingOptions {
   SinusoidOrder sinusoid = SinusoidOrder::kInterleaved;
   double scale = 1;                          ///< of the token rows, before positions join them
   Init init = Init::normal(kInitDeviation);  ///< of both tables
-  std::optional<std::int32_t> padding{};     ///< a token whose row is never trained (spec L11)
-  /// Of the tokens: kSparse if no other layer reads the table and a step reads few of its rows.
+  std::optional<std::int32_t> padding{};     ///< a token whose row is never trained: padding_idx
+  /// For the table of tokens: kSparse if no other layer reads it and a step reads few of its rows.
   RowUse row_use = RowUse::kDense;
   bool frozen = false;  ///< the table of the tokens is never trained
   /// The table of the tokens, if another embedding has it already; null: one of its own.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of layers, one after another; the branches of a stage lie side by side (spec L4).
+// Stages of layers, one after another; the branches of a stage lie side by side.
 #pragma once
 
 #include <memory>

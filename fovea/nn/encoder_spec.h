@@ -26,7 +26,7 @@ namespace fovea {
 
 enum class EncoderLayerKind : std::uint8_t {
   kRecurrent,     ///< rnn, gru, lstm, sru; bidirectional with "bi" before the name
-  kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states (spec L13)
+  kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states
   kConvolution,   ///< conv3
   kTextCnn,       ///< textcnn:3,4,5: convolutions side by side, whose maxima describe a text
   kAttention,     ///< attention, in a residual connection if that keeps the width

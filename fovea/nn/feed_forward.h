@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position-wise network (Vaswani et al. 2017, eq. 2; spec L5): W2 f(W1 x + b1) + b2. It is a
-// convolution of window 1 (spec L3).
+// The position-wise network (Vaswani et al. 2017, eq. 2): W2 f(W1 x + b1) + b2. It is two
+// convolutions of window 1 (the same paper, section 3.3).
 #pragma once
 
 #include "fovea/nn/linear.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of each row: layer norm in both variants of spec L7, or root mean square.
+// Normalisation of each row: layer norm in the variants of kernel/norm.h, or root mean square.
 #pragma once
 
 #include "fovea/grad/ops.h"

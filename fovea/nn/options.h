@@ -29,11 +29,11 @@ constexpr bool adds_position_rows(PositionKind kind) {
   return kind == PositionKind::kLearned || kind == PositionKind::kSinusoidal;
 }
 
-/// How position embeddings are joined to token embeddings (spec P4).
+/// How position embeddings are joined to token embeddings.
 enum class PositionJoin { kAdd, kConcatenate };
 
-/// Where the sine and the cosine of frequency i stand among the d columns of a row (spec P1, P2);
-/// one order is a fixed permutation of another.
+/// Where the sine and the cosine of frequency i stand among the d columns of a row (Vaswani et al.
+/// 2017, section 3.5: kInterleaved); one order is a fixed permutation of another.
 enum class SinusoidOrder {
   kInterleaved,  ///< sin 0, cos 0, sin 1, cos 1, ...
   kSinCos,       ///< all sines, then all cosines
@@ -43,7 +43,7 @@ enum class SinusoidOrder {
 enum class NormKind { kLayer, kRms };
 
 /// Where a block normalises: kPre before attention and feed-forward, with one more norm at the end
-/// of the model; kPost after each residual sum (Vaswani et al. 2017; spec L8).
+/// of the model (Xiong et al. 2020); kPost after each residual sum (Vaswani et al. 2017, 3.1).
 enum class NormPosition { kPre, kPost };
 
 /// The parts from the newest to the oldest, as help lists them.

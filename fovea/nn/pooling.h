@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row for each sequence, from all of its rows (spec L15).
+// One row for each sequence, from all of its rows: mean, maximum, first, last, or attention.
 #pragma once
 
 #include <cstdint>

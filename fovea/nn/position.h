@@ -16,7 +16,7 @@ namespace fovea {
 struct SinusoidOptions {
   index width = 0;  ///< even
   SinusoidOrder order = SinusoidOrder::kInterleaved;
-  index reference = 0;  ///< position p gets the row of |p - reference| (spec P6)
+  index reference = 0;  ///< position p gets the row of |p - reference|
 };
 
 /// Rows for positions [0, count): sin and cos of p / 10000^(2i/d), i < d/2 (Vaswani et al. 2017,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, one above the other: RNN, GRU, LSTM, SRU (spec L1; formulas in
-// kernel/recurrent.h and kernel/sru.h).
+// Recurrent layers, one above the other: RNN, GRU, LSTM, SRU (formulas in kernel/recurrent.h and
+// kernel/sru.h, papers in docs/formulas.md).
 #pragma once
 
 #include <optional>

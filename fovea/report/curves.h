@@ -11,8 +11,8 @@
 namespace fovea {
 
 /// The losses of a run, over updates. There are three means of the training loss, which are easily
-/// confused. They average over different updates, hence over different weights (spec T9, T10), so
-/// each has its own stroke and name.
+/// confused. They average over different updates, hence over different weights, so each has its
+/// own stroke and name.
 struct LossCurves {
   std::string title = "loss";
   std::vector<PlotPoint> last_batch = {};     ///< of each update alone

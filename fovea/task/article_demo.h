@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of two of the source articles, with the shape of every step (spec E10). Their random
-// numbers are those of PyTorch after torch.manual_seed(seed).
+// The examples of two articles, with the shape of every step. Their random numbers are those of
+// PyTorch after torch.manual_seed(seed).
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace fovea {
 
-/// S1: multi-head attention with a causal mask, d = 8, n = 3, B = 6, h = 2 (spec M7). The input is
-/// drawn first, then one matrix with its bias, which all four projections have, as the article's
-/// copies of a layer do. There is no dropout, whose masks PyTorch draws otherwise on other
-/// machines.
+/// `demo s1`, part 4 of the article "transformer-3": multi-head attention with a causal mask, d =
+/// 8, n = 3, B = 6, h = 2. The input is drawn first, then one matrix with its bias, which all four
+/// projections have, as the article's copies of a layer do. There is no dropout, since PyTorch
+/// draws other masks on other machines.
 struct MultiHeadDemo {
   static constexpr index kBatch = 6, kLength = 3, kWidth = 8, kHeads = 2;
 
@@ -31,8 +31,8 @@ struct MultiHeadDemo {
 MultiHeadDemo multi_head_demo(const Context& context, std::uint64_t seed);
 std::string demo_text(const MultiHeadDemo& demo, PageLanguage language);
 
-/// S3: attention with a boolean padding mask, true = valid, [2, 5] for Q, K, V [2, 5, 64] (spec
-/// M2).
+/// `demo s3`, the example of the article "如何在计算 Attention Score 时对 Padding 做 Mask 操作":
+/// attention with a boolean padding mask, true = valid, [2, 5] for Q, K, V [2, 5, 64].
 struct PaddingDemo {
   static constexpr index kBatch = 2, kLength = 5, kWidth = 64;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention step by step, on the characters of two texts (spec A1, E11).
+// Scaled dot-product attention step by step (Vaswani et al. 2017, eq. 1), on two short texts.
 #pragma once
 
 #include <string>

@@ -44,9 +44,9 @@ void apply_gpt2(LanguageModelSettings& s) {
   s.recipe.stop_after = "600000u";
 }
 
-// The model and training of the book (spec L12, T1, T2, E9): post-norm, its own layer norm, Adam
-// without decay, one line at a time; words that occur twice, lower case, lines of at most 40 words
-// without marks (spec T6, T7).
+// The model and training of Hands-on NLP, chapter 6: post-norm, its own layer norm, Adam without
+// decay, one line at a time; words that occur twice, lower case, lines of at most 40 words without
+// marks.
 void apply_source(LanguageModelSettings& s) {
   s.model.layers = 1;
   s.model.heads = 4;

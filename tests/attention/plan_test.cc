@@ -82,8 +82,8 @@ TEST(AttentionPlan, FullAttentionCountsEveryScore) {
   const Call<float> call({.B = 2, .T = 100, .S = 200, .H = 3, .G = 1, .D = 64, .Dv = 64});
   const AttentionPlan plan = attention_plan<float>(Context(1), {}, call.in());
   EXPECT_EQ(plan.kept_scores, 2.0 * 3 * 100 * 200);
-  EXPECT_EQ(plan.forward_flops, plan.kept_scores * 4 * 64) << "spec A19";
-  EXPECT_EQ(plan.tiles_masked, 0) << "spec M11: no mask costs nothing";
+  EXPECT_EQ(plan.forward_flops, plan.kept_scores * 4 * 64) << "two products of width 64";
+  EXPECT_EQ(plan.tiles_masked, 0) << "no mask costs nothing";
 }
 
 TEST(AttentionPlan, SaysWhatWouldRun) {
@@ -122,7 +122,7 @@ TEST(AttentionPlan, SaysWhatIsPackedAndDropped) {
   EXPECT_EQ(plan_of({}).packed_sequences, 0);
 }
 
-// Restricted attention: what is computed grows as T does (spec A20).
+// Restricted attention (Vaswani et al. 2017, table 1): the number of scores grows as T does.
 TEST(AttentionPlan, WindowsAreLinear) {
   const auto scores = [](index T) {
     const View<const float> any{nullptr, 1, T, 1, 0, 0, 0, 0};

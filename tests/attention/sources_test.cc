@@ -32,7 +32,7 @@ index kept_by(const std::vector<float>& weights) {
   return std::count_if(weights.begin(), weights.end(), [](float w) { return w != 0; });
 }
 
-// --------------------------------------------------------------------------- spec A4: why 1 / sqrt
+// ------------------------------- why 1 / sqrt(D) (Vaswani et al. 2017, section 3.2.1, footnote 4)
 
 // With one key the log-sum-exp of a query is its score. Here are 100,000 independent pairs of rows
 // of variance 1; the deviation of their variance is below .005.

@@ -15,7 +15,7 @@ QUICK = ["--stop-after", "60u", "--eval-every", "20u", "--save-every", "20u", "-
 
 
 def vocabulary_of(text, min_count=2, marks=True):
-    """As spec T7 has it, in Python: by frequency, ties as they came."""
+    """The words of a vocabulary, computed in Python: by frequency, ties as they came."""
     counts = {}
     for word in text.split():
         counts[word] = counts.get(word, 0) + 1

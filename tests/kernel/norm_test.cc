@@ -111,7 +111,7 @@ void expect_result_no_worse(const Result<float>& fast, const Result<float>& plai
   expect_no_worse(fast.dbias, plain.dbias, exact.dbias, "dbias");
 }
 
-// G11 (spec L7), computed in float64 without any library.
+// One row, computed in float64 without any library.
 TEST(LayerNorm, MatchesGoldenValues) {
   const std::vector<double> input = {1, 2, 4, 8};
   const std::vector<double> standard = {-1.025754575496, -0.652752911679, 0.093250415954,

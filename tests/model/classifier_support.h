@@ -26,7 +26,7 @@ inline ClassifierConfig classifier_config(ClassifierTask task = ClassifierTask::
   return c;
 }
 
-/// The model of Su 2018 (spec L15), without or with positions.
+/// The model of Su 2018 (kexue.fm/4765), without or with positions.
 inline ClassifierConfig published_config() {
   ClassifierConfig c;
   c.task = ClassifierTask::kBinary;

@@ -19,7 +19,7 @@ namespace {
 const std::int32_t kOffsets[] = {0, 3, 7};
 const std::uint64_t kSamples[] = {3, 9};
 
-TEST(MultiHeadAttention, HasTheParametersOfSpecA10) {
+TEST(MultiHeadAttention, HasTheParametersOfItsFormula) {
   const auto count = [](Options o) {
     ParameterSet set({.memory = ParameterMemory::kShapesOnly});
     const MultiHeadAttention layer(o, ParameterScope(set));

@@ -28,7 +28,7 @@ Variable forward(Tape& tape, const Block& block, const std::vector<T>& x) {
                        lay_out_rows(tape, N, {kOffsets, 3}, {}), {1, 2, 3});
 }
 
-TEST(Block, HasTheParametersOfSpecL10) {
+TEST(Block, HasTheParametersOfItsFormula) {
   ParameterSet set({.memory = ParameterMemory::kShapesOnly});
   const Block block(block_options(128, 512, 4), ParameterScope(set));
   EXPECT_EQ(set.size(), 198272);

@@ -8,13 +8,13 @@
 namespace fovea {
 namespace {
 
-TEST(FeedForward, HasTheParametersOfSpecL5) {
+TEST(FeedForward, HasTheParametersOfItsFormula) {
   ParameterSet set({.memory = ParameterMemory::kShapesOnly});
   const FeedForward layer({.width = 128, .hidden = 512}, ParameterScope(set));
   EXPECT_EQ(set.size(), 131712);
 }
 
-// It is a convolution of window 1 (spec L3): rows do not see each other.
+// It is two convolutions of window 1 (Vaswani et al. 2017, section 3.3): rows see no other row.
 TEST(FeedForward, TreatsEachRowAlone) {
   ParameterSet set({});
   const FeedForward layer({.width = 4, .hidden = 8}, ParameterScope(set));

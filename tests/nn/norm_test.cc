@@ -20,7 +20,7 @@ std::vector<float> fresh_norm(const NormOptions& options) {
       [&](Tape& t) { return norm.forward(t, t.constant(Rows<const float>(kG11, 1, 4))); });
 }
 
-// Golden G11 (spec L7): both variants.
+// Both variants of one row, computed in float64 without any library.
 TEST(NormLayer, MatchesGoldenValues) {
   EXPECT_THAT(fresh_norm({.width = 4}),
               testing::Pointwise(testing::FloatNear(1e-6f), {-1.025754575496f, -0.652752911679f,

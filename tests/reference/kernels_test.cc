@@ -19,7 +19,7 @@ TEST(Reference, SoftmaxByHand) {
 
 TEST(Reference, NormsGoldenAndByHand) {
   Matrix<double> y(1, 4), saved(1, 2), z(1, 2), rms(1, 1);
-  const auto x = row({1, 2, 4, 8});  // G11, spec L7
+  const auto x = row({1, 2, 4, 8});  // the golden row of tests/kernel/norm_test.cc
   reference::layer_norm_forward<double>(x.in(), {}, {}, y.view(), saved.view());
   expect_near(y, {-1.025754575496, -0.652752911679, 0.093250415954, 1.585257071221});
   reference::layer_norm_forward<double>(x.in(), {}, {LayerNormVariant::kUnbiased, 1e-6}, y.view(),

@@ -52,10 +52,10 @@ class BandMask : public MaskPart {
 
 namespace fovea::mask {
 
-/// No mask at all (spec M11).
+/// No mask at all.
 using All = Mask;
 
-/// Keeps j <= p (spec M6). The alignment applies to every mask, bias and distance of the call;
+/// Keeps j <= p. The alignment applies to every mask, bias and distance of the call;
 /// different ones in one call are an error.
 class Causal final : public detail::BandMask {
  public:
@@ -70,8 +70,8 @@ class Causal final : public detail::BandMask {
   Align align_;
 };
 
-/// Keeps j < p: what lies before the query, without its own key (the history of an attention RNN,
-/// spec D14). The first query keeps no key.
+/// Keeps j < p: the keys before the query, without its own (the history of the published attention
+/// RNN: nn/attention_rnn.h). The first query keeps no key.
 class Past final : public detail::BandMask {
  public:
   std::string name() const override { return "past"; }
@@ -81,8 +81,8 @@ class Past final : public detail::BandMask {
   Reach finite_reach(index head) const override;
 };
 
-/// Keeps p - left <= j <= p + right; kOpen sets no limit on a side. Takes O(T (left + right + 1))
-/// time (spec A20). Throws Error(kShape) for a bound below kOpen.
+/// Keeps p - left <= j <= p + right (Vaswani et al. 2017, section 4); kOpen: no limit on a side.
+/// Takes O(T (left + right + 1)) time. Throws Error(kShape) for a bound below kOpen.
 class Window final : public detail::BandMask {
  public:
   Window(index left, index right);

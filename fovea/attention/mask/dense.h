@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks given as bytes: their type says whether nonzero means kept (spec D3, M9).
+// Masks given as bytes: their type says whether nonzero means kept, since PyTorch has both ways.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths of the sequences of a padded batch (spec M1-M3, M5). Padding is never
+// Lengths of the sequences of a padded batch, for keys and for queries. Padding is never
 // read.
 #pragma once
 

@@ -40,7 +40,7 @@ class Segments final : public MaskPart {
   Rows<const std::int32_t> queries_, keys_;
 };
 
-/// Keeps the keys whose id is not `pad`, anywhere in the row (spec M1); ids [B, S], a view. Padding
+/// Keeps the keys whose id is not `pad`, anywhere in the row; ids [B, S], a view. Padding
 /// counts for positions. If all padding is at the end, use lengths_of() and KeyLengths instead:
 /// they are faster, never read padding, and do not count it for positions.
 class NotPadding final : public MaskPart {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks that keep keys at regular steps: dilated and strided (spec A20).
+// Masks that keep keys at regular steps: dilated and strided (Child et al. 2019, section 4.3).
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ class Dilated final : public detail::DistanceMask {
   index rate_;
 };
 
-/// The same with -left <= m <= right; kOpen sets no limit on a side.
+/// Keeps j = p + m rate with -left <= m <= right; kOpen sets no limit on a side.
 Mask dilated(index rate, index left, index right);
 
 /// Keeps the keys near the query and every rate-th key beyond them: |j - p| < rate, or rate divides

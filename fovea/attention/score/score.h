@@ -12,17 +12,17 @@ namespace fovea {
 
 namespace score {
 
-/// scale * q.k (Vaswani et al. 2017, eq. 1). Default scale: 1 / sqrt(D); 1: unscaled (spec A3).
+/// scale * q.k (Vaswani et al. 2017, eq. 1). Default scale: 1 / sqrt(D); 1: unscaled.
 struct Dot {
   std::optional<double> scale = {};
 };
 
-/// scale * cos(q, k) (spec A16); 0, with gradient 0, if q or k is 0. Default scale: 1.
+/// scale * cos(q, k); 0, with gradient 0, if q or k is 0. Default scale: 1.
 struct Cosine {
   std::optional<double> scale = {};
 };
 
-/// scale * w.[q; k], a row w per head (spec A14, "concat-linear"). Default scale: 1. Views.
+/// scale * w.[q; k], a row w per head: Additive without its tanh. Default scale: 1. Views.
 template <class T>
 struct Concat {
   Rows<const T> w;  ///< [H, 2 D]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// E1, E2, E3, P9: the text classifier of Su 2018 ("Attention is All You Need", spec L15) on the
+// E1, E2, E3, P9: the text classifier of Su 2018 (kexue.fm/4765, its code for Keras) on the
 // reviews of IMDB, as Keras trains it: 20,000 words, the last 80 of a review, Adam with learning
 // rate 1e-3 and epsilon 1e-7, batches of 32, 5 epochs. Each epoch is measured on the test reviews.
 #include <algorithm>
@@ -118,7 +118,7 @@ struct ReviewSets {
   Examples train, test;
 };
 
-// As ClassifierObjective, and counts what is right in training, with dropout, as Keras does (T10).
+// As ClassifierObjective, and counts right answers in training, with dropout, as Keras does.
 class ImdbObjective final : public Objective {
  public:
   ImdbObjective(const Context& context, const Classifier& model, const ReviewSets& sets,

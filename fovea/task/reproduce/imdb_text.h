@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews as Keras prepares them (text_to_word_sequence, datasets.imdb, pad_sequences): what the
-// published figures of E1 to E3 were measured on (spec T6).
+// Reviews as Keras prepares them (text_to_word_sequence, datasets.imdb, pad_sequences). The
+// published figures of E1 to E3 (docs/REPRODUCE.md) were measured on them.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ constexpr std::string_view variant_name(ReproduceVariant variant) {
 
 /// One number of one run.
 struct ReproduceRow {
-  std::string experiment;  ///< a row of the specification: E4
+  std::string experiment;  ///< its name in docs/REPRODUCE.md: E4
   std::string variant;     ///< compat or fixed, and what else tells two runs apart
   index seed = 0;
   std::string metric;
@@ -61,16 +61,16 @@ struct ReproduceObserver {
 /// Thrown when observer.stop() was true: the next call goes on from there.
 struct ReproduceStopped {};
 
-/// E4, E5, E6, E9: language models on The Little Prince (spec 1.6; Hands-on NLP, chapter 6).
+/// E4, E5, E6, E9: language models on The Little Prince (Hands-on NLP, chapter 6).
 void reproduce_prince(const Context& context, const ReproduceOptions& options,
                       const ReproduceObserver& observer);
-/// E1, E2, E3, P9: text classifiers on the reviews of IMDB (spec L15).
+/// E1, E2, E3, P9: text classifiers on the reviews of IMDB (Su 2018, kexue.fm/4765).
 void reproduce_imdb(const Context& context, const ReproduceOptions& options,
                     const ReproduceObserver& observer);
-/// E8: taggers and segmenters with attention, convolutions and recurrent layers (spec L17).
+/// E8: taggers and segmenters with attention, convolutions and recurrent layers.
 void reproduce_tag(const Context& context, const ReproduceOptions& options,
                    const ReproduceObserver& observer);
-/// E7, E14: translators of titles and captions, with and without positions (spec L16).
+/// E7, E14: translators of titles and captions, with and without positions.
 void reproduce_translate(const Context& context, const ReproduceOptions& options,
                          const ReproduceObserver& observer);
 /// P8: which of two tokens came first, without positions and with each kind of them.

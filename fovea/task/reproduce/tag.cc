@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// E8: is attention alone weak at labelling each word of a sentence, as Su 2018 says (spec L17)?
+// E8: is attention alone weak at labelling each word of a sentence, as Su 2018 says?
 // Names in English (WNUT 2017) and the words of Chinese (UD Chinese-GSDSimp).
 #include "fovea/task/reproduce/data_file.h"
 #include "fovea/task/reproduce/row.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The titles of chapter 7 of Hands-on NLP as its code reads them (spec E7).
+// The titles of chapter 7 of Hands-on NLP as its code reads them.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well a translation keeps the order of words, whatever else is wrong with it (spec E14).
+// How well a translation keeps the order of words, whatever else is wrong with it.
 #pragma once
 
 #include <span>

@@ -254,7 +254,7 @@ TEST(Bias, TheDefinitionNeedsNoGradientThatIsNotWanted) {
   EXPECT_EQ(gradient_alone, gradient);
 }
 
-// Golden G12, and the rule for other numbers of heads.
+// The slopes of the paper, and the rule for other numbers of heads.
 TEST(AlibiSlopes, ArePowersOfTwo) {
   const std::vector<float> of_call = alibi_slopes(8);
   EXPECT_THAT(of_call, ElementsAre(.5, .25, .125, .0625, .03125, .015625, .0078125, .00390625));
@@ -325,7 +325,7 @@ TEST(BiasOf, DualNumbersHaveTheDerivative) {
   });
 }
 
-// Slopes of the paper for 8 heads: golden G12 of the specification.
+// Slopes of the paper for 8 heads (Press et al. 2022, section 3).
 TEST(Bias, AlibiIsTheDistanceTimesTheSlope) {
   const Sequence sequence{.queries = 3, .keys = 5};
   const std::vector<double> slopes = {0.5,     0.25,     0.125,     0.0625,

@@ -38,8 +38,8 @@ struct Tables {
   }
 };
 
-// G7 of the specification: self-attention of X with s = 2 and the order i-j. Rows the other way
-// round make the order j-i.
+// Golden value 7 (support/golden.h): self-attention of X with s = 2 and the order i-j. Rows the
+// other way round make the order j-i.
 const golden::Values kShawO = {0.860292251131,  0.96811753296,   0.959292533866,  0.833039372594,
                                0.614345588274,  0.519714867679,  0.356807328874,  0.144425840523,
                                -0.048380684527, -0.098358205609, -0.138555470441, -0.164167575089,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaN and infinity in whatever is masked reach no result (spec U4), under every mask.
+// NaN and infinity in whatever is masked reach no result, under every mask.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -326,7 +326,7 @@ TEST(Traced, LambdasThatTakeASiteAreCalledForEachScore) {
   EXPECT_EQ(tile[19], 1 + 0.5f * 2);
 }
 
-// Mods as people write them (spec U1): gradients of the whole call, through the fused kernels.
+// Mods as people write them: gradients of the whole call, through the fused kernels.
 TEST(Traced, ModsHaveTheirGradients) {
   std::array<double, 2> p = {0.7, 1.3}, dp = {};
   const Learned<double, 2> learned{p, dp};

@@ -309,7 +309,7 @@ TEST(Mask, BoundsOfAWindowAreChecked) {
   EXPECT_THROWS(mask::Window(0, -7), kShape, "right -7");
 }
 
-// A bare array of booleans does not say whether it keeps or drops (spec D3, U11).
+// A bare array of booleans does not say whether it keeps or drops.
 static_assert(!std::is_convertible_v<bool*, Mask>);
 static_assert(!std::is_convertible_v<const bool*, Mask>);
 static_assert(!std::is_convertible_v<std::vector<bool>, Mask>);

@@ -11,7 +11,7 @@
 
 namespace fovea::testing {
 
-/// X[i] = sin(a i + b): the inputs of every golden value of the specification.
+/// X[i] = sin(a i + b): the inputs of every golden value (golden.h).
 template <class V>
 std::vector<V> sines(index n, double a, double b) {
   std::vector<V> values(static_cast<std::size_t>(n));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden values G1-G6 and G13 of the specification: float64, made by golden.py there, which uses
-// no library. Q = sines(3 x 4, .7, .1), K = sines(5 x 4, .5, .3), V = sines(5 x 2, .9, .2); G6 is
+// Golden values G1-G6 and G13, computed once in float64 by loops in Python that use no library:
+// Q = sines(3 x 4, .7, .1), K = sines(5 x 4, .5, .3), V = sines(5 x 2, .9, .2); G6 is
 // self-attention of X = sines(5 x 4, .37, .2). G13: the loss is the sum of O * sines(3 x 2, .4,
 // .6).
 #pragma once
@@ -66,7 +66,7 @@ Call<V> self_call() {
 }
 
 /// The values of G1-G6 are to 12 digits, so a double may differ by what rounding took from them;
-/// float by what the specification allows (A1).
+/// a float by a few of its rounding errors.
 template <class V>
 void expect_values(const std::vector<V>& values, const Values& expected) {
   const double most = sizeof(V) == sizeof(double) ? 1e-12 : 2e-6;

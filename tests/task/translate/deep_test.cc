@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep stacks train (spec L18): twelve layers on each side, with norms before each part from the
+// Deep stacks train: twelve layers on each side, with norms before each part from the
 // first update on at the full learning rate, with norms behind each part after a warm-up.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizer of words: spec T7.
+// The tokenizer of words.
 #include <gmock/gmock.h>
 
 #include <algorithm>
