@@ -77,6 +77,13 @@ class Context {
     run(items, f, true);
   }
 
+  /// Calls f on this thread, but not in a plan: for the few values that a kernel writes outside of
+  /// its loops.
+  template <class F>
+  void run_here(F&& f) const {
+    if (plan_ == nullptr) f();
+  }
+
   /// Calls f(begin, end) over [0, n) in ranges that depend on n and `cost` alone. `cost` is the
   /// work for one of the n elements, in flops or bytes. A range is long enough to be worth handing
   /// to another thread.

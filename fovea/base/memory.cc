@@ -77,11 +77,17 @@ AlignedBytes allocate_now(std::size_t bytes) {
 LazyMemory::LazyMemory() : before_(std::exchange(lazy_memory, this)) {}
 LazyMemory::~LazyMemory() { lazy_memory = before_; }
 
+// No machine has as much memory. A plan that asks for more ends, so that it need not list the
+// millions of tensors of a forged model.
+constexpr std::size_t kMostMapped = std::size_t{16} << 40;
+
 // Pages of the system's usual size: of a huge one, all would be there as soon as a byte is touched.
 AlignedBytes LazyMemory::map(std::size_t bytes, bool in_an_arena) {
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const std::size_t size = round_up(std::max<std::size_t>(bytes, 1));
-  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  const bool too_many = size > kMostMapped - mapped_;
+  void* const memory =
+      too_many ? MAP_FAILED : mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, -1, 0);
   if (memory == MAP_FAILED) {
     refused_ = mapped_ + size;
     fail_allocation(bytes);

@@ -102,7 +102,8 @@ class LazyMemory {
   std::size_t scratch_peak() const { return scratch_.peak(); }
   /// The most bytes of other buffers that existed at once: of allocate_aligned(), not of arenas.
   std::size_t buffer_peak() const { return buffer_peak_; }
-  /// If the system refused addresses (ulimit -v): all that there were, and those refused. Else 0.
+  /// If the system refused addresses (ulimit -v), or there were more than 16 TiB: all that there
+  /// were, and those refused. Else 0.
   std::size_t refused_bytes() const { return refused_; }
 
  private:

@@ -29,8 +29,8 @@ class Plan {
   std::size_t scratch_peak() const { return memory_.scratch_peak(); }
   /// The most that existed at once of tensors and other buffers: values, gradients, packed weights.
   std::size_t buffer_peak() const { return memory_.buffer_peak(); }
-  /// If the plan ended with kOutOfMemory, since not even the addresses could be had (ulimit -v):
-  /// the least that the work would take. Else 0.
+  /// If the plan ended with kOutOfMemory, since not even the addresses could be had (ulimit -v, or
+  /// more than 16 TiB): the least that the work would take. Else 0.
   std::size_t refused_bytes() const { return memory_.refused_bytes(); }
 
  private:

@@ -176,7 +176,7 @@ Store Tape::open_gradient(Value& value) {
 Store Tape::add_to_leaf(Value& leaf) {
   if (leaf.parameter != nullptr) leaf.parameter->gather_rows();
   if (leaf.parameter != nullptr ? !leaf.parameter->has_gradient : !leaf.written) {
-    std::memset(leaf.gradient, 0, contiguous_bytes(leaf));
+    context_.run_here([&] { std::memset(leaf.gradient, 0, contiguous_bytes(leaf)); });
   }
   leaf.written = true;
   if (leaf.parameter != nullptr) {
@@ -215,7 +215,9 @@ void Tape::fill_missing_parts(Value& whole) {
     part->written = true;
     auto* row = static_cast<std::byte*>(part->gradient);
     const auto bytes = static_cast<std::size_t>(part->columns * byte_size(part->dtype));
-    for (index n = 0; n < part->rows; ++n) std::memset(row + n * row_bytes, 0, bytes);
+    context_.run_here([&] {
+      for (index n = 0; n < part->rows; ++n) std::memset(row + n * row_bytes, 0, bytes);
+    });
   }
   whole.written = true;
 }

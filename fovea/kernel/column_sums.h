@@ -31,8 +31,10 @@ void add_chunk_sums(const Context& ctx, index N, double cost, Vec<T> sums, F&& c
     std::fill_n(mine, sums.size, T{0});
     chunk(i * length, std::min(N, (i + 1) * length), mine);
   });
-  for (index i = 0; i < chunks; ++i)
-    for (index c = 0; c < sums.size; ++c) sums[c] += partial[i * sums.size + c];
+  ctx.run_here([&] {
+    for (index i = 0; i < chunks; ++i)
+      for (index c = 0; c < sums.size; ++c) sums[c] += partial[i * sums.size + c];
+  });
 }
 
 }  // namespace fovea

@@ -211,10 +211,10 @@ struct Sums {
 };
 
 template <class T>
-Sums<T> allocate_sums(Scratch& scratch, const CrfTable<T>& t, index parts) {
+Sums<T> allocate_sums(const Context& ctx, Scratch& scratch, const CrfTable<T>& t, index parts) {
   const index size = (t.tags + 2) * t.stride;
   T* const all = scratch.allocate<T>(parts * size);
-  std::fill_n(all, parts * size, T{0});
+  ctx.run_here([&] { std::fill_n(all, parts * size, T{0}); });
   return {all, all + t.tags * t.stride, all + (t.tags + 1) * t.stride, size};
 }
 template <class T>
@@ -312,7 +312,7 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
   const LossGradient<T> pull{table, rows, targets, gradient};
   const index width = kernels.width(K), groups = (S + width - 1) / width;
   const index chunks = std::min(groups, kMostChunks);
-  const Sums<T> sums = allocate_sums(scratch, table, with_gradient ? chunks : 0);
+  const Sums<T> sums = allocate_sums(ctx, scratch, table, with_gradient ? chunks : 0);
   plan_threads(ctx, rows);
   ctx.for_each(chunks, [&](index chunk) {
     for (index g = chunk * groups / chunks; g < (chunk + 1) * groups / chunks; ++g) {

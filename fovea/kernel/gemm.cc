@@ -251,7 +251,9 @@ void column_sums(const Context& ctx, InProductRows<T> a, Vec<T> sums, Store stor
   check(!a.is_rounded() || (std::is_same_v<T, float> && has_bfloat16_products()),
         "column_sums: this machine reads no rows of bfloat16");
   const ProfileScope scope(ctx, pass_over<T>("column sums", a.rows(), a.columns(), 1));
-  if (store == Store::kWrite) std::fill(sums.begin(), sums.end(), T{0});
+  if (store == Store::kWrite) {
+    ctx.run_here([&] { std::fill(sums.begin(), sums.end(), T{0}); });
+  }
   const auto add = gemm_kernels<T>().add_rows;
   add_chunk_sums(ctx, a.rows(), static_cast<double>(a.columns()), sums,
                  [&](index begin, index end, T* partial) { add(a.slice(begin, end), partial); });

@@ -163,7 +163,7 @@ void backward_rows(const Context& ctx, const LayerNormBackward<T>& a, RowOf&& ro
   const index gains = a.dgain.size, biases = a.dbias.size;
   Scratch scratch;
   const Vec<T> sums{scratch.allocate<T>(gains + biases + 1), gains + biases};
-  std::fill(sums.begin(), sums.end(), T{0});
+  ctx.run_here([&] { std::fill(sums.begin(), sums.end(), T{0}); });
   add_chunk_sums(ctx, N, kBackwardCost * static_cast<double>(C), sums,
                  [&](index begin, index end, T* partial) {
                    for (index n = begin; n < end; ++n) {
@@ -176,8 +176,10 @@ void backward_rows(const Context& ctx, const LayerNormBackward<T>& a, RowOf&& ro
                      backward(row, {a.dy[n], a.dx[n], dgain, dbias, a.dx_store}, mean, pull);
                    }
                  });
-  for (index c = 0; c < gains; ++c) a.dgain[c] += sums[c];
-  for (index c = 0; c < biases; ++c) a.dbias[c] += sums[gains + c];
+  ctx.run_here([&] {
+    for (index c = 0; c < gains; ++c) a.dgain[c] += sums[c];
+    for (index c = 0; c < biases; ++c) a.dbias[c] += sums[gains + c];
+  });
 }
 
 template <class T>

@@ -178,7 +178,7 @@ void sru_backward(const Context& ctx, const SruGradient<T>& gradient) {
   Scratch scratch;
   // Of each chunk: carry, dv_f, dv_r.
   const Rows<T> sums(scratch.allocate<T>(3 * chunks * H), 3 * chunks, H);
-  std::fill_n(sums.data, 3 * chunks * H, T{0});
+  ctx.run_here([&] { std::fill_n(sums.data, 3 * chunks * H, T{0}); });
   for_parts(ctx, run, chunks, [&](index chunk, index first, index last, index begin, index end) {
     for (index s = first; s < last; ++s) {
       scan_back(detail::SruPull<T>{{run, s, begin, end},
@@ -188,14 +188,16 @@ void sru_backward(const Context& ctx, const SruGradient<T>& gradient) {
                                    sums[3 * chunk + 2]});
     }
   });
-  for (index v = 0; v < 2; ++v) {
-    T* const to = gradient.dvectors[v];
-    std::fill_n(to, H, T{0});
-    for (index chunk = 0; chunk < chunks; ++chunk) {
-      const T* const from = sums[3 * chunk + 1 + v];
-      for (index c = 0; c < H; ++c) to[c] += from[c];
+  ctx.run_here([&] {
+    for (index v = 0; v < 2; ++v) {
+      T* const to = gradient.dvectors[v];
+      std::fill_n(to, H, T{0});
+      for (index chunk = 0; chunk < chunks; ++chunk) {
+        const T* const from = sums[3 * chunk + 1 + v];
+        for (index c = 0; c < H; ++c) to[c] += from[c];
+      }
     }
-  }
+  });
 }
 
 template void sru_forward(const Context&, const SruRun<float>&);

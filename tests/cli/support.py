@@ -61,6 +61,15 @@ class CommandTest(unittest.TestCase):
         return subprocess.run([FOVEA, *map(str, args)], capture_output=True, timeout=timeout,
                               env=self.environment(env), input=stdin, cwd=cwd)
 
+    def peak_of(self, *args):
+        """What the command says, and its peak memory in bytes."""
+        run = self.start(*args, stdin=subprocess.DEVNULL)
+        with run.stdout, run.stderr:
+            out, err = run.stdout.read(), run.stderr.read()
+        _, status, usage = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+        return subprocess.CompletedProcess(args, run.returncode, out, err), usage.ru_maxrss << 10
+
     def succeed(self, *args, **options):
         done = self.run_fovea(*args, **options)
         self.assertEqual(done.returncode, 0, done.stderr.decode("utf-8", "replace"))

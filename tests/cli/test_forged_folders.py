@@ -4,11 +4,9 @@
 import os
 import shutil
 import struct
-import subprocess
 import unittest
 
 import forged
-import support
 from support import CommandTest
 from tag_support import TagTest, conll, tagged
 
@@ -16,9 +14,9 @@ MIB = 1 << 20
 CHECKPOINT = "checkpoints/step-000006"
 
 
-def setting(part, name, value):
-    """config.json with another value."""
-    return lambda folder: forged.forge_json(folder, "config.json", lambda config: config[part].update({name: value}))
+def setting(part, **values):
+    """config.json with other values."""
+    return lambda folder: forged.forge_json(folder, "config.json", lambda config: config[part].update(values))
 
 
 def state(name, value):
@@ -117,21 +115,21 @@ def nested(folder):
 
 # What is wrong, and who refuses it: all that take a model, or a resume alone.
 MODELS = [
-    ("a width beyond any memory", setting("model", "width", 2**31 - 1), "config.json"),
-    ("a width beyond this machine's memory", setting("model", "width", 2**21), "config.json"),
-    ("layers beyond any memory", setting("model", "layers", 65536), "config.json"),
-    ("a feed-forward width beyond memory", setting("model", "ff", 2**31 - 1), "config.json"),
-    ("a head width beyond counting", setting("model", "head_dim", 2**62), "config.json"),
-    ("a block beyond memory", setting("model", "block", 2**31 - 1), "config.json"),
-    ("heads below zero", setting("model", "heads", -2), "config.json"),
-    ("no layers", setting("model", "layers", 0), "config.json"),
-    ("an unknown position", setting("model", "position", "../x"), "config.json"),
+    ("a width beyond any memory", setting("model", width=2**31 - 1), "config.json"),
+    ("a width beyond this machine's memory", setting("model", width=2**21), "config.json"),
+    ("layers beyond any memory", setting("model", layers=65536, width=1 << 20), "config.json"),
+    ("a feed-forward width beyond memory", setting("model", ff=2**31 - 1), "config.json"),
+    ("a head width beyond counting", setting("model", head_dim=2**62), "config.json"),
+    ("a block beyond memory", setting("model", block=2**31 - 1), "config.json"),
+    ("heads below zero", setting("model", heads=-2), "config.json"),
+    ("no layers", setting("model", layers=0), "config.json"),
+    ("an unknown position", setting("model", position="../x"), "config.json"),
     ("a number beyond a double", text_of("config.json", b'"dropout": 0.0', b'"dropout": 1e999'), "config.json"),
-    ("a text for a number", setting("model", "width", "32"), "config.json"),
+    ("a text for a number", setting("model", width="32"), "config.json"),
     ("a key twice", text_of("config.json", b'"layers": 2,', b'"layers": 2, "layers": 3,'), "config.json"),
     ("nesting without end", nested, "config.json"),
     ("a model of another kind", text_of("config.json", b"language_model", b"classifier"), "config.json"),
-    ("a larger vocabulary", setting("model", "vocabulary", 2**31 - 1), "the tokenizer has"),
+    ("a larger vocabulary", setting("model", vocabulary=2**31 - 1), "the tokenizer has"),
     ("characters twice", tokenizer("char", ["U+0041"] * 2), "tokenizer.txt"),
     ("a character that is none", tokenizer("char", ["U+D800"]), "tokenizer.txt"),
     ("characters beyond memory", tokenizer("char", ["U+0041"], count=10**15), "tokenizer.txt"),
@@ -183,14 +181,9 @@ class ForgedFolders(CommandTest):
 
     def said(self, *words):
         """What the command says; it is refused with little memory."""
-        run = subprocess.Popen([support.FOVEA, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=self.environment(), stdin=subprocess.DEVNULL)
-        with run.stdout, run.stderr:
-            out, err = run.stdout.read(), run.stderr.read()
-        _, status, usage = os.wait4(run.pid, 0)
-        run.returncode = os.waitstatus_to_exitcode(status)
-        self.assertLess(usage.ru_maxrss << 10, 384 * MIB)
-        return subprocess.CompletedProcess(words, run.returncode, out, err)
+        done, peak = self.peak_of(*words)
+        self.assertLess(peak, 384 * MIB)
+        return done
 
     def forged(self, change):
         """A run whose newest checkpoint is changed."""

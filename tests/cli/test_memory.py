@@ -113,6 +113,15 @@ class Shapes(MemoryTest):
         self.assertAlmostEqual(said["predicted_memory_bytes"], foreseen, delta=4 * MIB)
         self.assertTrue(said["fits"])
 
+    def test_a_plan_touches_no_value(self):
+        models = ["transformer", "attention-rnn", "rnn", "gru", "lstm", "sru", "encoder --encoder conv3", "encoder --encoder attention", "transformer --bias --position shaw"]
+        for model in models:
+            done, peak = self.peak_of("train", "lm", "--train", self.text, "-o", self.folder / "run", "--dry-run",
+                                      *f"--width 262144 --model {model}".split())
+            self.assertEqual(done.returncode, 0, model)
+            self.assertIn(b"too much: the run would be refused", done.stdout, model)
+            self.assertLess(peak, 128 * MIB, model)
+
     def test_resuming_is_foreseen(self):
         options = SHAPES["many parameters"]
         self.foreseen_and_used(options)

@@ -5,11 +5,9 @@ import json
 import math
 import os
 import struct
-import subprocess
 import unittest
 import zlib
 
-import support
 from support import CommandTest
 
 import conformance
@@ -68,19 +66,7 @@ def archive(members):
     return bytes(file) + directory + b"PK\x05\x06" + end
 
 
-class Peaks(CommandTest):
-    def peak_of(self, *words):
-        """What the command says, and its peak memory in bytes."""
-        run = subprocess.Popen([support.FOVEA, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               env=self.environment(), stdin=subprocess.DEVNULL)
-        with run.stdout, run.stderr:
-            said, errors = run.stdout.read(), run.stderr.read()
-        _, status, usage = os.wait4(run.pid, 0)
-        run.returncode = os.waitstatus_to_exitcode(status)
-        return subprocess.CompletedProcess(words, run.returncode, said, errors), usage.ru_maxrss << 10
-
-
-class SwellingFiles(Peaks):
+class SwellingFiles(CommandTest):
     def refused(self, status, file, *needles):
         done, peak = self.peak_of("attention", file, "-o", self.folder / "out.npz")
         self.assert_error(done, status, *needles)
@@ -150,7 +136,7 @@ class SwellingFiles(Peaks):
         self.assertLess(peak, 64 * MIB)
 
 
-class SwellingKit(Peaks):
+class SwellingKit(CommandTest):
     def test_a_kit_that_expects_what_is_not_made(self):
         kit = self.folder / "kit"
         self.succeed("conformance", "write", kit)

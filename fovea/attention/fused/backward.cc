@@ -111,10 +111,10 @@ bool Backward<T>::packs_together(const Unit& unit) const {
 
 template <class T>
 void Backward<T>::run() {
-  sums_.allocate();
+  sums_.allocate(ctx_);
   for (const auto& part : call_.attention.bias.parts()) part->start_gradient(ctx_);
   for (const Span& wave : units_.waves) run_wave(wave);
-  sums_.store();
+  ctx_.run_here([&] { sums_.store(); });
 }
 
 // Threads take whole units while there are enough for all of them; the chunks of the remaining ones

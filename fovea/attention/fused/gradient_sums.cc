@@ -41,11 +41,11 @@ index GradientSums<T>::add_tables(index first_head, index last_head, index chunk
 }
 
 template <class T>
-void GradientSums<T>::allocate() {
+void GradientSums<T>::allocate(const Context& ctx) {
   const std::size_t sums = head_of_.size() * static_cast<std::size_t>(size_);
   if (sums == 0) return;
   sums_ = allocate_aligned(sums * sizeof(double));
-  std::fill_n(table(0), sums, 0.0);
+  ctx.run_here([&] { std::fill_n(table(0), sums, 0.0); });
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/attention/fused/kernel_call.h"
+#include "fovea/base/context.h"
 #include "fovea/base/memory.h"
 
 namespace fovea::detail {
@@ -23,7 +24,7 @@ class GradientSums {
   /// returns the number of the first.
   index add_tables(index first_head, index last_head, index chunks, index batch = 0);
   /// Allocates all counted tables, filled with 0. Call it before any table is written.
-  void allocate();
+  void allocate(const Context& ctx);
   /// nullptr before the tables are allocated, and if they are empty.
   double* table(index number) const {
     return sums_ == nullptr ? nullptr : reinterpret_cast<double*>(sums_.get()) + number * size_;
