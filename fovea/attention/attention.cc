@@ -15,8 +15,8 @@ namespace fovea {
 
 namespace {
 
-// Of the scores in the tiles that are computed, the part that the mask keeps. The linear kernel has
-// no such tiles; and scores of a mask that keeps no range of keys are not counted one by one.
+// The share of the computed tiles' scores that the mask keeps; 1 for the linear kernel, which has
+// no tiles, and for a mask without ranges of keys, whose scores are not counted one by one.
 template <class T>
 double kept_part(const Attention<T>& attention, const AttentionInputs<T>& in,
                  const AttentionPlan& plan) {

@@ -61,7 +61,7 @@ void attention_backward(const Context& ctx, const Attention<T>& attention,
                         const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                         const AttentionGradients<T>& gradients);
 
-/// The same with rows of bfloat16. Scores, weights, sums, lse, the numbers and gradients of all
+/// These calls take rows of bfloat16. Scores, weights, sums, lse, the numbers and gradients of all
 /// parts are float32; o, dq, dk and dv are rounded once. Where the processor multiplies bfloat16
 /// (has_bfloat16_products(), simd/isa.h), the products read q, k, v and dO as they are, and the
 /// weights p and the gradients ds of scores rounded to bfloat16. Other calls are computed in
@@ -79,7 +79,7 @@ void attention_backward(const Context& ctx, const Attention<float>& attention,
 /// converted to float32.
 bool multiplies_bfloat16(const Attention<float>& attention);
 
-/// What a call would do.
+/// A description of how a call would be computed, and at what cost.
 struct AttentionPlan {
   std::string kernel;          ///< "fused float32", "fused bfloat16 on AMX", "linear float32" ...
   std::string isa;             ///< such as "avx512"

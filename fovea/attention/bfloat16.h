@@ -22,7 +22,7 @@ void backward_of_rows(const Context& ctx, const Attention<Wide<T>>& attention,
                       const AttentionInputs<T>& in, const AttentionSaved<T>& saved,
                       const AttentionGradients<T>& gradients, bool rounded_o);
 
-/// The same by converting all rows: computes in float32, and rounds the results.
+/// These convert all rows, compute in float32, and round the results.
 void forward_in_float32(const Context& ctx, const Attention<float>& attention,
                         const AttentionInputs<BFloat16>& in, const AttentionOutputs<BFloat16>& out);
 void backward_in_float32(const Context& ctx, const Attention<float>& attention,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of attention is: its parts, its inputs and its results.
+// A call of attention: its parts, its inputs and its results.
 #pragma once
 
 #include <cstdint>

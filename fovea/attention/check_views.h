@@ -13,7 +13,7 @@ struct Hint;  // base/check.h, which a header for users does not include
 
 namespace fovea::detail {
 
-/// What every error about shapes says, and one about a null pointer.
+/// The hint of every error about shapes, and that of an error about a null pointer.
 extern const Hint kShapesOfACall, kNoData;
 
 /// Whether a view was not set. Then the error says that it was not given, and not that its sizes
@@ -37,7 +37,7 @@ void check_view(std::string_view name, const View<T>& v);
 /// A view of this shape.
 template <class T>
 void check_like(std::string_view name, const View<T>& v, const std::array<index, 4>& shape);
-/// The same of one that is written: its rows must not overlap.
+/// A view of this shape that is written, so its rows must not overlap.
 template <class T>
 void check_written(std::string_view name, const View<T>& v, const std::array<index, 4>& shape);
 template <class T>

@@ -27,7 +27,7 @@ enum class Kernel {
 template <class T>
 bool is_linear(const Attention<T>& attention);
 
-/// Of rows of T; of bfloat16 those that reads_pairs() takes.
+/// A call on rows of T. Rows of bfloat16 are only those that reads_pairs() takes.
 template <class T>
 class LoweredCall {
  public:
@@ -35,7 +35,7 @@ class LoweredCall {
 
   /// The call must be checked. `attention`, `in` and the memory of both must outlive this.
   LoweredCall(const Context& ctx, const Attention<W>& attention, const AttentionInputs<T>& in);
-  /// The same without the memory of made rows: their shapes, for a plan.
+  /// A call for a plan: the made rows have shapes, but no memory.
   static LoweredCall shape(const Attention<W>& attention, const AttentionInputs<T>& in) {
     return {attention, in};
   }

@@ -55,7 +55,7 @@ T RowNorm<T>::weight(T score, T m, T l) const {
   return std::visit(visit, norm);
 }
 
-// Of softmax dS = P (dP - delta), delta = sum P dP (Dao et al. 2022, B.4).
+// The gradient of softmax is dS = P (dP - delta), delta = sum P dP (Dao et al. 2022, B.4).
 template <class T>
 T RowNorm<T>::dscore(T weight, T dweight, T delta) const {
   const auto visit = [&]<class One>(One one) {

@@ -77,7 +77,7 @@ std::string kernel_name(Kernel kernel, bool is_float) {
                      is_float ? "float32" : "float64");
 }
 
-// What does not depend on the sizes.
+// The part of a plan that does not depend on the sizes.
 template <class T>
 AttentionPlan described(const Attention<T>& attention) {
   AttentionPlan plan;

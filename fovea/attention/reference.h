@@ -14,8 +14,8 @@ template <class T>
 void attention_reference_forward(const Attention<T>& attention, const AttentionInputs<T>& in,
                                  const AttentionOutputs<T>& out);
 
-/// The same of rows of bfloat16: plain float32 that rounds where the kernels of bfloat16 do. These
-/// are the weights of v and the gradients of scores before the products, and o, dq, dk and dv.
+/// The definition for rows of bfloat16: plain float32 that rounds where the kernels of bfloat16 do.
+/// These are the weights of v and the gradients of scores before products, and o, dq, dk and dv.
 void attention_reference_forward(const Attention<float>& attention,
                                  const AttentionInputs<BFloat16>& in,
                                  const AttentionOutputs<BFloat16>& out);

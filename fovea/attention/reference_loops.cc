@@ -73,7 +73,7 @@ struct Call {
             {k(site.sequence, site.head, site.j), in.k.width},
             scale};
   }
-  // What the parts of the bias see of them.
+  // The rows that the parts of the bias see.
   SeenRows<T> seen(const ScoreSite& site) const {
     if (attention.bias.empty()) return {};
     return seen_rows(attention.score, site.head, rows(site));

@@ -13,7 +13,7 @@
 
 namespace fovea::detail {
 
-/// What the products read: numbers as they are, or rounded to bfloat16.
+/// The numbers that the products read: as they are, or rounded to bfloat16.
 enum class Factors { kExact, kBFloat16 };
 
 template <class T>
@@ -59,7 +59,7 @@ template <class T>
 void pull_reference_score(const Score<T>& score, index head, const ScoreRows<T>& rows, T dscore,
                           const ScoreGradients<T>& gradients);
 
-/// What the parts of a bias see in place of the rows, or its gradients. Empty: the rows themselves.
+/// The rows, or gradients, that the parts of a bias see. Empty: the rows of the call themselves.
 template <class T>
 struct SeenRows {
   std::vector<T> q, k;

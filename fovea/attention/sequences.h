@@ -37,7 +37,7 @@ RowNorm<T> row_norm_of(const Attention<T>& attention, index head) {
 template <class T>
 void clear_uncovered(const std::vector<Sequence>& sequences, const AttentionOutputs<T>& out);
 
-/// The same for rows of dq, dk and dv.
+/// Clears the rows of dq, dk and dv that belong to no sequence.
 template <class T>
 void clear_uncovered(const std::vector<Sequence>& sequences,
                      const AttentionGradients<T>& gradients);

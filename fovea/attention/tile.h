@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What masks, biases and score functions see: one score, and a tile of scores.
+// The inputs of masks, biases and score functions: one score, and a tile of scores.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ struct ScoreGradients {
   double* parameters;  ///< gradient_size() sums of this head
 };
 
-/// The same for a tile.
+/// The rows of q and k that a tile of scores is made of.
 template <class T>
 struct TileRows {
   Rows<const T> q;  ///< [queries, D]

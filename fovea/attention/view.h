@@ -28,7 +28,7 @@ struct View {
   static View contiguous(T* data, index B, index L, index H, index W) {
     return {data, B, L, H, W, L * H * W, H * W, W};
   }
-  /// The same shape, contiguous from the same address on.
+  /// A view of this shape that is contiguous from the same address on.
   View without_gaps() const { return contiguous(data, batch, length, heads, width); }
   /// The row of `width` values at (b, l, h).
   T* row(index b, index l, index h) const {

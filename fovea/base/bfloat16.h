@@ -45,7 +45,7 @@ inline float widen(float x) { return x; }
 inline double widen(double x) { return x; }
 inline float widen(BFloat16 x) { return to_float(x); }
 
-/// What a product reads in one step of its sum: a value, or a pair of them.
+/// The operand of one step of a product's sum: a value, or a pair of values.
 template <class T>
 using Operand = std::conditional_t<std::is_same_v<T, BFloat16>, BFloat16Pair, T>;
 /// The values in it.

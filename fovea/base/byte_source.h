@@ -18,7 +18,7 @@ class ByteSource {
   virtual std::uint64_t size() const = 0;
   /// The bytes from `begin` on, which must all lie below size(). Throws kRead.
   virtual void read(std::uint64_t begin, std::span<char> to) const = 0;
-  /// The same as a text. It is read into `room` unless the source holds it in memory already.
+  /// The bytes as a text. It is read into `room` unless the source holds it in memory already.
   virtual std::string_view view(std::uint64_t begin, std::size_t bytes, std::string& room) const;
 };
 

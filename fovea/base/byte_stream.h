@@ -61,7 +61,7 @@ class FileStream final : public ByteStream {
   std::function<void()> before_waiting_;
 };
 
-/// What messages call a file: "standard input" for "-", otherwise its path.
+/// The name of a file in messages: "standard input" for "-", otherwise its path.
 std::string name_of_input(const std::string& file);
 
 /// All that the stream still has. It is never in memory twice. `name` and `hint` are those of the

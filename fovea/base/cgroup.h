@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control groups allow this process: version 1, version 2, or both at once.
+// The limits that control groups set to this process: version 1, version 2, or both at once.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ class Context {
 
   int threads() const { return threads_; }
 
-  /// The same threads, and products of that precision, where values are float32 (kernel/gemm.h).
+  /// A context of these threads with products in that precision for float32 values (kernel/gemm.h).
   Context with(Precision precision) const {
     Context context = *this;
     context.precision_ = precision;
@@ -41,7 +41,7 @@ class Context {
     return context;
   }
 
-  /// The same threads, and a profile of what they do (base/profile.h). It must outlive the context.
+  /// These threads with a profile of what they do (base/profile.h), which must outlive the context.
   Context profiled(Profile& profile) const {
     Context context = *this;
     context.profile_ = &profile;
@@ -70,8 +70,8 @@ class Context {
     run(items, f, false);
   }
 
-  /// The same, but each thread takes the lowest item that is left: for few, long items, the longest
-  /// first, so that threads end together.
+  /// for_each in which each thread takes the lowest item that is left: for few, long items, the
+  /// longest first, so that threads end together.
   template <class F>
   void for_each_in_order(index items, F&& f) const {
     run(items, f, true);

@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// What went wrong, in classes that a program can act on. Each code has a name such as E0303, which
-/// is printed and documented; its first two digits are the exit status of the command.
+/// The classes of errors, so that a program can act on them. Each code has a name such as E0303,
+/// which is printed and documented; its first two digits are the exit status of the command.
 enum class ErrorCode {
   kInternal,
   kUsage,

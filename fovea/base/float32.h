@@ -9,8 +9,8 @@ namespace fovea {
 /// Whether the number is finite, also as a float32.
 bool is_finite_float32(double number);
 
-/// What such a number is if it is not, for messages: "NaN", "infinity" or "1e+39, too large for
-/// float32".
+/// The words of a message for a number that is not finite as a float32: "NaN", "infinity" or
+/// "1e+39, too large for float32".
 std::string why_not_float32(double number);
 
 }  // namespace fovea

@@ -14,7 +14,7 @@ namespace fovea {
 /// std::bad_alloc if memory runs out.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);
 
-/// The same; throws Error(kRead) on an error.
+/// The names in a folder, in no particular order; throws Error(kRead) on an error.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 
 /// Removes a file, or a folder with all that is in it; links are not followed. A path that does not

@@ -49,13 +49,13 @@ class InterruptionFlag final : public Interruption {
 class InterruptionScope {
  public:
   explicit InterruptionScope(const Interruption& interruption) : InterruptionScope(&interruption) {}
-  /// That of another thread, which this one works for; or null.
+  /// Takes the interruption of another thread, which this one works for; or null.
   explicit InterruptionScope(const Interruption* interruption);
   InterruptionScope(const InterruptionScope&) = delete;
   InterruptionScope& operator=(const InterruptionScope&) = delete;
   ~InterruptionScope();
 
-  /// Of this thread; null if no scope is open.
+  /// The interruption of this thread; null if no scope is open.
   static const Interruption* current();
 
  private:

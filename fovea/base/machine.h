@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process runs on: processor, caches, memory and its limits.
+// The machine that this process runs on: processor, caches, memory and its limits.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct MemoryLimit {
 /// process, and the memory left under RLIMIT_AS.
 MemoryLimit available_memory();
 
-/// The same, plus the memory that this process holds already: all that it may ever hold.
+/// available_memory() plus the memory that this process holds: all that it may ever hold.
 MemoryLimit reachable_memory();
 
 /// Throws kOutOfMemory with this hint unless `bytes` can still be taken. The message begins "`what`

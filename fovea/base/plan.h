@@ -6,8 +6,8 @@
 //   Tape tape(context.planned(plan));  // memory that is allocated from here on is addresses alone
 //   tape.backward(model.loss(tape, batch));
 //
-// What the work costs is then read off: tape.peak(), plan.buffer_peak(), plan.scratch_peak(), and
-// the FLOPs of a Profile. What a kernel allocates within its loops it tells the plan.
+// The cost of the work is then read off: tape.peak(), plan.buffer_peak(), plan.scratch_peak(), and
+// the FLOPs of a Profile. Kernels tell the plan of what they allocate within their loops.
 #pragma once
 
 #include <algorithm>

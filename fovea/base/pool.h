@@ -35,13 +35,13 @@ class alignas(64) Pool {
 
   /// `waited`, if given: seconds in which the caller waited for workers.
   void run(const Task& task, double* waited = nullptr);
-  /// The same on threads that are not the pool's.
+  /// Runs the task on threads that are not the pool's.
   static void run_on(const Team& team, const Task& task);
 
   index items_run_by_helpers() const { return helped_.load(std::memory_order_relaxed); }
 
  private:
-  // What a worker found to do: a job, and the share that it begins with.
+  // The work that a worker found: a job, and the share that it begins with.
   struct Job;
   struct Place {
     Job* job = nullptr;

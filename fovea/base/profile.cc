@@ -20,7 +20,7 @@ void Profile::clear() {
   waiting_ = counted_ = 0;
 }
 
-// Of the part for this kind and shape, to which the work is added.
+// The number of the part for this kind and shape, to which the work is added.
 std::size_t Profile::number_of(const Work& work) {
   auto part = std::find_if(parts_.begin(), parts_.end(),
                            [&](const Part& one) { return one.work.is_like(work); });

@@ -19,7 +19,7 @@
 
 namespace fovea {
 
-/// What was done, and of what sizes; how much of it.
+/// A piece of work: its kind, its sizes and its amount.
 struct Work {
   std::string_view what;  ///< a literal
   std::array<index, 3> shape = {};

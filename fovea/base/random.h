@@ -18,8 +18,8 @@ using PhiloxKey = std::array<std::uint32_t, 2>;
 /// Random123.
 PhiloxCounter philox4x32(PhiloxCounter counter, PhiloxKey key);
 
-/// What a stream of numbers is for. Streams of different use or number are independent. Add a new
-/// use at the end: the numeric values decide which numbers a seed gives.
+/// The purpose of a stream of numbers. Streams of different use or number are independent. Add a
+/// new use at the end: the numeric values decide which numbers a seed gives.
 enum class RandomUse : std::uint32_t {
   kInit,
   kDropout,

@@ -9,9 +9,9 @@
 
 namespace fovea {
 
-/// What torch.manual_seed(seed) starts on a CPU: the 32-bit Mersenne Twister (Matsumoto, Nishimura
-/// 1998), of which each float32 takes the low 24 bits of one word. PyTorch keeps these numbers from
-/// version to version; test values are those of 2.13. Nothing that fovea trains uses them.
+/// The numbers of torch.manual_seed(seed) on a CPU: the 32-bit Mersenne Twister (Matsumoto,
+/// Nishimura 1998), of which each float32 takes the low 24 bits of a word. PyTorch keeps these
+/// numbers between versions; test values are those of 2.13. Nothing that fovea trains uses them.
 class TorchRandom {
  public:
   /// Seeds that differ in their upper 32 bits alone give the same numbers, as in PyTorch.

@@ -133,7 +133,7 @@ class Registers {
     return true;
   }
 
-  // What n updates leave of moments.
+  // Lets moments decay as n updates without a gradient do.
   static HWY_INLINE void Decay(Vector<T>* moments, Vector<T> rate, index n) {
     bool same = true;
     for (int k = 0; k < kVectors; ++k)

@@ -19,11 +19,11 @@ namespace fovea {
 template <class T>
 class AdamWHistory {
  public:
-  /// What an update does to values without a gradient.
+  /// The numbers with which an update changes values without a gradient.
   struct Update {
     T step_size, root, shrink;
   };
-  /// Of kBlock updates: the largest step size, the smallest root, and whether any has weight decay.
+  /// The largest step size and smallest root of kBlock updates, and whether any has weight decay.
   struct Block {
     T step_size, root;
     bool decays;
@@ -38,7 +38,7 @@ class AdamWHistory {
 
   index size() const { return static_cast<index>(updates_.size()); }
   Vec<const Update> updates() const { return updates_; }
-  /// Of updates [k kBlock, (k + 1) kBlock), as far as there are any.
+  /// The blocks, number k for the updates [k kBlock, (k + 1) kBlock), as far as there are any.
   Vec<const Block> blocks() const { return blocks_; }
   T rate1() const { return rate1_; }  ///< 1 - beta1
   T rate2() const { return rate2_; }  ///< 1 - beta2

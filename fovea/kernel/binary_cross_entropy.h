@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// What the losses of each column count for: [K] numbers, at least 0; empty: all are 1.
+/// The weights of each column's losses: [K] numbers, at least 0; empty: all are 1.
 struct BinaryWeights {
   Vec<const double> ones = {};   ///< p, of targets 1: PyTorch's weight x pos_weight
   Vec<const double> zeros = {};  ///< q, of targets 0: PyTorch's weight

@@ -223,7 +223,7 @@ Sums<T> part_of(const Sums<T>& all, index part) {
   return {all.pairs + by, all.start + by, all.end + by, all.size};
 }
 
-/// What is in the tags is taken from what is expected.
+/// Makes the gradient of the loss: the expected counts less those of the tags.
 template <class T>
 struct LossGradient {
   const CrfTable<T>& table;
@@ -231,7 +231,7 @@ struct LossGradient {
   const CrfTargets& targets;
   const CrfGradient<T>& out;
 
-  /// Of sequence s, whose marginals are there.
+  /// Adds sequence s, whose marginals have been computed.
   void pull(index s, const Sums<T>& sums) const {
     const index first = rows.offsets[s], last = rows.offsets[s + 1], K = table.tags;
     if (first == last) return;

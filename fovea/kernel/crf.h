@@ -30,7 +30,7 @@ struct CrfAllowed {
   Vec<const std::uint8_t> end = {};          ///< [K] the last tag
 };
 
-/// What all sequences share. A score that is not allowed is never read.
+/// The scores that all sequences share. A score that is not allowed is never read.
 template <class T>
 struct CrfScores {
   Rows<const T> transitions = {};  ///< [K, K]: [a][b] from a to b
@@ -46,7 +46,7 @@ struct CrfRows {
   Vec<const std::int32_t> offsets = {};  ///< [S + 1]
 };
 
-/// What the loss asks for.
+/// The targets of the loss, and the scale of its gradients.
 struct CrfTargets {
   Vec<const std::int32_t> tags = {};  ///< [N]
   double scale = 1;                   ///< of the gradients

@@ -14,11 +14,11 @@
 
 // A step of the recursion is a product of a row and the matrix exp(transitions), K^2 multiply-adds.
 // It runs on plain numbers: the row divided by its largest power of two, the matrix by its own.
-// What is lost of a sum are terms below 2^-118 (float), so a sum of at least 2^-66 has lost nothing
-// that counts. A smaller one (tags that are forbidden, or unlikely by many orders of magnitude) is
-// computed again, in pairs m 2^e, relative to its own largest term, for these columns alone. So
-// there is no score for which a path is dropped. The same is true of the expected transitions of a
-// step, all K^2 of which are scaled by one number: their sum.
+// A sum loses only terms below 2^-118 (float), so a sum of at least 2^-66 has lost nothing that
+// counts. A smaller one (tags that are forbidden, or unlikely by many orders of magnitude) is
+// computed again, in pairs m 2^e, relative to its own largest term, for these columns alone. So no
+// path is dropped, whatever the scores are. The same is true of the expected transitions of a step,
+// all K^2 of which are scaled by one number: their sum.
 HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {

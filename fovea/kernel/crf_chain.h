@@ -42,7 +42,7 @@ struct CrfMatrix {
   T* plain;  ///< m 2^e; 0 where that is tiny
 };
 
-/// What all sequences of a call share. K tags.
+/// The table of scores that all sequences of a call share. K tags.
 template <class T>
 struct CrfTable {
   index tags, stride;     ///< stride: K rounded up to whole vectors
@@ -62,7 +62,7 @@ struct CrfChain {
 };
 inline constexpr index kCrfBuffers = 16;  // of the way back; forward takes three
 
-/// What the way back gives, beside the marginals.
+/// The results of the backward pass over a chain.
 template <class T>
 struct CrfPull {
   Rows<T> marginals;  ///< [T, K], or no data

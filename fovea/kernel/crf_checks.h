@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of a CRF asks of its operands. Nothing outside crf needs this header.
+// The checks of operands that every kernel of a CRF makes. Nothing outside crf needs this header.
 #pragma once
 
 #include <string_view>

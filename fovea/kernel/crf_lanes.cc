@@ -115,7 +115,7 @@ class Walk {
   }
 
  private:
-  /// What the expected transitions of a step are made of.
+  /// The factors of the expected transitions of a step.
   struct Around {
     LaneRow<T> alpha, beta, gamma;
   };

@@ -167,7 +167,7 @@ struct Partial {
   std::int32_t before = 0, rank = 0;
 };
 
-/// What comes first in a queue: the better, then the lower tag before, then the lower rank.
+/// The order of a queue: the better first, then the lower tag before, then the lower rank.
 struct ComesLater {
   bool operator()(const Partial& a, const Partial& b) const {
     if (a.score != b.score) return a.score < b.score;

@@ -22,7 +22,7 @@ struct CrfPathScore {
   }
 };
 
-/// Of the tags of sequence s. Throws what crf_loss says of them.
+/// The score of the tags of sequence s. Throws the errors that crf_loss throws for them.
 template <class T>
 CrfPathScore score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
                            Vec<const std::int32_t> tags, index s) {

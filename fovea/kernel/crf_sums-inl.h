@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both ways along the sequences of a CRF share. Include it below scaled-inl.h.
+// Sums that both passes along the sequences of a CRF share. Include it below scaled-inl.h.
 #if defined(FOVEA_KERNEL_CRF_SUMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_KERNEL_CRF_SUMS_INL_H_
 #undef FOVEA_KERNEL_CRF_SUMS_INL_H_

@@ -75,7 +75,7 @@ double weight_of(const Targets& targets, index v) {
   return targets.weights.empty() ? 1 : targets.weights[v];
 }
 
-// What smoothing gives to class v.
+// The part of the target that smoothing gives to class v.
 double rest_of(const Targets& targets, index V, index v) {
   return targets.smoothing / static_cast<double>(V) * weight_of(targets, v);
 }

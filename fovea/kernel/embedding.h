@@ -33,7 +33,7 @@ template <class T>
 void embedding_backward(const Context& ctx, Vec<const std::int32_t> ids, double scale, InRows<T> dy,
                         Rows<T> dtable, std::int32_t frozen = -1);
 
-/// What becomes of the n rows of a bag; an empty bag gives 0.
+/// The way in which the n rows of a bag become one; an empty bag gives 0.
 enum class BagMode {
   kSum,
   kMean,

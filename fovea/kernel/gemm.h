@@ -45,14 +45,14 @@ namespace fovea {
 /// Whether B is the given matrix m or m^T.
 enum class Form { kPlain, kTransposed };
 
-/// What a product reads of its operands.
+/// The form in which a product reads its operands.
 enum class Operands {
   kWhole,    ///< their values
   kRounded,  ///< their values rounded to bfloat16, each still a float
   kPaired,   ///< pairs of bfloat16 (base/bfloat16.h): the terms 2 k and 2 k + 1 of a sum
 };
 
-/// What the precision of ctx asks for on the current instruction set; for double, the values.
+/// The form that the precision of ctx asks for on this instruction set; kWhole for double.
 template <class T>
 Operands operands_of(const Context& ctx);
 
@@ -123,7 +123,7 @@ class PackedMatrix {
   Panels<T> panels_;
 };
 
-/// What is applied to A B before it is stored in C, in one pass while it is in the cache:
+/// The steps after A B, before C is stored, in one pass while it is in the cache:
 ///   s = A B + bias (+ C, with Store::kAdd);  C = activation(s);  slope = activation'(s),
 /// or, with times: C = A B, each value multiplied by that of times.
 template <class T>
@@ -135,7 +135,7 @@ struct MatmulOptions {
   Store store = Store::kWrite;
 };
 
-/// What a product of C [M,N], sums of K terms, does.
+/// The work of a product of C [M,N], sums of K terms.
 template <class T>
 Work product_work(std::string_view what, index M, index N, index K) {
   const auto m = static_cast<double>(M), n = static_cast<double>(N), k = static_cast<double>(K);

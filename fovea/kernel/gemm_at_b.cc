@@ -150,7 +150,7 @@ class SumsOfTile {
   bool is_ragged_;
 };
 
-/// What is multiplied after the rows [begin, end) of A and B: the rows that follow, or else the
+/// The rows of A and B that are multiplied after [begin, end): the rows that follow, or else the
 /// first ones of the next tile.
 template <class T>
 struct NextPart {
@@ -168,8 +168,8 @@ struct NextPart {
   }
 };
 
-/// What is read after the panel of the columns [first, next) of B, in the rows [begin, end): the
-/// next panel, and an equal share of the next rows of A.
+/// The lines that are read after the panel of the columns [first, next) of B, in the rows [begin,
+/// end): the next panel, and an equal share of the next rows of A.
 template <class T>
 LinesAhead LinesAfter(const AtBTile<T>& t, index first, index next, index begin, index end) {
   const index columns = t.c.columns;
@@ -248,7 +248,7 @@ StridedMatrix<OperandOf<T, kOperands>> RoundTransposed(const ProductRows<const T
   return Transposed(Rows<const OperandOf<T, kOperands>>(to, steps, a.columns(), stride));
 }
 
-/// The same with rounded operands.
+/// Multiplies a tile of A^T B with rounded operands.
 template <Operands kOperands, class T>
 void MultiplyAtBTileRounded(const AtBTile<T>& t) {
   using In = OperandOf<T, kOperands>;

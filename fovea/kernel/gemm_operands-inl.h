@@ -25,7 +25,7 @@ namespace fovea {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// What a step of a sum reads: a value of T, or a pair.
+/// The operand of one step of a sum: a value of T, or a pair.
 template <class T, Operands kOperands>
 using OperandOf = std::conditional_t<kOperands == Operands::kPaired, BFloat16Pair, T>;
 template <Operands kOperands>
@@ -286,7 +286,7 @@ class LeftSide {
     }
   }
 
-  /// Of the steps [begin, end); valid until the next call.
+  /// The part of A for the steps [begin, end); valid until the next call.
   StridedMatrix<In> part(index begin, index end) {
     const Terms<kOperands> terms(begin, end, a_.columns());
     const ProductRows<const T> a = a_.columns_slice(terms.begin, terms.end);

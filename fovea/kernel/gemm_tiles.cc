@@ -86,7 +86,7 @@ void MultiplyPart(const MatmulTile<T>& t, const StridedMatrix<In>& a, const Pane
   }
 }
 
-/// What is read of A after the steps [begin, end), in the next part or, if it is rounded, tile.
+/// The part of A read after the steps [begin, end): the next of A or, if rounded, of the next tile.
 template <Operands kOperands, class T>
 ProductRows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
   const Terms<kOperands> terms(end, 2 * end - begin, t.a.columns());
@@ -96,9 +96,9 @@ ProductRows<const T> NextOfA(const MatmulTile<T>& t, index begin, index end) {
   return t.next_a.columns_slice(first.begin, first.end);
 }
 
-/// What comes next after a panel: the next panel of B, and the next rows of A. A panel that is yet
-/// to be packed is not asked for: packing reads it into the cache. Rows of A that are rounded are
-/// read at once when their turn comes, so each panel asks for a share of them.
+/// The lines to ask for during a panel: the next panel of B, and the next rows of A. A panel that
+/// is yet to be packed is not asked for: packing reads it into the cache. Rows of A that are
+/// rounded are read at once when their turn comes, so each panel asks for a share of them.
 template <Operands kOperands, class T>
 LinesAhead LinesAfter(const MatmulTile<T>& t, index panel, index panels, Steps steps) {
   const index N = t.c.columns(), lanes = t.b->lanes, row_stride = t.b->row_stride, next = panel + 1;
@@ -108,7 +108,7 @@ LinesAhead LinesAfter(const MatmulTile<T>& t, index panel, index panels, Steps s
                                     steps.end - steps.begin, std::min(lanes, N - next * lanes),
                                     row_stride));
   }
-  // What the sums of this panel are multiplied by in the end: few lines of each row, which the
+  // The sums of this panel are multiplied by these in the end: few lines of each row, which the
   // processor would not find.
   if (t.options.times.data != nullptr && steps.end == steps_of(t.a.columns(), kOperands)) {
     of_times = LinesAhead(t.options.times.columns_slice(panel * lanes, std::min(N, next * lanes)));

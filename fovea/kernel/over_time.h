@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels share that turn the rows of each sequence into one row.
+// The shared part of the kernels that turn the rows of each sequence into one row.
 #pragma once
 
 #include <algorithm>

@@ -45,7 +45,7 @@ Vec<const index> by_length(Vec<const std::int32_t> offsets, Scratch& scratch) {
 
 // ------------------------------------------------------------------------- a group through time
 
-/// What the walks share. Step t of a sequence is its row number t, or in reverse the t-th last.
+/// The walk along sequences. Step t is row number t of a sequence, or in reverse the t-th last.
 template <class T>
 class Walk {
  public:

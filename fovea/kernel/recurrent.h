@@ -88,7 +88,7 @@ template <class T>
 void recurrent_forward(const Context& ctx, std::span<const RecurrentRun<T>> runs,
                        std::span<const PackedGates<T>* const> packed);
 
-/// The same run after forward (without first_hidden and first_cell), and its gradient.
+/// A run after its forward (without first_hidden and first_cell), and its gradient.
 template <class T>
 struct RecurrentGradient {
   RecurrentRun<T> run;

@@ -109,7 +109,7 @@ HWY_INLINE ScaledVector<T> ExpInParts(Vector<T> x) {
   const Tag<T> d;
   ScaledVector<T> y;
   const auto scale = hn::Set(d, kLog2E<T>);
-  // What is beyond is beyond all precision, too: a bound keeps sums of exponents in range.
+  // Numbers beyond this bound exceed every precision; it keeps sums of exponents in range.
   constexpr T kMost = static_cast<T>(1e30);
   const auto bound = hn::Set(d, kMost), zero = hn::Zero(d);
   const auto t = hn::IfThenElse(hn::Gt(x, bound), bound,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of this folder share: their parameter types and the checks of shapes on entry.
+// Shared by the kernels of this folder: their parameter types and the checks of shapes on entry.
 //
 // Every kernel is a template over T, instantiated for float and double: training runs in float, the
 // gradient checks run the same code in double. T is deduced from the outputs.

@@ -176,7 +176,7 @@ void sru_backward(const Context& ctx, const SruGradient<T>& gradient) {
   const ProfileScope scope(ctx, pass_over<T>("sru backward", N, H, 9));
   const index chunks = std::min<index>(run.offsets.size - 1, kMostChunks);
   Scratch scratch;
-  // Of each chunk: carry, dv_f, dv_r.
+  // Three rows for each chunk: the carry, dv_f and dv_r.
   const Rows<T> sums(scratch.allocate<T>(3 * chunks * H), 3 * chunks, H);
   ctx.run_here([&] { std::fill_n(sums.data, 3 * chunks * H, T{0}); });
   for_parts(ctx, run, chunks, [&](index chunk, index first, index last, index begin, index end) {

@@ -23,11 +23,11 @@ namespace fovea {
 /// The blocks of H columns of SruRun::gates.
 constexpr index sru_blocks(index in, index hidden) { return in == hidden ? 3 : 4; }
 
-/// Of any recurrent layer: the blocks of H rows of W_ih [blocks H, in].
+/// The number of blocks of H rows of W_ih [blocks H, in], of any recurrent layer.
 constexpr index input_blocks(RecurrentKind kind, index in, index hidden) {
   return kind == RecurrentKind::kSru ? sru_blocks(in, hidden) : recurrent_gates(kind);
 }
-/// Of any recurrent layer: the blocks of H columns of the gates that it keeps for its backward.
+/// The number of blocks of H columns of the gates that a recurrent layer keeps for its backward.
 constexpr index gate_blocks(RecurrentKind kind, index in, index hidden) {
   return kind == RecurrentKind::kSru ? sru_blocks(in, hidden) : recurrent_blocks(kind);
 }
@@ -52,7 +52,7 @@ struct SruRun {
 template <class T>
 void sru_forward(const Context& ctx, const SruRun<T>& run);
 
-/// The same run after forward (without first_cell), and its gradients.
+/// A run after its forward (without first_cell), and its gradients.
 template <class T>
 struct SruGradient {
   SruRun<T> run;

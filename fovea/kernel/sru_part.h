@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one item of work of an SRU is. Nothing outside sru.cc needs this header.
+// The item of work of an SRU. Nothing outside sru.cc needs this header.
 #pragma once
 
 #include "fovea/kernel/sru.h"

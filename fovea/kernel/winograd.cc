@@ -32,7 +32,7 @@ void Differences(const std::array<const T*, 4>& d, index C, const std::array<T*,
   });
 }
 
-// Of the results; the last of the four with the other sign, which GradientOfTaps takes back.
+// Gradients of the products. The last of the four is negated; GradientOfTaps takes that back.
 template <class T>
 void ResultGradients(const T* dy0, const T* dy1, index C, const std::array<T*, 4>& m) {
   ForEachLane<T>(C, [=](auto lanes, index c) {

@@ -69,21 +69,21 @@ struct PartSource {
 };
 
 struct AttentionPart {
-  /// Of its tensor, in files, in models and of the op's operand; the gradient is "d" and this name.
-  /// Empty: no tensor, it is as the variant says.
+  /// The name of its tensor, in files, in models and as the op's operand; the gradient has this
+  /// name behind a "d". Empty: there is no tensor, and the part is as the variant says.
   std::string_view tensor;
-  /// Of the tensor, a word each: "buckets H". A letter is one size throughout a call: B T S H G D
-  /// Dv, or one that this tensor alone has. "H|1" is H or 1, "2s+1" one more than twice s.
+  /// The axes of the tensor, a word each: "buckets H". A letter is one size throughout a call: B T
+  /// S H G D Dv, or one that this tensor alone has. "H|1" is H or 1, "2s+1" one more than twice s.
   std::string_view axes;
-  /// What it computes, as docs/formulas.md writes it.
+  /// The formula of the part, as docs/formulas.md writes it.
   std::string_view formula;
   PartSource source = {};
   AddPart add;
   PartStart start = PartStart::kNone;
   /// The score that the tensor belongs to, alone.
   std::optional<AttentionScoreKind> score = {};
-  /// What `train lm --position` calls it. A model learns the tensor, but leaves slopes as
-  /// published. Empty: no position encoding.
+  /// The name for `train lm --position`. A model learns the tensor, but leaves slopes as published.
+  /// Empty: no position encoding.
   std::string_view position = {};
   /// The tensor of another part that this position learns, too.
   std::string_view and_tensor = {};

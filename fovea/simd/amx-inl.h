@@ -101,8 +101,8 @@ HWY_NOINLINE void MultiplyTiles(Tiles& tiles, const TileBlock& o) {
   StoreTiles<kTwoRows, kTwoLanes>(tiles, o);
 }
 
-/// The same for 32 lanes, whole registers, two steps and any number of 16 rows: registers of B stay
-/// for all of them. A load or a store takes longer than a product (experiments.md); here are fewer.
+/// Multiplies 32 lanes, whole registers, two steps and any number of 16 rows; registers of B stay
+/// for all of them. A load or store takes longer than a product (experiments.md); here are fewer.
 template <bool kFromZero, class Tiles>
 HWY_NOINLINE void MultiplyTwoSteps(Tiles& tiles, const TileBlock& o, index rows) {
   const BFloat16Pair* const below = o.b + kTileSide * o.b_row;

@@ -93,8 +93,8 @@ class AmxTiles {
   static_assert(sizeof(Layout) == 64);
 };
 
-/// The same in plain C++, rounded as the processor rounds but for denormals: for tests where there
-/// is no AMX.
+/// The tile registers in plain C++, which round as the processor does but for denormals: for tests
+/// where there is no AMX.
 class EmulatedTiles {
  public:
   void configure(const TileShape& shape) {

@@ -186,7 +186,7 @@ inline void PairRows(Rows<const BFloat16> rows, Rows<BFloat16Pair> to) {
   }
 }
 
-/// The same of rows of floats, rounded; all columns are whole vectors.
+/// Makes pairs of rows of floats, which are rounded; all columns are whole vectors.
 inline void PairRows(Rows<const float> rows, Rows<BFloat16Pair> to) {
   constexpr Tag<float> d;
   for (index r = 0; r < rows.rows; r += 2) {
@@ -260,7 +260,7 @@ HWY_INLINE Vector<float> AddPairs(const BFloat16Pair* a, const BFloat16Pair* b, 
   return sum;
 }
 
-/// The same as tile registers add them, for which `count` is at most kTileSide.
+/// AddPairs in the order in which tile registers add; `count` is at most kTileSide.
 HWY_INLINE Vector<float> AddPairsAsTiles(const BFloat16Pair* a, const BFloat16Pair* b, index count,
                                          Vector<float> sum) {
   auto first = hn::Zero(Tag<float>()), second = first;

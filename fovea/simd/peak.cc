@@ -40,7 +40,7 @@ HWY_NOINLINE float FmaLoop(index rounds, float x) {
   return hn::GetLane(hn::Add(t0, t1));
 }
 
-// The same with two multiplications and additions in each lane, and twice the sums: the latency of
+// The loop with two multiplications and additions in each lane, and twice the sums: the latency of
 // vdpbf16ps is six cycles on Zen 5, where twelve sums reach .92 of its speed.
 HWY_NOINLINE float PairLoop([[maybe_unused]] index rounds, [[maybe_unused]] float x) {
 #if FOVEA_PAIRS
@@ -60,7 +60,7 @@ HWY_NOINLINE float PairLoop([[maybe_unused]] index rounds, [[maybe_unused]] floa
 #endif
 }
 
-// The same on tile registers: the four products of a step of a block.
+// The loop on tile registers: the four products of a step of a block.
 HWY_NOINLINE float TileLoop([[maybe_unused]] index rounds, [[maybe_unused]] float x) {
 #if FOVEA_PAIRS
   alignas(64) BFloat16Pair pairs[kTileSide * kTileSide];

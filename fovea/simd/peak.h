@@ -14,7 +14,7 @@ namespace fovea {
 /// with it, for about as long (a longer run is more likely to be interrupted).
 double fma_gflops(const Context& ctx, double seconds = 0.004);
 
-/// The same of products of bfloat16 with float32 sums. Only where has_bfloat16_products().
+/// GFLOP/s of products of bfloat16 with float32 sums. Only where has_bfloat16_products().
 double bfloat16_gflops(const Context& ctx, double seconds = 0.004);
 
 /// The peak of products of float32 values in the precision of ctx: one of the two.

@@ -59,9 +59,9 @@ class Prefetch {
       piece(--begin_) = added;
   }
 
-  /// What is left of the first lines of all rows, then of their second lines, and so on: asking
-  /// goes down a column of lines, because then the next one is always as far. The caller keeps it
-  /// in registers while it computes.
+  /// The rest of the first lines of all rows, then of their second lines, and so on: asking goes
+  /// down a column of lines, because then the next one is always as far. The caller keeps it in
+  /// registers while it computes.
   struct Column {
     const std::byte* next;
     index stride;
@@ -171,7 +171,7 @@ class LinesAhead {
     return all;
   }
 
-  /// What is left of a row. The caller keeps it in registers.
+  /// The rest of a row. The caller keeps it in registers.
   struct Row {
     const std::byte *next, *end;
   };
@@ -191,8 +191,8 @@ class LinesAhead {
     begin_next_row();
     row = row_;
   }
-  /// The same within a row, at a lower price. After the last line it asks for the end of the row
-  /// again and again, until continue_at: of rows of one line, a block asks for one.
+  /// ask() within a row, at a lower price. After the last line it asks for the end of the row again
+  /// and again, until continue_at: for rows of one line, a block asks for one.
   static void ask_in_row(Row& row) {
     detail::prefetch_line(row.next);
     row.next = std::min(row.next + detail::kCacheLine, row.end);

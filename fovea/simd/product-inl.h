@@ -77,7 +77,7 @@ inline constexpr bool kSplitsEight = kRowsOfBlock<kVectors> == 6 && kVectors == 
 /// time.
 inline constexpr index kStepsOfAsk = kBlockVectors == 4 ? 4 : 16;
 
-/// The same for the lines of a queue. With instruction sets older than AVX2 a block asks for one
+/// kStepsOfAsk for the lines of a queue. With instruction sets older than AVX2 a block asks for one
 /// line at its end: a loop with asks would make the code of each product half as long again.
 inline constexpr index kStepsOfQueue = HWY_TARGET <= HWY_AVX2 ? kStepsOfAsk : 0;
 

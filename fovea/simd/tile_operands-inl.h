@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tile product reads and writes (product-inl.h).
+// The operands and the result of a tile product (product-inl.h).
 #include <cstring>
 #include <type_traits>
 
@@ -39,9 +39,9 @@ inline constexpr bool kStartsAtZero =
 /// become any of them.
 enum class LaneMaximum { kNone, kTake };
 
-/// What the product asks for, a line every few steps of its sum: kQueue for those of t.prefetch, if
-/// that is there, kAhead for those of t.ahead. Products on tile registers ask for both, and do not
-/// look at this.
+/// The lines that the product asks for, one every few steps of its sum: kQueue for those of
+/// t.prefetch, if that is there, kAhead for those of t.ahead. Products on tile registers ask for
+/// both, and do not look at this.
 enum class Ask { kQueue, kAhead };
 
 /// The operand at p. A pair may be two BFloat16 of the caller that are read where they lie
@@ -102,7 +102,7 @@ struct TileOperands {
   LinesAhead* ahead = nullptr;   ///< for Ask::kAhead, which needs one that is not empty
   bool c_is_far = false;         ///< a block asks for the rows of C of the next (kAsksForC)
 
-  /// The same for some rows of C, some columns of C, or a part of the sum.
+  /// The operands for some rows of C, some columns of C, or a part of the sum.
   TileOperands rows_slice(index begin, index end) const {
     TileOperands t = *this;
     t.a.data += begin * a.row;

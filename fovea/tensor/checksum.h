@@ -23,7 +23,7 @@ std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// The same for pieces that need not be in memory together: next() returns each piece, then an
+/// The checksum of pieces that need not be in memory together: next() returns each piece, then an
 /// empty one at the end.
 std::string xxh3_128_of(const std::function<std::string_view()>& next);
 

@@ -60,7 +60,7 @@ class SafetensorsSource : public TensorSource {
 /// I64, U8 or BOOL; over 6 axes), and what read_file throws.
 Safetensors read_safetensors(const std::filesystem::path& path,
                              ChecksumRule rule = ChecksumRule::kIfPresent);
-/// The same for the bytes of a file; `where` begins each message.
+/// Parses the bytes of a file; `where` begins each message.
 Safetensors parse_safetensors(std::string_view bytes, std::string_view where,
                               ChecksumRule rule = ChecksumRule::kIfPresent);
 

@@ -52,7 +52,7 @@ inline constexpr std::size_t kMaxHeaderTokenBytes = std::size_t{16} << 20;
 /// beyond the limits of fovea (more than 6 axes, too many tensors), and what file.read throws.
 SafetensorsHeader parse_safetensors_header(const ByteSource& file, std::string_view where,
                                            std::uint64_t most_bytes = kMaxHeaderBytes);
-/// The same for a file in memory.
+/// Parses the header of a file in memory.
 SafetensorsHeader parse_safetensors_header(std::string_view file, std::string_view where);
 
 /// The first bytes of a file, up to its values: entries in the given order, without spaces, keys in

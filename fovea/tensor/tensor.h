@@ -74,7 +74,7 @@ class Tensor {
     return {data<T>(), row_count(), column_count()};
   }
 
-  /// The same memory with another shape of the same size.
+  /// This memory with another shape of the same size.
   Tensor reshape(const Shape& shape) const;
   /// Rows [begin, end) of axis 0, in the same memory.
   Tensor slice(index begin, index end) const;

@@ -24,7 +24,7 @@ class TensorFile {
   /// throws.
   explicit TensorFile(const std::filesystem::path& path)
       : TensorFile(path, path.extension().string()) {}
-  /// The same with the format given, ".safetensors" or ".npz", whatever the file is called.
+  /// Opens a file in the given format, ".safetensors" or ".npz", whatever it is called.
   TensorFile(const std::filesystem::path& path, std::string_view format);
 
   /// The names of all tensors, in the order of the file.

@@ -139,8 +139,8 @@ void append(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// What the local header and the directory have in common: from the version that is needed to read
-// the member, up to the length of the extra field.
+// Appends the fields that the local header and the directory share: from the version that is needed
+// to read the member, up to the length of the extra field.
 void append_common(std::string& to, const ZipMember& member) {
   constexpr std::uint64_t kVersion = 20, kMidnight = 0, kFirstDay = 1 << 5 | 1;  // 1980-01-01
   append(to, kVersion, 2);

@@ -15,7 +15,7 @@ namespace fovea {
 
 enum class ZipMethod : std::uint32_t { kStored = 0, kDeflated = 8 };
 
-/// What the directory of the archive says about a member.
+/// An entry of the archive's directory about one member.
 struct ZipEntry {
   std::string name;
   ZipMethod method = ZipMethod::kStored;

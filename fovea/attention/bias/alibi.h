@@ -29,8 +29,8 @@ class Alibi final : public ScoreFunction<T> {
   /// Error(kShape).
   explicit Alibi(const std::vector<T>& slopes)
       : owned_(std::make_shared<const std::vector<T>>(slopes)), slopes_(*owned_) {}
-  /// The same with views, which must outlive the calls. dslopes [H] receives the gradient of slopes
-  /// in backward, or is empty.
+  /// Keeps views, which must outlive the calls. dslopes [H] receives the gradient of slopes in
+  /// backward, or is empty.
   explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}
 
   T value(const ScoreSite& site, T score) const override;

@@ -14,8 +14,8 @@ namespace fovea::bias {
 /// The paper keeps r1 and r2 positive; as in its code, a smaller number counts as this one.
 inline constexpr double kKerpleLeast = 0.01;
 
-/// What the forms of KERPLE share: a function of the distance is taken from a score, with two
-/// learned numbers for each head.
+/// The base of both forms of KERPLE: a function of the distance is subtracted from a score, with
+/// two learned numbers for each head.
 template <class T>
 class KerpleForm : public ScoreFunction<T> {
  public:
@@ -46,7 +46,7 @@ class KerpleForm : public ScoreFunction<T> {
  private:
   // The numbers of a head as they count.
   virtual Numbers counted(double r1, double r2) const = 0;
-  // What is taken from a score at a distance of at least 0.
+  // The number that is subtracted from a score at a distance of at least 0.
   virtual double term(const Numbers& of, double distance) const = 0;
   // d term / d r1 and d term / d r2.
   virtual Numbers slopes(const Numbers& of, double distance) const = 0;

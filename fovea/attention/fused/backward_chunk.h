@@ -48,13 +48,13 @@ struct PackedWidths {
         d_o(kReadsPairs<T> ? operands_of<T>(widths.Dv) : widths.Dvp),
         q_down(kReadsPairs<T> ? widths.Dp : 0),
         d_o_down(kReadsPairs<T> ? widths.Dvp : 0) {}
-  /// Of `rows` queries, which are whole operands.
+  /// The values of `rows` queries, which are whole operands.
   index values(index rows) const {
     return rows * (q + d_o) + operands_of<T>(rows) * (q_down + d_o_down);
   }
 };
 
-/// What the tiles of a head read of each query.
+/// The numbers of each query that the tiles of a head read.
 template <class W>
 struct QueryNumbers {
   W* delta = nullptr;  ///< sum over columns of o * do, less d_lse
@@ -81,7 +81,7 @@ struct BackwardChunk {
   index sums_size;
   Prefetch* prefetch = nullptr;  ///< of the thread that computes it, if it asks for rows
 
-  /// Of the queries of a head.
+  /// The numbers of the queries of one head.
   QueryNumbers<Wide<T>> numbers_of(index head) const {
     return numbers.from((head - first_head) * sequence.queries);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backward computes without regard to the rest, and what may run side by side.
+// The parts of the backward that do not depend on each other, and which of them may run at once.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ struct BackwardUnits {
 BackwardUnits make_units(const std::vector<Sequence>& sequences, index H, index G,
                          const SharedGradient& shared);
 
-/// What the parts share, all together.
+/// The gradients that any part of the bias shares between sequences or heads.
 template <class T>
 SharedGradient shared_gradient(const Bias<T>& bias) {
   SharedGradient all;

@@ -114,14 +114,14 @@ struct BackwardTile {
     return {chunk.packed.d_o + chunk.packed.slot(head, query) * width, queries,
             operands_of<T>(call.in.v.width), width};
   }
-  // The same as right operands, in whole vectors, read along the queries.
+  // q and dO as right operands, in whole vectors, read along the queries.
   Rows<const In> q_down() const { return Down(chunk.packed.q_down, Dp); }
   Rows<const In> d_o_down() const { return Down(chunk.packed.d_o_down, Dvp); }
   Rows<const In> Down(const In* all, index width) const {
     const index first = operands_of<T>(chunk.packed.slot(head, query));
     return {all + first * width, operands_of<T>(queries), width};
   }
-  // What the parts see of the block.
+  // The rows of the block that the parts read.
   Rows<const W> d_o_of_parts() const;
   TileRows<W> RowsOfParts() const;
   bool has_parts() const { return call.has_parts(); }

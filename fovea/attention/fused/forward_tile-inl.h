@@ -254,7 +254,7 @@ void ForwardTile<T>::DropWeights(index key, index keys) {
   }
 }
 
-// The same for the rounded weights in p.
+// Drops weights of p, which are rounded to pairs.
 template <class T>
 void ForwardTile<T>::DropPairs(index key, index keys) {
   if constexpr (kReadsPairs<T>) {
@@ -296,7 +296,7 @@ void ForwardTile<T>::AddValues(index key, index keys) {
       TileProduct<Into::kOverwrite>(part);
     }
   };
-  // What all lanes have is one product; a product of few lanes is slower.
+  // The keys that all lanes share are one product, since a product of few lanes is slower.
   const Span shared = parts.shared_rows();
   if (shared.begin < shared.end) {
     add(of_keys(product, shared.begin, shared.end));

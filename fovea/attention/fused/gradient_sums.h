@@ -33,8 +33,8 @@ class GradientSums {
     return static_cast<double>(head_of_.size()) * static_cast<double>(size_) * sizeof(double);
   }
 
-  /// What one sequence adds to the gradient of a head's sink: its weight is exp(sink - lse), its
-  /// value 0. delta [T'] is dO . O, less the gradient of lse.
+  /// Stores the gradient of a head's sink in one sequence: its weight is exp(sink - lse), its value
+  /// 0. delta [T'] is dO . O, less the gradient of lse.
   template <class In>
   void set_sink(index table, const AttentionSaved<In>& saved, const Sequence& sequence,
                 const T* delta) const;

@@ -27,7 +27,7 @@ index for_each_kept_tile_of(const Mask& mask, const Sequence& sequence, index he
   return seen;
 }
 
-/// The same for all queries of the sequence.
+/// Visits the kept tiles of all queries of the sequence.
 template <class Visit>
 void for_each_kept_tile(const Mask& mask, const Sequence& sequence, index head,
                         const Visit& visit) {

@@ -40,7 +40,7 @@ struct RowState {
   /// s becomes p; for softmax exp(s - m), and its sum joins l. `lanes` are whole vectors.
   void ExpAndSum(const Norm& norm, T* s, Span lanes, Span keys);
 #if FOVEA_PAIRS
-  /// The same of softmax, with the weights as pairs along the keys; s becomes them only if `keep`.
+  /// ExpAndSum for softmax, with weights as pairs along the keys; s becomes them only if `keep`.
   void ExpAndSumToPairs(T* s, index keys, BFloat16Pair* p, bool keep);
 #endif
   /// The final factor of p: by / (l + the sink's part); 0 for a row that keeps no key.
@@ -235,8 +235,8 @@ Vector<T> RowState<T>::FinalRescale(const RowNorm<T>& norm, T by, index lane) co
   return hn::IfThenZeroElse(hn::Eq(total, hn::Zero(d)), hn::Div(hn::Set(d, by), total));
 }
 
-// What RowNorm::lse computes, by vectors of doubles, for rows of floats without a sink. A row with
-// another sum than a positive number is computed there: LogOfPositive takes nothing else.
+// RowNorm::lse by vectors of doubles, for rows of floats without a sink. A row whose sum is not a
+// positive number goes to RowNorm::lse itself: LogOfPositive takes nothing else.
 template <class T>
 void RowState<T>::Lse(const RowNorm<T>& norm, T* value, T* low) const {
   index done = 0;

@@ -43,8 +43,8 @@ void for_each_with_next(const Context& ctx, index items, F&& f) {
   error.rethrow();
 }
 
-/// What a chunk of the backward touches first. The queries of a unit are read before its first
-/// chunk, and dq is cleared, if it is summed up in place.
+/// Asks for the memory that a chunk of the backward touches first. The queries of a unit are read
+/// before its first chunk, and dq is cleared, if it is summed up in place.
 template <class T>
 void prefetch_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk,
                      Prefetch& prefetch) {
@@ -65,7 +65,7 @@ void prefetch_inputs(const BackwardCall<T>& call, const BackwardChunk<T>& chunk,
   }
 }
 
-/// What it writes.
+/// Asks for the memory of the gradients that the chunk writes.
 template <class T>
 void prefetch_gradients(const BackwardCall<T>& call, const BackwardChunk<T>& chunk,
                         Prefetch& prefetch) {

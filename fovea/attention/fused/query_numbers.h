@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the backward computes of each query before its tiles.
+// The numbers that the backward computes for each query before its tiles.
 #pragma once
 
 #include <limits>

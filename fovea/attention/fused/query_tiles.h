@@ -49,7 +49,7 @@ class QueryTiles {
     }
   }
 
-  /// The same without regard to what follows.
+  /// Calls f(run) for each run, without the run that follows.
   template <class F>
   void for_each_run(index item, F&& f) const {
     for_each_run(item, -1, [&f](const QueryRun& run, const QueryRun*) { f(run); });
@@ -94,8 +94,8 @@ HeadKeys<T> keys_of(const KernelCall<T>& call, const Sequence& sequence, index h
   return {keys.begin, rows(call.in.k), rows(call.in.v)};
 }
 
-/// The same for a plan, whose strides may reach beyond all memory: where the rows are is left out,
-/// but for whether their place is odd, which decides whether rows of bfloat16 are whole pairs.
+/// keys_of for a plan, whose strides may reach beyond all memory: the addresses of rows are left
+/// out, but for whether they are odd, which decides whether rows of bfloat16 are whole pairs.
 template <class T>
 HeadKeys<T> planned_keys_of(const KernelCall<T>& call, const Sequence& sequence, index head,
                             Span keys) {
@@ -141,7 +141,7 @@ inline bool reads_in_place(const Rows<const BFloat16>& k, index queries) {
   return are_whole_pairs(k) && (k.contiguous() || !has_tiles() || queries <= 32);
 }
 
-/// What KvBlocks makes of such keys for tiles of at most `queries` queries.
+/// The sizes that KvBlocks needs for such keys and tiles of at most `queries` queries.
 template <class T>
 KvSizes kv_sizes(const HeadKeys<T>& head, index queries, const LaneCounts& lanes) {
   const index D = head.k.columns, Dv = head.v.columns;

@@ -7,7 +7,7 @@
 
 namespace fovea::detail {
 
-/// What the forward saved, with lse in two parts where one part is not exact enough. Without
+/// The saved results of the forward, with lse in two parts where one is not exact enough. Without
 /// lse_low, the rounding error of lse becomes the relative error of a weight. If it may be more
 /// than 6e-5 in some row, the scores are computed again for the whole call, one more product of q
 /// and k, and such rows get both parts from them.

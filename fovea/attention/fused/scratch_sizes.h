@@ -32,7 +32,7 @@ struct Widths {
 // The sizes below count values of Wide<T>. A pair of bfloat16, where products read pairs, takes the
 // four bytes of a float and counts as one.
 
-/// Of each buffer of a forward tile whose rows have `stride` values.
+/// The size of each buffer of a forward tile whose rows have `stride` values.
 template <class T>
 struct ForwardSizes {
   index qt, o;
@@ -57,7 +57,7 @@ struct ForwardSizes {
   index shared() const { return s + p + wide_k + rows; }
 };
 
-/// Of what KvBlocks makes of keys and values.
+/// The sizes of the copies of keys and values that KvBlocks makes.
 struct KvSizes {
   index rows = 0;      ///< keys at a time; 0: all are read where they are
   index k = 0, v = 0;  ///< k is 0 where keys alone are
@@ -102,7 +102,7 @@ index query_tiles_together(index D, index Dv, index keys, index observed, index 
   return tiles_together(bytes_of_keys<T>(keys, D, Dv), (sizes.own() + observed) * kSize, cache);
 }
 
-/// Of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
+/// The size of each buffer of a backward tile of `keys` keys, whose rows have `stride` values.
 template <class T>
 struct BackwardSizes {
   index kt, vt, k;

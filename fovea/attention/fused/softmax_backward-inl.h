@@ -37,9 +37,9 @@ struct WeightAndGradient {
   Vector<T> used, ds;
 };
 
-/// Of the scores x at `lane` of row i, from their weights p: gradient_of(p, dp) is that of x, where
-/// dp is the gradient of p. Masked scores (-infinity) get 0 for both by selection, so their values
-/// and rows may be NaN.
+/// The weights and the gradients of the scores x at `lane` of row i. `p` are their weights, and
+/// gradient_of(p, dp) the gradient of x, where dp is that of p. Masked scores (-infinity) get 0 for
+/// both by selection, so their values and rows may be NaN.
 template <bool kMasked, bool kDropout, class T, class GradientOf>
 HWY_INLINE WeightAndGradient<T> UseWeight(const WeightTile<T>& tile, index i, index lane,
                                           Vector<T> x, Vector<T> p, GradientOf&& gradient_of) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax_backward-inl.h computes for softmax, rounded to the pairs of bfloat16 that products
-// read, in one pass.
+// The softmax of softmax_backward-inl.h in one pass, with results rounded to the pairs of bfloat16
+// that products read.
 #include "fovea/attention/fused/kernel_call.h"
 
 #if defined(FOVEA_ATTENTION_FUSED_SOFTMAX_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)

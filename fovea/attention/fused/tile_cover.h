@@ -83,7 +83,7 @@ class TileCover {
       begin = end;
     }
   }
-  // What all of these lanes have from the row `begin` on, then the rest of each half.
+  // Calls f for the rows from `begin` that all these lanes share, then for the rest of each half.
   template <class F>
   void for_each_beyond(Span lanes, index begin, F& f) const {
     index end = rows_[lanes.begin / kStep].end;
@@ -105,8 +105,8 @@ class TileCover {
   Span rows_[kLaneTile / kStep];   // of each step of lanes
 };
 
-/// What products of a tile compute. On tile registers the whole of a tile that is cut takes less
-/// time than its parts.
+/// The cover of the products of a tile. On tile registers, computing the whole of a cut tile takes
+/// less time than computing its parts.
 template <class T>
 TileCover cover_of(const Mask& mask, const TileSite& site, TileKind kind, TileLanes lanes,
                    index stride) {

@@ -40,7 +40,7 @@ class BandMask : public MaskPart {
 
  protected:
   virtual Reach reach(index head) const = 0;
-  /// The same with numbers for the open sides.
+  /// The reach with numbers in place of kOpen.
   virtual Reach finite_reach(index head) const;
 
  private:

@@ -50,7 +50,7 @@ void Blocks::for_each_part(const TileSite& site, const F& f) const {
   }
 }
 
-// Of a part in a block of kind kSome.
+// The kind of a part of a block of kind kSome.
 TileKind Blocks::kind_inside(const TileSite& part) const {
   return inside_ == nullptr ? TileKind::kAll : inside_->classify(part);
 }

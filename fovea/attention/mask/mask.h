@@ -97,7 +97,7 @@ class Mask {
   void apply(const TileSite& site, const ScoreTile<T>& tile) const;
   /// Applies the lengths and the alignment of the parts.
   void limit(Sequence& sequence) const;
-  /// What is kept by all parts together.
+  /// The prefix of keys that all parts together keep.
   KeptPrefix kept_prefix() const;
   /// Throws Error(kShape) where two parts ask for different alignments.
   std::optional<Align> alignment() const;

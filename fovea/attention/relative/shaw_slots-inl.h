@@ -108,8 +108,8 @@ Rows<const T> SlotSums(const ShawTile<T>& shaw, Rows<const T> tile, Scratch& scr
   return sums;
 }
 
-// Of the first and the last slot, one key after another: so keys of weight 0, which other queries
-// of the tile see, change no bit of a sum.
+// Sums the weights of the first and the last slot, one key after another: so keys of weight 0,
+// which other queries of the tile see, change no bit of a sum.
 template <class T>
 void SumEnds(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows<T> sums) {
   constexpr Tag<T> d;
@@ -130,7 +130,7 @@ void SumEnds(const ShawTile<T>& shaw, const ScoreTile<const T>& weights, Rows<T>
   }
 }
 
-/// The same for a tile that has queries in its lanes: [count][queries rounded up].
+/// SlotSums for a tile that has queries in its lanes: [count][queries rounded up].
 template <class T>
 Rows<const T> LaneSums(const ShawTile<T>& shaw, const ScoreTile<const T>& weights,
                        Scratch& scratch) {
