@@ -167,7 +167,7 @@ Variable stack_rows(Tape& tape, std::span<const Variable> parts);
 
 // ---- attention: ops/attention.cc
 
-/// What the weights of each head look like, before dropout, over the queries of all calls that add
+/// Statistics of the weights of each head, before dropout, over the queries of all calls that add
 /// to it. Entropy and distance exist for softmax only; else they stay empty.
 struct HeadStatistics {
   index queries = 0;
@@ -230,8 +230,8 @@ struct RecurrentWeights {
   Variable bias_hn{};  ///< [H], optional, GRU only: beside W_hn h, which the reset gate multiplies
 };
 
-/// What a layer carries from one call to the next, [sequences, H] each: `hidden` (not of an SRU),
-/// `cell` (of LSTM and SRU). Undefined: zeros.
+/// The state that a layer carries from one call to the next, [sequences, H] each: `hidden` (not of
+/// an SRU), `cell` (of LSTM and SRU). Undefined: zeros.
 struct RecurrentState {
   Tensor hidden, cell;
 };

@@ -98,7 +98,7 @@ struct Parameter {
   void gather_rows();
   /// The gradient for the optimizer to read; zero if no backward has written it.
   const Tensor& finished_gradient();
-  /// The same, for writing it outside of backward.
+  /// The gradient, to be written outside of backward.
   Tensor& gradient_to_write();
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-// Of all axes but the last.
+// The number of rows: of all axes but the last.
 index rows_of(const Tensor& table) { return table.shape().axes() == 2 ? table.shape()[0] : 0; }
 
 template <class F>

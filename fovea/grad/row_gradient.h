@@ -39,7 +39,7 @@ class RowGradient {
 
   /// Makes the gradient zero; its memory is kept for the next step.
   void clear();
-  /// Of the memory of rows.
+  /// The bytes of the memory of rows.
   index byte_size() const { return state_ ? state_->memory.byte_size() : 0; }
 
  private:

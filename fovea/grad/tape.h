@@ -147,8 +147,8 @@ class Tape {
   Variable input(Rows<const T> values);
   /// A parameter; its gradient goes to parameter.gradient. A tensor of one axis is a row.
   Variable parameter(Parameter& parameter);
-  /// The same for ops that read few of its rows, by their ids (embedding, embedding_bag): the other
-  /// rows of a RowUse::kSparse table may have missed updates. value() of it is an error.
+  /// A parameter for ops that read few of its rows, by their ids (embedding, embedding_bag): the
+  /// other rows of a RowUse::kSparse table may have missed updates. value() of it is an error.
   Variable table(Parameter& parameter);
 
   /// Computes scale * d(loss) / d(leaf) for every leaf; `loss` is [1, 1]. Gradients of parameters
@@ -192,7 +192,7 @@ class Tape {
   /// In a backward closure: the gradient of the result.
   template <class T>
   Rows<const T> gradient_of(Variable y) const;
-  /// The same, and the closure may overwrite it: no other closure reads it afterwards.
+  /// As gradient_of, and the closure may overwrite it: no other closure reads it afterwards.
   template <class T>
   Rows<T> take_gradient(Variable y) const;
   /// In a backward closure, as its last use of the gradient of `y`: the memory of that gradient

@@ -64,7 +64,7 @@ std::array<double, 2> probabilities_of(double x) {
   return x < 0 ? std::array{small, large} : std::array{large, small};
 }
 
-// Of one logit for each text: the probabilities of both classes.
+// The probabilities of both classes, from one logit for each text.
 template <class T>
 void binary_predictions(Rows<const T> logits, Rows<T> y) {
   for (index s = 0; s < y.rows; ++s) {

@@ -69,8 +69,8 @@ class Classifier {
   /// As loss(), of logits() that are there already.
   Variable loss_of(Tape& tape, Variable logits, const LabelledTexts& batch,
                    const ClassifierLossOptions& options = {}) const;
-  /// What the sum of the losses is divided by for their mean, as PyTorch does: the sum of the
-  /// weights of the known classes; the number of known labels; the number of numbers.
+  /// The divisor that makes a mean of the sum of the losses, as in PyTorch: the sum of the weights
+  /// of the known classes; the number of known labels; the number of numbers.
   double loss_weight(const LabelledTexts& batch, const ClassifierLossOptions& options = {}) const;
 
   /// [sequences, logit_count()].

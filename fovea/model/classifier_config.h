@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What a classifier says about a text.
+/// The kind of answer that a classifier gives for a text.
 enum class ClassifierTask : std::uint8_t {
   kSingleLabel,  ///< one of several classes: softmax
   kBinary,       ///< one of two classes, by a single logit: sigmoid

@@ -101,7 +101,7 @@ Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRo
   return concat_columns(tape, parts);
 }
 
-// What describes a text, a row each: the pooled encoder and, beside it, the n-grams.
+// The features of a text, a row each: the pooled encoder and, beside it, the n-grams.
 Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                                     const ClassifierView& view) const {
   const Encoded encoded = encode(tape, texts, key, view);

@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What is seen of a forward: see ClassifierLossOptions.
+/// The observers of a forward: see ClassifierLossOptions.
 struct ClassifierView {
   std::span<HeadStatistics> attention = {};
   Variable* inputs = nullptr;
@@ -31,17 +31,17 @@ class ClassifierLayers {
   /// The logits [sequences, logit_count()].
   Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
                   const ClassifierView& view) const;
-  /// The same by TextEncoder::token_table(), for an inference tape.
+  /// The logits by TextEncoder::token_table(), for an inference tape.
   Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   const TextEncoder& encoder() const { return encoder_; }
-  /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
-  /// Of rows of numbers with joints [joints x N], as lay_out_frames() has them.
+  /// With attention as pooling: the weight of each token [N] in its text, for an inference tape;
+  /// for rows of numbers with joints [joints x N], as lay_out_frames() has them.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
 
   index attentions() const { return encoder_.attentions(); }
 
  private:
-  // What is pooled, and which of its rows are those of a text.
+  // The rows that are pooled, and which of them belong to a text.
   struct Encoded {
     Variable x;
     PackedRows texts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model says about its embeddings and its encoder, whatever it is a model of. The
-// configuration of a model inherits this and lists the fields among its own.
+// The fields of embeddings and encoder that every kind of model has. The configuration of a model
+// inherits this and lists the fields among its own.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ enum class Sight : std::uint8_t {
   kWhole,  ///< all
 };
 
-/// What some choices mean. A configuration without a revision was written when it was the first.
+/// The meaning of some choices. A configuration without a revision is from the time of the first.
 enum class Revision : std::uint8_t {
   kFirst = 1,   ///< position shaw: keys alone; pooling last: the last row, also of two directions
   kSecond = 2,  ///< position shaw: keys and values; pooling last: the end of each direction
@@ -90,7 +90,7 @@ struct EncoderConfig {
   double forget_bias = 1;
   Revision revision = Revision::kSecond;
 
-  /// What a configuration says that was written before these were fields.
+  /// Sets the values that a configuration means that was written before these were fields.
   void set_first_revision() {
     forget_bias = 0;
     revision = Revision::kFirst;

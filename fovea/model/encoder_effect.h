@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-/// What the setting of this name has no effect without, as "an attention layer in --encoder", if it
-/// has none on these stages, which are those of the resolved configuration; else "".
+/// The missing thing without which the setting of this name has no effect, as "an attention layer
+/// in --encoder"; "" if it has one. `stages` are those of the resolved configuration.
 std::string_view lacks_for_effect(std::string_view field, const EncoderConfig& config,
                                   const std::vector<SizedStage>& stages);
 

@@ -96,7 +96,7 @@ Vec<const float> LanguageModelDecoder::encode_rest() {
   if (start != start_) begin_at(start);
   for (;;) {
     const index seen = start_ + encoded_;
-    // What is endless takes a block at a time, so that its memory is that of a block.
+    // An endless session takes a block at a time, so that its memory is that of a block.
     const index most = std::min(session_.most_rows(), model_.config().block);
     const index count = std::min(size() - seen, most);
     const Vec<const float> logits = encode({tokens_.data() + seen, count});

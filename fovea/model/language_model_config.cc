@@ -28,7 +28,7 @@ void check_kind(const LanguageModelConfig& c) {
   compat_of(c);
 }
 
-// What all layers together must fit.
+// Checks the limits that all layers together must keep.
 void check_layers(const LanguageModelConfig& c) {
   const std::vector<SizedStage> stages = sized_stages(c);
   check_stages(c, stages);

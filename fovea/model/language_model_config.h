@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-/// What reads the tokens.
+/// The kind of encoder that reads the tokens.
 enum class LanguageModelKind : std::uint8_t {
   kTransformer,
   kAttentionRnn,  ///< a tanh RNN with attention over its states (Hands-on NLP, chapter 6)

@@ -12,7 +12,7 @@ namespace fovea {
 /// The stages of a resolved configuration. Throws kOptionValue or kShape.
 std::vector<SizedStage> sized_stages(const LanguageModelConfig& config);
 
-/// What the encoder of a resolved configuration is built from: with the defects of --compat.
+/// The configuration of the encoder of a resolved configuration, with the defects of --compat.
 EncoderConfig encoder_of(const LanguageModelConfig& config);
 
 }  // namespace fovea

@@ -32,7 +32,7 @@ AttentionVariant variant_of(const EncoderConfig& c) {
           .rotary_base = c.rope_base};
 }
 
-// Of the axis that the tensor alone has.
+// The size of the axis that no other tensor has.
 index own_size(const EncoderConfig& c, std::string_view tensor) {
   if (tensor == "t5") return c.t5_buckets;
   return tensor == "shaw_k" || tensor == "shaw_v" ? c.shaw_clip : 1;

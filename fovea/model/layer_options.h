@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a model are made from, by its configuration.
+// The options of a model's layers, from its configuration.
 #pragma once
 
 #include "fovea/model/encoder_config.h"

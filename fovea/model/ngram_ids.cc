@@ -21,9 +21,9 @@ std::uint64_t mix(std::uint64_t h) {
   return h ^ (h >> 31);
 }
 
-// Of one text. Those that end at a token are computed from its left neighbours, nearest first, so
-// the powers of the factor are known: h of n tokens is the sum of (id + 1) factor^k, k = 1 for the
-// last token.
+// Hashes the n-grams of one text. Those that end at a token are computed from its left neighbours,
+// nearest first, so the powers of the factor are known: h of n tokens is the sum of (id + 1)
+// factor^k, k = 1 for the last token.
 void hash_text(Vec<const std::int32_t> ids, const NgramOptions& options, std::int32_t* to) {
   const auto buckets = static_cast<std::uint64_t>(options.buckets);
   for (index last = 1; last < ids.size; ++last) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forward of a model takes and, in training, its backward: found by a plan (base/plan.h) of
-// the model itself on the largest batch that the data can give.
+// The memory of a model's forward and, in training, of its backward: found by a plan (base/plan.h)
+// of the model itself on the largest batch that the data can give.
 #pragma once
 
 #include "fovea/base/context.h"
@@ -20,17 +20,17 @@ struct TapeLoad {
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
 };
-/// Of a classifier.
+/// The load of a classifier.
 struct TextLoad {
   index texts = 0;
   TapeLoad tape{};  ///< of their tokens, or of the rows of their time steps
 };
-/// Of a tagger.
+/// The load of a tagger.
 struct WordLoad {
   TapeLoad tape{};       ///< of its words
   index characters = 0;  ///< of all its words
 };
-/// Of a translator.
+/// The load of a translator.
 struct TranslationLoad {
   TapeLoad source = {}, target = {};  ///< of the same mode
 };
@@ -43,7 +43,7 @@ struct PassBytes {
 
   double all() const { return tape + packed + scratch; }
 };
-/// Of passes one after another, that share their memory.
+/// The memory of passes one after another, which share it.
 PassBytes larger_of_each(const PassBytes& a, const PassBytes& b);
 
 PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
@@ -53,8 +53,8 @@ PassBytes plan_pass(const Context& context, const TaggerConfig& config, const Wo
 PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
                     const TranslationLoad& load);
 
-/// Of batches on as many threads at once as the context has, each with a tape of its own; the
-/// packed copies are shared.
+/// The memory of batches on as many threads at once as the context has, each with a tape of its
+/// own; the packed copies are shared.
 template <class Config, class Load>
 PassBytes plan_passes_apart(const Context& context, const Config& config, const Load& load) {
   PassBytes bytes = plan_pass(Context(1), config, load);

@@ -104,7 +104,7 @@ class RecurrentDecoding final : public Decoding {
   std::vector<std::int32_t> source_offsets_;
   Tensor states_;                                   // [N, H]
   std::vector<std::int32_t> sentences_, state_of_;  // of each hypothesis: where its state lies
-  // Of a step, in the order of the states.
+  // The hypotheses of a step, in the order of the states.
   std::vector<std::int32_t> from_, ids_, offsets_;
 };
 

@@ -74,7 +74,7 @@ class Tagger {
                    const TaggerLossOptions& options = {}) const;
 
   /// The best tag of each word [N] in a column; with a CRF those of the best path of each sentence.
-  /// Of equal ones the first.
+  /// The first of equal ones is taken.
   std::vector<std::int32_t> best_tags(const Context& context, const TagScores& scores,
                                       std::size_t column = 0) const;
   /// The probability of each tag of each word in a column: [N, tags], row after row; with a CRF

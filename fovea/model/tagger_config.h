@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What reads the characters of a word, or its subwords.
+/// The layer that reads the characters of a word, or its subwords.
 enum class CharacterReader : std::uint8_t {
   kNone,
   kConvolution,  ///< a convolution (kCharacterWindow) and the maximum over time (Ma and Hovy 2016)
@@ -38,10 +38,10 @@ inline constexpr EnumName<TagHead> kTagHeadNames[] = {{TagHead::kSoftmax, "softm
                                                       {TagHead::kCrf, "crf"}};
 inline std::span<const EnumName<TagHead>> enum_names(TagHead) { return kTagHeadNames; }
 
-/// Of each word: the row of a table, what its characters say, its shape, and the n-grams of words
-/// around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> for each
-/// column of tags linear, a score for each tag (+ scores of hashed features) -> head. Sizes given
-/// as 0 follow from the others; resolve() fills them in.
+/// The model: for each word, the row of a table, the vector of its characters, its shape, and the
+/// n-grams around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> for
+/// each column of tags linear, a score for each tag (+ scores of hashed features) -> head. Sizes
+/// given as 0 follow from the others; resolve() fills them in.
 struct TaggerConfig : EncoderConfig {
   TaggerConfig() {
     sight = Sight::kWhole;

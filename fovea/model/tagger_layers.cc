@@ -164,7 +164,7 @@ Variable TaggerLayers::ngrams(Tape& tape, const WordRows& rows) const {
   return ngrams_->forward(tape, {ids, count}, {offsets, N + 1});
 }
 
-// What describes each word, side by side.
+// The vectors that describe each word, side by side.
 Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
   std::vector<Variable> parts;
   if (words_) parts.push_back(words_->forward(tape, rows.words, {}));

@@ -37,8 +37,8 @@ class CharacterLayers {
   std::optional<RecurrentLayers> states_;
 };
 
-/// What chooses the tags of one column. Parameters: output.weight [tags, in], output.bias, where
-/// `in` is not 0; linear.weight [linear_buckets, tags]; crf.* of Crf.
+/// The head that chooses the tags of one column. Parameters: output.weight [tags, in], output.bias,
+/// where `in` is not 0; linear.weight [linear_buckets, tags]; crf.* of Crf.
 class TagHeadLayers {
  public:
   TagHeadLayers(const TaggerConfig& config, std::size_t column, index in, const CrfRules& rules,
@@ -73,7 +73,7 @@ class TaggerLayers {
     std::span<HeadStatistics> attention{};  ///< empty, or an element for each attention
     Variable* inputs = nullptr;             ///< see TaggerLossOptions
   };
-  /// Of each column [N, tags], the scores of each word by itself.
+  /// For each column [N, tags], the scores of each word by itself.
   std::vector<Variable> logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
                                const DropoutKey& key, const View& view) const;
 

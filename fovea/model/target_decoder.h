@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What writes the target of a translator: a Transformer (text_decoder.h) or a recurrent network
-// with attention (recurrent_decoder.h).
+// The decoder that writes the target of a translator: a Transformer (text_decoder.h) or a recurrent
+// network with attention (recurrent_decoder.h).
 #pragma once
 
 #include <algorithm>

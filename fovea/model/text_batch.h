@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What batches of every model of text share.
+// Shared by the batches of every model of text.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ void TextDecoding::make_room() {
   }
 }
 
-// What each hypothesis sees from now on.
+// Chooses the rows that each hypothesis attends to from now on.
 void TextDecoding::choose(std::span<const index> parents) {
   std::vector<index> sentences;
   for (const index parent : parents) {

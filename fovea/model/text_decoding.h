@@ -30,7 +30,7 @@ class TextDecoding final : public Decoding {
   index sentence(index i) const { return sentences_[static_cast<std::size_t>(i)]; }
 
  private:
-  // Of one layer.
+  // Keys and values of one layer.
   struct Layer {
     Tensor keys, values;                // [pool, ...] of the target
     Tensor source_keys, source_values;  // [rows of the source, ...]
@@ -45,7 +45,7 @@ class TextDecoding final : public Decoding {
   std::vector<Layer> layers_;
   std::vector<std::int32_t> source_offsets_;
   std::vector<index> sentences_;  // of the hypotheses
-  // What the hypotheses of a step see, of the target and of the source.
+  // The rows of target and source that the hypotheses of a step attend to.
   std::vector<std::int32_t> ids_, offsets_, source_ids_, source_id_offsets_;
 };
 

@@ -13,10 +13,10 @@ namespace fovea {
 
 namespace {
 
-// Of a table of tokens, computed at once: they take little memory.
+// Rows of a token table that are computed at once; few, so that they take little memory.
 constexpr index kTableRows = 4096;
 
-// Of recurrent layers; none: PyTorch's. The book has no SRU.
+// The start of recurrent weights; none: PyTorch's. The book has no SRU.
 std::optional<Init> recurrent_init(const EncoderConfig& c, const EncoderLayerSpec& spec) {
   const bool in_book =
       spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell != RecurrentKind::kSru;

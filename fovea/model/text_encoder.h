@@ -29,12 +29,12 @@ class TextEncoder {
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    const DropoutKey& key, std::span<HeadStatistics> seen,
                    Variable* inputs = nullptr) const;
-  /// The same for the newest tokens of one sequence; the session has its earlier ones.
+  /// The rows of the newest tokens of one sequence; the session has its earlier ones.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    EncoderSession& session) const;
 
-  /// What the model's first step makes of every token, however the texts are: the columns of
-  /// token_table(). 0 if there is no such step, or if it depends on the token's position.
+  /// The number of columns of token_table(), the result of the model's first step for every token.
+  /// 0 if there is no such step, or if it depends on the token's position.
   index token_table_columns() const;
   /// [vocabulary, token_table_columns()]. Valid until a parameter changes.
   Tensor token_table(const Context& context) const;
@@ -42,7 +42,7 @@ class TextEncoder {
   /// the first step.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    const Tensor& token_table) const;
-  /// The same from rows [N, width] of embeddings.
+  /// The rows from rows [N, width] of embeddings.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                    std::span<HeadStatistics> seen) const;
 

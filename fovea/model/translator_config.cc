@@ -31,7 +31,7 @@ void check_tables(const TranslatorConfig& c) {
               "add --shared-vocabulary, or leave out --share-embeddings");
 }
 
-// Of as many layers of a Transformer as `layers` says, at most one list of them is ever made.
+// Stages of `layers` Transformer layers. One list element holds them all, however many they are.
 std::vector<SizedStage> transformer(const EncoderConfig& c, index layers) {
   const EncoderStage stage = {{.kind = EncoderLayerKind::kTransformer, .layers = layers}};
   return size_stages(c, {&stage, 1});
@@ -39,7 +39,7 @@ std::vector<SizedStage> transformer(const EncoderConfig& c, index layers) {
 
 double matrices(double outputs, double inputs) { return 6 * outputs * inputs; }
 
-// What a recurrent decoder computes beside its GRU over embeddings: the gates from the context,
+// The FLOPs of a recurrent decoder beside its GRU over embeddings: the gates from the context,
 // queries, the output; keys of the source; and for each pair a score and a sum.
 double attentive_flops(const TranslatorConfig& c, const TranslationSizes& sizes) {
   const auto width = static_cast<double>(c.width),
@@ -63,7 +63,7 @@ double cross_flops(const TranslatorConfig& c, const TranslationSizes& sizes) {
           14 * sizes.target * sizes.source_length * q);
 }
 
-// What scores cost depends on how long sequences are.
+// The configuration with this length of sequences, on which the cost of scores depends.
 EncoderConfig of_length(EncoderConfig config, double length) {
   config.block = std::max<index>(1, static_cast<index>(std::lround(length)));
   return config;

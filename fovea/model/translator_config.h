@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-/// What reads the source and writes the target.
+/// The kind of model that reads the source and writes the target.
 enum class TranslatorKind : std::uint8_t {
   kTransformer,
   kBahdanauGru,  ///< a GRU that attends to a bidirectional one (Bahdanau et al. 2015, appendix A)
@@ -83,7 +83,7 @@ struct TranslatorConfig : EncoderConfig {
 /// option, its value and the rule.
 TranslatorConfig resolve(TranslatorConfig config);
 
-/// What encoder and decoder of a resolved configuration are built from, each with its own
+/// The configurations of encoder and decoder of a resolved configuration, each with its own
 /// vocabulary, position and sight.
 EncoderConfig encoder_of(const TranslatorConfig& config);
 EncoderConfig decoder_of(const TranslatorConfig& config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tagger reads, and the n-grams of words around each word.
+// The input of a tagger, and the n-grams of words around each word.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a linear tagger knows of each word: hashed features, as those of a CRF for named entities
+// The input of a linear tagger: hashed features of each word, as those of a CRF for named entities
 // (Tkachenko and Simanovsky 2012) and for Chinese words (Tseng et al. 2005).
 #pragma once
 

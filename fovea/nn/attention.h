@@ -59,7 +59,7 @@ struct MultiHeadAttentionOptions {
 /// The options with every size filled in. Throws Error(kShape).
 MultiHeadAttentionOptions resolve(MultiHeadAttentionOptions options);
 
-/// What queries of cross-attention see: keys [M, G D] and values [M, G Dv] of sequences.
+/// The keys [M, G D] and values [M, G Dv] of the sequences that cross-attention attends to.
 struct AttentionContext {
   Variable k, v;
   PackedRows rows;
@@ -70,7 +70,7 @@ struct QueryKeyValue {
   Variable q, k, v;
 };
 
-/// What single queries see, in decoding: rows of k [M, G D] and v [M, G Dv], wherever they lie.
+/// The rows that single queries attend to in decoding: k [M, G D] and v [M, G Dv], anywhere.
 struct GatheredContext {
   const Tensor& k;
   const Tensor& v;
@@ -92,7 +92,7 @@ class MultiHeadAttention {
   /// The first step of self-attention, which treats each row by itself: x [N, C] ->
   /// [N, first_columns()], queries, keys and values side by side, which `reader` may read.
   Variable first_step(Tape& tape, Variable x, ForReader reader = ForReader::kAny) const;
-  /// The same without biases: of a sum x + p it is first_step(x) + first_product(p).
+  /// first_step() without biases; for a sum x + p it is first_step(x) + first_product(p).
   Variable first_product(Tape& tape, Variable x) const;
   index first_columns() const;
   /// forward() of rows that have had their first step.
@@ -104,8 +104,8 @@ class MultiHeadAttention {
   /// Cross-attention: the queries come from x [N, C], keys and values from context [M, context].
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, Variable context,
                    const PackedRows& context_rows, const DropoutKey& key = {}) const;
-  /// The same in two steps, for a context that is seen more than once. Adds to `seen` if it is
-  /// given.
+  /// Cross-attention in two steps, for a context that is attended to more than once. Adds to `seen`
+  /// if it is given.
   AttentionContext context_of(Tape& tape, Variable context, const PackedRows& rows) const;
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const AttentionContext& context,
                    const DropoutKey& key = {}, HeadStatistics* seen = nullptr) const;

@@ -34,7 +34,7 @@ class AttentiveGru {
  public:
   AttentiveGru(const AttentiveGruOptions& options, const ParameterScope& scope);
 
-  /// What every step reads of the source.
+  /// The keys and rows of the source that every step reads.
   struct Source {
     Variable keys;  ///< [M, H]
     Variable rows;  ///< [M, W]

@@ -66,7 +66,7 @@ class TextCnn {
 
   /// x [N, in] -> [sequences, columns()]; an empty sequence gives zeros.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;
-  /// What it takes the maxima of: x [N, in] -> [N, columns()].
+  /// The outputs whose maxima forward() takes: x [N, in] -> [N, columns()].
   Variable windows(Tape& tape, Variable x, const PackedRows& rows) const;
 
   /// out for each width.

@@ -22,7 +22,7 @@ struct CrfRules {
 };
 
 /// Parameters: transitions [K, K], start [K], end [K]; zeros at the start, without weight decay.
-/// What the rules forbid keeps its 0 for ever.
+/// Entries that the rules forbid keep their 0 for ever.
 class Crf {
  public:
   /// Throws Error(kShape) unless tags >= 1 and the rules have these sizes.

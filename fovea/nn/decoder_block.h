@@ -17,7 +17,7 @@ struct DecoderBlockOptions {
   ResidualOptions residual;
 };
 
-/// What a block needs to know beside its rows.
+/// The inputs of a block beside its rows.
 struct DecoderCall {
   const PackedRows& rows;  ///< of the target
   /// `layer` is the number of the block; it takes that and the next.
@@ -26,7 +26,7 @@ struct DecoderCall {
   std::span<HeadStatistics> seen = {};
 };
 
-/// What a block needs in decoding: x holds the newest row of each of N hypotheses.
+/// The inputs of a block in decoding: x holds the newest row of each of N hypotheses.
 struct DecoderStep {
   Tensor& keys;                    ///< [M, G D] of all hypotheses
   Tensor& values;                  ///< [M, G Dv]
@@ -41,14 +41,14 @@ class DecoderBlock {
  public:
   DecoderBlock(const DecoderBlockOptions& options, const ParameterScope& scope);
 
-  /// What cross-attention sees of the rows [M, context] of the source.
+  /// The context of cross-attention, from the rows [M, context] of the source.
   AttentionContext context_of(Tape& tape, Variable source, const PackedRows& rows) const {
     return cross_.context_of(tape, source, rows);
   }
   /// x [N, C] -> [N, C]. The sequences of the context are as many as those of x.
   Variable forward(Tape& tape, Variable x, const AttentionContext& source,
                    const DecoderCall& call) const;
-  /// The same for the newest rows alone, on a tape for inference.
+  /// forward() of the newest rows alone, on a tape for inference.
   Variable step(Tape& tape, Variable x, const DecoderStep& step) const;
 
   const MultiHeadAttention& attention() const { return attention_.attention(); }

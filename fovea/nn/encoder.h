@@ -36,7 +36,7 @@ class Encoder {
   /// has none, or if several branches read the rows.
   index first_columns() const;
   Variable first_step(Tape& tape, Variable x) const;
-  /// Of a sum x + p the first step is first_step(x) + first_product(p).
+  /// For a sum x + p the first step is first_step(x) + first_product(p).
   Variable first_product(Tape& tape, Variable p) const;
   /// forward() of rows that have had their first step.
   Variable forward_from(Tape& tape, Variable stepped, const PackedRows& rows,

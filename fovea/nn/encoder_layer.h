@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an encoder is made of: layers that turn the rows of packed sequences into other rows.
+// The layers of an encoder, which turn the rows of packed sequences into other rows.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class LayerSession {
   virtual bool endless() const = 0;
 };
 
-/// What a layer needs to know beside its input.
+/// The inputs of a layer beside its rows.
 struct EncoderCall {
   const PackedRows& rows;
   DropoutKey key = {};  ///< its `layer` is the number of the first layer
@@ -55,7 +55,7 @@ class EncoderLayer {
   /// has no such step, and first_columns() is 0.
   virtual index first_columns() const { return 0; }
   virtual Variable first_step(Tape&, Variable x) const { return x; }
-  /// Of a sum x + p the first step is first_step(x) + first_product(p).
+  /// For a sum x + p the first step is first_step(x) + first_product(p).
   virtual Variable first_product(Tape&, Variable p) const { return p; }
   virtual Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const {
     return forward(tape, stepped, call);

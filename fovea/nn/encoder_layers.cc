@@ -298,7 +298,7 @@ class AcrossLayer final : public EncoderLayer {
     }
   }
 
-  // Of [H, N, N] both the rows and the columns.
+  // Puts both the rows and the columns of weights [H, N, N] back.
   static void put_weights_back(std::vector<float>& weights, const RowsAcross& across) {
     const std::vector<float> there = weights;
     const auto rows = static_cast<std::size_t>(across.back.size);

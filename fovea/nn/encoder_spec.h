@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text that says what an encoder is made of, such as
+// The text that names the layers of an encoder, such as
 // "conv3,attention:heads=8:window=8,bilstm:256".
 //
 //   encoder := stage ("," stage)*           one after another
@@ -9,7 +9,7 @@
 //                                           "textcnn" by those of its windows: textcnn:3,4,5
 //   setting := number | key "=" value | flag       a number alone is the width of the result
 //
-// What a text leaves out is 0 or absent here; the model fills it in.
+// A setting that the text leaves out is 0 or absent here; the model fills it in.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in place of token embeddings where the input is rows of numbers: a linear projection,
-// the row of the joint, and positions over time.
+// The embedding of rows of numbers, in place of that of tokens: a linear projection, the row of the
+// joint, and positions over time.
 #pragma once
 
 #include <optional>

@@ -89,7 +89,7 @@ inline Variable parameter_or_none(Tape& tape, Parameter* parameter) {
   return parameter == nullptr ? Variable() : tape.parameter(*parameter);
 }
 
-/// The same values as an input of the tape, at which the gradient ends (TapeMode::kInputs).
+/// The values of x as an input of the tape, at which the gradient ends (TapeMode::kInputs).
 inline Variable as_input(Tape& tape, Variable x) {
   Variable input;
   with_type(x.dtype(),

@@ -20,8 +20,8 @@ struct RecurrentLayersOptions {
   bool bidirectional = false;
   double dropout = 0;  ///< of what a layer gives to the next one
   Biases bias = Biases::kLearned;
-  /// Of the weights; biases are then 0. Without: PyTorch's, all from uniform(-b, b), b = 1 /
-  /// sqrt(hidden).
+  /// The start of the weights; biases are then 0. Without it: PyTorch's, all from uniform(-b, b), b
+  /// = 1 / sqrt(hidden).
   std::optional<Init> weight{};
   double forget_bias = 0;  ///< of an LSTM: added to the biases of its forget gates at the start
 };

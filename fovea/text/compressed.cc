@@ -33,7 +33,7 @@ class PackedBytes {
   PackedBytes(const PackedBytes&) = delete;
   PackedBytes& operator=(const PackedBytes&) = delete;
 
-  /// What has been read and not used; empty only at the end of the file.
+  /// The bytes that were read and not used; empty only at the end of the file.
   std::string_view rest() {
     if (!rest_.empty() || ended_) return rest_;
     room_.resize(kPiece);
@@ -205,7 +205,7 @@ class ZstdStream final : public UnpackedStream {
   bool was_full_ = false;
 };
 
-/// What is not packed.
+/// The stream of a file that is not packed.
 class PlainStream final : public ByteStream {
  public:
   PlainStream(std::unique_ptr<ByteStream> stream, std::string start)

@@ -13,7 +13,7 @@ namespace fovea {
 
 enum class Compression { kNone, kGzip, kZstd };
 
-/// What a file that begins with these bytes is packed with.
+/// The compression of a file that begins with these bytes.
 Compression compression_of(std::string_view begin);
 
 /// The bytes of `packed`, unpacked if they are packed; several members or frames are joined. It

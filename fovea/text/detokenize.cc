@@ -24,7 +24,7 @@ bool is_any_of(std::u32string_view characters, char32_t c) {
   return characters.find(c) != std::u32string_view::npos;
 }
 
-// What the rules know of a word: its first character, which of punctuation is all of it.
+// A word as the rules see it. Its first character tells which punctuation it is.
 struct Piece {
   std::string_view text;
   char32_t first;

@@ -15,7 +15,7 @@ using Byte = unsigned char;
 
 constexpr std::size_t kSample = std::size_t{1} << 20;
 constexpr std::string_view kBinary = "this looks like a binary file; name a text file in UTF-8";
-// Of what any command says of a text.
+// A remark on which tasks take any bytes, for every command.
 constexpr std::string_view kAnyBytes =
     "(language models and classifiers with the byte tokenizer keep any bytes)";
 
@@ -24,8 +24,8 @@ std::string convert_from(std::string_view encoding) {
                      encoding);
 }
 
-// Of a file that another program has packed; empty if it is none. What open_text unpacks never
-// comes here.
+// The hint for a file that another program has packed; empty if it is none. Files that open_text
+// unpacks never come here.
 std::string packed_hint(std::string_view text) {
   using namespace std::string_view_literals;
   constexpr std::pair<std::string_view, std::string_view> kPackers[] = {

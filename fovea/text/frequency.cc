@@ -21,8 +21,8 @@ struct Seen {
 
 using SeenWords = KeyedMap<std::string, Seen>;
 
-// What a distinct word takes: its node and bucket, and its place in the list that is made of them.
-// While a table grows it has two sets of buckets.
+// The bytes of a distinct word: its node and bucket, and its place in the list that is made of
+// them. While a table grows it has two sets of buckets.
 constexpr double kWordBytes =
     sizeof(std::pair<const std::string, Seen>) + 48 + sizeof(CountedWord) + 2 * sizeof(void*);
 

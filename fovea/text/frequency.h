@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text is made of, and how often: characters and words.
+// The frequencies of the characters and words of a text.
 #pragma once
 
 #include <string_view>

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-/// What to do about a NUL in what looks like text otherwise.
+/// The hint for a NUL in a file that looks like text otherwise.
 inline constexpr std::string_view kRemoveNuls = "remove the NUL bytes: tr -d '\\0'";
 
 /// Throws kEncoding, "NAME:LINE:COLUMN: expected text, got a NUL byte" with a hint, if there is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python's str says of white space and of lower case. Scores of translations are defined by
+// White space and lower case as Python's str defines them. Scores of translations are defined by
 // programs in Python, and differ where these differ. (All text here is valid UTF-8.)
 #pragma once
 

@@ -21,7 +21,7 @@ struct SpecialTokens {
   token unknown = kNoToken;  ///< stands for every word that is not in the vocabulary
 };
 
-/// Of the white space at the beginning of a line, what is no part of the text.
+/// Whether white space at the beginning of a line is a part of the text.
 enum class LineSpace { kKept, kOneDropped, kAllDropped };
 
 /// A cut of a text that is drawn: the same for the same seed, epoch and number, whatever was drawn
@@ -43,10 +43,10 @@ class Tokenizer {
   virtual index vocabulary_size() const = 0;
   virtual SpecialTokens special() const = 0;
 
-  /// What decode writes between two tokens: nothing, or a space between words.
+  /// The separator that decode writes between two tokens: nothing, or a space between words.
   virtual std::string_view separator() const { return {}; }
 
-  /// What decode leaves out behind a newline and at the beginning of a text.
+  /// The white space that decode leaves out behind a newline and at the beginning of a text.
   virtual LineSpace line_space() const { return LineSpace::kKept; }
 
   /// The tokens of a text, without begin and end. decode(encode(text)) == text for bytes and

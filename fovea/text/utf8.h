@@ -110,11 +110,11 @@ std::string encoding_hint(std::string_view text);
 /// characters become \n, \t, \u{202E}; bytes that are not UTF-8 become \xFF. A backslash stays as
 /// it is, so text that is escaped already is not escaped twice.
 std::string escape_text(std::string_view text);
-/// The same for text of several lines: tabs and ends of lines (LF, CR LF) stay. An escape is one
-/// that JSON has, too, so an object stays one: \u202E, of characters beyond U+FFFF two.
+/// escape_text for several lines: tabs and ends of lines (LF, CR LF) stay. An escape is one that
+/// JSON has, too, so an object stays one: \u202E, for characters beyond U+FFFF two.
 std::string escape_lines(std::string_view text);
 
-/// The same of the first 60 characters at most; "..." stands for the rest. For messages.
+/// escape_text of the first 60 characters at most; "..." stands for the rest. For messages.
 std::string excerpt(std::string_view text);
 
 }  // namespace fovea

@@ -52,7 +52,7 @@ struct CountedWord {
   bool operator==(const CountedWord&) const = default;
 };
 
-/// What ends a word.
+/// The characters that end a word.
 enum class WordSplit {
   kSpaces,       ///< white space
   kPunctuation,  ///< that, and punctuation, each character of which is a word

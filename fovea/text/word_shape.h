@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a word looks like, whatever its letters: whether names, numbers or addresses are written so.
+// The look of a word, whatever its letters: whether names, numbers or addresses look like it.
 #pragma once
 
 #include <string_view>

@@ -79,7 +79,7 @@ void check_part(const AttentionPart& part, Variable x, DType dtype) {
         to_string(x.dtype()), to_string(dtype));
 }
 
-// Of rounded rows float32, the type of sums and of parts.
+// The type of sums and of parts: float32 for rows that are rounded.
 DType dtype_of_sums(const AttentionOperands& in) {
   return in.q.dtype() == DType::kBFloat16 ? DType::kFloat32 : in.q.dtype();
 }

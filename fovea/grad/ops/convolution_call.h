@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ways of computing a convolution share.
+// Shared by the ways of computing a convolution.
 #pragma once
 
 #include "fovea/grad/ops/weight_panels.h"

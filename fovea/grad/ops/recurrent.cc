@@ -25,7 +25,7 @@ Rows<T> spread_rows(index rows, index columns, Allocate&& allocate) {
   return {allocate(rows * stride), rows, columns, stride};
 }
 
-// What a direction keeps for backward.
+// The memory that a direction keeps for backward.
 template <class T>
 struct Kept {
   Rows<T> gates, cells, cell_tanh;

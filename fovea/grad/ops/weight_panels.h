@@ -34,7 +34,7 @@ struct WeightPanels {
   PackedMatrix<T> own;
 };
 
-/// The same of a matrix that is made in every step: what has to be packed is packed into `scratch`.
+/// Panels of a matrix that every step makes anew; where packing is needed, `scratch` holds them.
 template <class T>
 Panels<T> panels_for_rows(const Context& context, Rows<const T> m, Form form, index rows,
                           Scratch& scratch) {

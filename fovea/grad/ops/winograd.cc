@@ -30,7 +30,7 @@ Four<T> saved_planes(Tape& tape, index rows, index columns) {
   return planes;
 }
 
-// What the forward keeps.
+// The memory that the forward keeps for backward.
 template <class T>
 struct Kept {
   PairLayout layout;

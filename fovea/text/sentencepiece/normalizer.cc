@@ -22,14 +22,14 @@ CharsMap::Match rewritten(const CharsMap& map, std::string_view text) {
   return {length, text.substr(0, length)};
 }
 
-// What a text becomes. A rule may make any number of bytes of one, so what rules give is counted
-// before any of it is looked at or kept.
+// The normalised text while it grows. A rule may make any number of bytes of one, so its bytes are
+// counted before any of them is looked at or kept.
 class GrowingText {
  public:
   explicit GrowingText(std::size_t bytes) : bytes_(bytes) {}
 
   void count(std::string_view replacement) {
-    // Those of NFKC make at most 11 bytes of one.
+    // The rules of NFKC make at most 11 bytes of one.
     constexpr std::size_t kMostOfByte = 64, kMostOfAnyText = std::size_t{64} << 10;
     made_ += replacement.size();
     if (made_ > kMostOfAnyText + kMostOfByte * bytes_) {

@@ -24,7 +24,7 @@ using detail::ProtoReader;
 
 constexpr std::size_t kMostPieces = std::size_t{1} << 30;
 
-// What the special pieces are called, unless the file says otherwise.
+// The names of the special pieces, unless the file gives others.
 struct SpecialNames {
   std::string begin = "<s>", end = "</s>", pad = "<pad>";
 };

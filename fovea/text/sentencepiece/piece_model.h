@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a .model file of SentencePiece says (Kudo, Richardson 2018, "SentencePiece: a simple and
-// language independent subword tokenizer"; its sentencepiece_model.proto), read and checked.
+// The contents of a .model file of SentencePiece (Kudo, Richardson 2018, "SentencePiece: a simple
+// and language independent subword tokenizer"; its sentencepiece_model.proto), read and checked.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ class PieceTrie {
 
 /// The trie of the pieces whose type `takes` says yes to.
 PieceTrie trie_of(const PieceModel& model, bool (*takes)(PieceType));
-/// The same of the pieces written backward.
+/// The trie of these pieces written backward.
 PieceTrie trie_of_reversed(const PieceModel& model, bool (*takes)(PieceType));
 
 }  // namespace fovea

@@ -28,7 +28,7 @@ void append_characters(std::string& out, std::string_view bytes) {
   }
 }
 
-// What pieces become, one after another.
+// Turns pieces into text, one after another.
 class PieceDecoder {
  public:
   explicit PieceDecoder(const PieceModel& model) : model_(model) {}

@@ -84,7 +84,7 @@ class UnigramCutter final : public PieceCutter {
   float unknown_score_ = 0;
 };
 
-// What a piece of the text is, and where it begins.
+// A piece that the text may be cut into, and where it begins.
 struct Arc {
   std::size_t begin;
   token id;
