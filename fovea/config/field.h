@@ -48,7 +48,7 @@ struct Field {
   FieldTarget target;
 };
 
-/// What a value of the field must be: "a whole number", "one of: relu, gelu", ...
+/// The description of the field's valid values: "a whole number", "one of: relu, gelu", ...
 std::string expected_value(const Field& field);
 
 /// The value as text: numbers with the fewest digits that read back to the same value, lists with

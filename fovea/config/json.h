@@ -98,7 +98,7 @@ struct JsonSource {
 /// Strict: one value and nothing after it, valid UTF-8, no key twice, at most 64 levels deep.
 Json parse_json(std::string_view text, const JsonSource& source);
 
-/// What to do about a field whose key is missing in the text: throw an error, or keep the field's
+/// The way to treat a field whose key is missing in the text: throw an error, or keep the field's
 /// value (so that files of earlier versions can be read).
 enum class MissingKeys { kAreErrors, kKeepTheirValue };
 

@@ -22,7 +22,7 @@ namespace fovea {
 std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_view text,
                                        std::string_view where);
 
-/// The same for a file; also throws what read_file throws.
+/// Sets the fields that a file names; also throws the errors of read_file.
 std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
                                             const std::filesystem::path& path);
 

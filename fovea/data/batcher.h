@@ -72,7 +72,7 @@ class TrainingBatches {
   virtual index updates_per_epoch() const = 0;
   /// The largest number of tokens that a batch can have.
   virtual index largest_batch() const = 0;
-  /// What the batches are made of. Random blocks have no slices.
+  /// The sequences that the batches are made of. Random blocks have no slices.
   virtual const Sequences& sequences() const = 0;
 };
 

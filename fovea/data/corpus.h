@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// What a text file may hold.
+/// The bytes that a text file may hold.
 enum class TextEncoding {
   kUtf8,      ///< anything else is an error with file, line and column
   kAnyBytes,  ///< kept as it is

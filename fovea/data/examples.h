@@ -30,7 +30,7 @@ struct Examples {
   index largest(index n) const;
 };
 
-/// What becomes of labels in a batch.
+/// The form that labels have in a batch.
 enum class TargetKind {
   kClass,   ///< ExampleBatch::labels
   kLabels,  ///< ExampleBatch::values, 1 for each label

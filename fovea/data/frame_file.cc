@@ -90,7 +90,7 @@ void read_lengths(FrameFile& file, const NpzArrays& arrays) {
   }
 }
 
-// What is not finite within the length of a sample.
+// Refuses numbers within the length of a sample that are not finite.
 template <class T>
 void require_finite(const FrameFile& file) {
   const index J = std::max<index>(file.joints, 1), F = file.features, frame = J * F;

@@ -16,7 +16,7 @@
 
 namespace fovea {
 
-/// What the array `labels` is read as.
+/// The way in which the array `labels` is read.
 enum class FrameLabels {
   kNone,     ///< it is not read
   kClass,    ///< one class each

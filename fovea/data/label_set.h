@@ -31,8 +31,8 @@ class LabelSet {
   std::vector<std::string> names_;  // by natural_less
 };
 
-/// What to say of names that differ only in case or in blanks, and may be meant as one: "Pos and
-/// pos"; empty if there are none.
+/// A note on names that differ only in case or in blanks, and may be meant as one: "Pos and pos";
+/// empty if there are none.
 std::string names_alike(std::span<const std::string> names);
 
 /// Draws about `fraction` of n items, stratified: of the items of each stratum about that part, but

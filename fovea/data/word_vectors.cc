@@ -57,7 +57,7 @@ std::optional<T> number_in(std::string_view text) {
   T value{};
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Of a number too small for a double nothing is left; one too large is refused as infinite.
+  // A number too small for a double is 0; one too large is refused as infinite.
   const bool small =
       error == std::errc::result_out_of_range && std::is_floating_point_v<T> &&
       (text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos);
@@ -85,7 +85,7 @@ std::optional<Header> header_in(std::string_view line) {
   return Header{*count, *width};
 }
 
-// What a file that begins so holds instead of text; empty: probably text.
+// The kind of a file that begins with these bytes and is no text; empty: probably text.
 std::string_view other_format(std::string_view begin) {
   if (begin.starts_with("\xBA\x16\x4F\x2F")) return "a binary model of fastText";
   if (begin.starts_with("PK\x03\x04")) return "a ZIP archive (.npz or .zip)";

@@ -29,7 +29,7 @@ namespace fovea {
 /// vectors, and binary files; kOutOfMemory; and what open_text and read_npz_vectors throw.
 WordVectors read_word_vectors(const std::string& file, std::span<const std::string> words,
                               index width = 0);
-/// The same from a stream. `name` begins messages.
+/// Reads the vectors from a stream. `name` begins messages.
 WordVectors read_word_vectors(std::unique_ptr<ByteStream> stream, const std::string& name,
                               std::span<const std::string> words, index width = 0);
 

@@ -56,7 +56,7 @@ struct BinaryReportOf {
 using BinaryReport = BinaryReportOf<double>;
 using BinaryIntervals = BinaryReportOf<Interval>;
 
-/// Of the probabilities of one label: arguments as above, in [0, 1]; bins >= 1.
+/// The report on probabilities of one label: arguments as above, in [0, 1]; bins >= 1.
 template <class T>
 BinaryReport binary_report(Vec<const T> probabilities, Vec<const std::uint8_t> truth,
                            index bins = kReliabilityBins);

@@ -22,7 +22,7 @@ struct Numbered {
   std::vector<std::u32string> references;
 };
 
-// Of the references whose length is nearest, the shortest.
+// The length of the nearest reference; of the shortest, if several are equally near.
 index nearest_length(index length, const std::vector<std::u32string>& references) {
   const auto size_of = [](const std::u32string& r) { return static_cast<index>(r.size()); };
   index nearest = size_of(references.front());

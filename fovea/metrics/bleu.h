@@ -31,7 +31,8 @@ struct BleuScore {
 /// that the sentence has (sacreBLEU's sentence_bleu, `eff:yes`).
 enum class BleuOrder { kFour, kEffective };
 
-/// Of [hypothesis length, reference length, 4 right n-grams, 4 n-grams], summed over sentences.
+/// The score of sums over sentences of [hypothesis length, reference length, 4 right n-grams, 4
+/// n-grams].
 BleuScore bleu_score(Vec<const double> sums, BleuOrder order = BleuOrder::kFour);
 
 std::unique_ptr<TranslationMetric> bleu(const BleuOptions& options = {});

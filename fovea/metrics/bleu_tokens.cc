@@ -87,8 +87,8 @@ struct Range {
   char32_t first, last;
 };
 
-// What sacreBLEU takes for Chinese. Its range of U+20000 to U+2A6D6 is written with five digits
-// behind \u, which Python reads as four and a digit: it goes from U+2001 to U+2A6D.
+// The characters that sacreBLEU takes for Chinese. Its range of U+20000 to U+2A6D6 is written with
+// five digits behind \u, which Python reads as four and a digit: it goes from U+2001 to U+2A6D.
 constexpr Range kChinese[] = {
     {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x2FFF}, {0x3000, 0x303F},
     {0x3100, 0x312F}, {0x31A0, 0x31BF}, {0x31C0, 0x31EF}, {0x3200, 0x33FF}, {0x3400, 0x4DB5},

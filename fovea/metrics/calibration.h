@@ -52,7 +52,7 @@ class Reliability {
   /// confidences in [0, 1], and for each whether it is right. Throws Error(kShape) if bins < 1.
   Reliability(std::vector<double> confidences, std::vector<std::uint8_t> right, index bins);
 
-  /// Of the examples where each counts times[n] times.
+  /// The table of the examples where example n counts times[n] times.
   ReliabilityTable table(Vec<const index> times) const;
 
  private:
@@ -62,7 +62,7 @@ class Reliability {
   index bins_;
 };
 
-/// Of distributions [N, K] that have been checked.
+/// The reliability of distributions [N, K] that have been checked.
 Reliability top_label_reliability(Rows<const double> distributions, Vec<const std::int32_t> truth,
                                   index bins);
 

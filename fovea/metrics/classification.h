@@ -25,7 +25,7 @@ struct ConfusionMatrix {
 ConfusionMatrix confusion_matrix(Vec<const std::int32_t> truth, Vec<const std::int32_t> predicted,
                                  index classes);
 
-/// What a class that has no example and is never predicted does to the macro average. (Its
+/// The effect on the macro average of a class that has no example and is never predicted. (Its
 /// precision, recall and F1 are 0, and it changes no other average.)
 enum class AbsentClasses {
   kLeftOut,  ///< the mean is over the classes that occur: scikit-learn's default

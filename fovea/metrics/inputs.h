@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every metric asks of its input. `what` begins the message: the name of the metric.
+// The checks that every metric makes of its input. `what`, the metric's name, begins the message.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,7 @@ void Multinomial::draw_examples(Random& random, Vec<index> times) const {
   for (std::uint32_t i = 0; i < n; ++i) ++times[cell_of_[uniform_below(random, n)]];
 }
 
-// Of the draws that are left, those of the next cell are binomial.
+// Among the draws that are left, the number of the next cell's is binomial.
 void Multinomial::draw_cells(Random& random, Vec<index> times) const {
   index draws = examples_, examples = examples_;
   for (index i = 0; i < cells_.size; ++i) {

@@ -12,7 +12,7 @@ namespace fovea {
 
 namespace {
 
-// What each example contributes.
+// The numbers that each example contributes.
 struct Examples {
   std::vector<double> losses, briers;
   detail::Reliability reliability;

@@ -25,7 +25,7 @@ using Scores = ScoresOf<double>;
 
 namespace detail {
 
-/// Of one class: examples that have it and were given it; that have it; that were given it.
+/// Counts of a class: examples that have it and were given it; that have it; that were given it.
 struct Hits {
   index both = 0, truth = 0, predicted = 0;
 };
@@ -49,7 +49,7 @@ void visit_scores(Self& scores, const ScoresOf<std::string_view>& names, F&& f, 
   f(NumberName{names.f1, label}, scores.f1);
 }
 
-/// Of each class, its three numbers.
+/// Visits the three numbers of each class.
 template <class Classes, class F>
 void visit_classes(Classes& classes, F&& f) {
   index label = 0;

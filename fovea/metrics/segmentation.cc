@@ -11,7 +11,7 @@ namespace {
 
 using detail::Hits;
 
-/// Of one sentence: words found, and those of them that are not in the vocabulary.
+/// The counts of a sentence: words found, and those of them that are not in the vocabulary.
 struct Counts {
   Hits words;
   index unknown = 0, unknown_found = 0;

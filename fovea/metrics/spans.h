@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What one sentence adds to the report.
+/// The counts that one sentence adds to the report.
 struct SentenceSpans {
   std::vector<TagSpan> truth = {}, predicted = {};  ///< ascending, types in [0, types)
   index tokens = 0, right_tokens = 0;               ///< tokens; those whose tag is right
@@ -67,9 +67,9 @@ SpanReport span_report(std::span<const SentenceSpans> sentences, index types);
 SpanIntervals span_intervals(const Context& ctx, std::span<const SentenceSpans> sentences,
                              index types, const BootstrapOptions& options = {});
 
-/// Of which type spans were, and which type was predicted for the same tokens: [types + 1, types +
-/// 1], true types in rows. The last row counts predicted spans that no span of the truth has the
-/// ends of, the last column spans of the truth that no predicted one has.
+/// The types that spans have against those that were predicted for the same tokens: [types + 1,
+/// types + 1], true types in rows. The last row counts predicted spans whose ends no true span has,
+/// the last column true spans whose ends no predicted one has.
 ConfusionMatrix type_confusion(std::span<const SentenceSpans> sentences, index types);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several runs of one experiment say together.
+// Mean and spread of several runs of one experiment.
 #pragma once
 
 #include <vector>

@@ -88,7 +88,7 @@ std::vector<TagSpan> spans_of(std::span<const ParsedTag> tags, TagScheme scheme,
 /// The tags of spans in `length` tokens. Spans are ascending and do not overlap.
 std::vector<ParsedTag> tags_of(std::span<const TagSpan> spans, index length, TagScheme scheme);
 
-/// What was repaired in tags that break their scheme, by kind.
+/// Counts of the repairs in tags that break their scheme, by kind.
 struct TagRepairs {
   index orphans = 0;    ///< spans that begin with I, M or E: now they begin as the scheme says
   index unclosed = 0;   ///< spans of bioes or bmes without their last tag: now they have it
@@ -100,7 +100,7 @@ struct TagRepairs {
   bool operator==(const TagRepairs&) const = default;
 };
 
-/// What of one sentence has to be repaired; the repaired tags are tags_of(spans_of(tags)).
+/// Counts the repairs that a sentence needs; the repaired tags are tags_of(spans_of(tags)).
 TagRepairs count_repairs(std::span<const ParsedTag> tags, TagScheme scheme);
 
 /// The tags of one sentence in another scheme (or repaired, in the same): those of the spans that

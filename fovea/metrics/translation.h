@@ -29,8 +29,8 @@ class TranslationMetric {
   virtual std::string_view name() const = 0;
   /// Whether a larger score is a better one.
   virtual bool larger_is_better() const { return true; }
-  /// What sacreBLEU prints so that a score can be reproduced: "nrefs:1|case:mixed|eff:no|tok:13a|
-  /// smooth:exp|version:2.6.0".
+  /// The settings as sacreBLEU prints them, so that a score can be reproduced:
+  /// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
   std::string signature(index references) const;
 
   /// K: how many numbers count() writes.
@@ -42,16 +42,16 @@ class TranslationMetric {
   virtual double score(Vec<const double> sums) const = 0;
   /// The score of a single sentence, of its numbers.
   virtual double sentence_score(Vec<const double> numbers) const { return score(numbers); }
-  /// What the score was made of, as sacreBLEU prints it behind the score: precisions and lengths of
-  /// BLEU; otherwise empty.
+  /// The numbers behind the score, as sacreBLEU prints them: precisions and lengths of BLEU;
+  /// otherwise empty.
   virtual std::string details(Vec<const double>) const { return {}; }
 
  private:
-  /// What stands between the number of references and the version.
+  /// The text between the number of references and the version.
   virtual std::string settings() const = 0;
 };
 
-/// What metrics compare. TER is always that of lower case.
+/// The settings of all metrics. TER always compares in lower case.
 struct MetricOptions {
   BleuTokens tokens = BleuTokens::k13a;
   LetterCase letters = LetterCase::kKept;  ///< kLower: by python_lower, as sacreBLEU's lowercase
@@ -82,7 +82,7 @@ std::string in_case(std::string_view text, LetterCase letters);
 std::string_view case_in_signature(LetterCase letters);
 }  // namespace detail
 
-/// What a metric counted in each sentence: all that corpus and sentence scores need.
+/// The numbers that a metric counted in each sentence: all that its scores need.
 class TranslationCounts {
  public:
   /// Throws Error(kShape) without sentences or references, or if their numbers differ;

@@ -13,7 +13,7 @@ void matmul(InRows<T> a, InRows<T> m, Form form, Rows<T> c,
             const MatmulOptions<std::type_identity_t<T>>& options = {});
 template <class T>
 void matmul_at_b(InRows<T> a, InRows<T> b, Rows<T> c, Store store = Store::kWrite);
-/// What a product in bfloat16 reads of m: each value rounded to nearest even. The product itself is
+/// Rounds m as a product in bfloat16 reads it: each value to nearest even. The product itself is
 /// that of the rounded matrices.
 template <class T>
 void round_to_bfloat16(Rows<T> m);

@@ -96,7 +96,7 @@ std::string select_of(std::string_view id, const std::string& label) {
   return fmt::format("<label>{}<select id=\"{}\"></select></label>\n", label, id);
 }
 
-// What the scripts fill.
+// The elements that the scripts fill.
 std::string view_of(const AttentionPage& page, const Words& say) {
   const std::string layer = page.maps_are.empty() ? say(words::kLayer) : html_text(page.maps_are);
   const bool has_parts = std::any_of(page.maps.begin(), page.maps.end(),

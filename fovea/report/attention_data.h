@@ -27,7 +27,7 @@ struct CodedMasks {
 };
 CodedMasks code_masks(const AttentionPage& page);
 
-/// What the scripts read: `map-N` for each map.
+/// The data that the scripts read: `map-N` for each map.
 std::vector<PageData> code_maps(const AttentionPage& page, const WeightDigits& digits,
                                 const CodedMasks& masks);
 

@@ -20,18 +20,18 @@ struct AttentionMap {
   std::size_t query_text = 0, key_text = 0;
   /// [heads, queries, keys], before dropout, finite. Exactly 0 says that the key is masked.
   std::vector<float> weights = {};
-  /// Of each head, means over the queries. If empty, the page computes them from `weights`; give
-  /// them if the page shows only some of the queries.
+  /// Means over the queries, one for each head. If empty, the page computes them from `weights`;
+  /// give them if the page shows only some of the queries.
   std::vector<float> entropy = {};   ///< in nats
   std::vector<float> distance = {};  ///< sum of w |p - j|
   std::vector<float> largest = {};   ///< that of strongest_cell() (no mean)
   /// Whether keys and queries lie in the same sequence, so that a distance means something.
   bool has_distances = true;
-  /// Of a layer with several maps, one after another: which one this is, such as "joint 3". The
-  /// first stands for the layer: its statistics are those of all, so give them.
+  /// The name of this map among several of a layer, such as "joint 3". The first represents the
+  /// layer: its statistics are those of all its maps, so give them.
   std::string part = {};
   bool is_of_layer_before = false;  ///< whether this is another map of the layer before it
-  /// What a row and a column are, in the language, if they are not just query and key.
+  /// The name of a row and of a column, in the language, if they are not just query and key.
   std::string rows_are = {}, columns_are = {};
 };
 
@@ -76,7 +76,7 @@ struct TokenLabels {
 struct AttentionPage {
   PageLanguage language = PageLanguage::kEnglish;
   std::string title;
-  /// What a map is, in the language, such as "Sequence"; empty: "Layer".
+  /// The name of a map, in the language, such as "Sequence"; empty: "Layer".
   std::string maps_are = {};
   bool rows_sum_to_one = true;  ///< whether the weights of a query add up to 1
   bool has_entropies = true;    ///< whether they come from a softmax

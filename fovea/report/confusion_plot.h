@@ -29,7 +29,7 @@ inline constexpr index kMostConfusionClasses = 200;
 /// Throws Error(kShape) unless there are 1 to 200 labels, and K^2 counts >= 0.
 std::string draw_confusion(const ConfusionPlot& plot);
 
-/// The same without its title, inside an HTML page whose style has confusion_rules().
+/// Draws the plot without its title, inside an HTML page whose style has confusion_rules().
 std::string draw_inline(const ConfusionPlot& plot);
 std::string_view confusion_rules();
 std::string_view confusion_dark_rules();

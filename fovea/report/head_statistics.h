@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the weights of each head of a map look like, in three numbers.
+// Three numbers that describe the weights of each head of a map.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// Of each head; the means are over the queries that keep a key.
+/// The numbers of each head; the means are over the queries that keep a key.
 struct HeadMeans {
   std::vector<float> entropy;   ///< - sum of w log w, in nats
   std::vector<float> distance;  ///< sum of w |p - j|
@@ -20,7 +20,7 @@ struct HeadMeans {
 /// one key alone, as the first of a causal map, has no choice: it counts only if there is no other.
 index strongest_cell(const HeadWeights& head);
 
-/// What the map gives, and the rest from its weights.
+/// The means that the map gives, and the others from its weights.
 HeadMeans head_means(const AttentionPage& page, const AttentionMap& map);
 
 }  // namespace fovea

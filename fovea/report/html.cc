@@ -36,7 +36,7 @@ void for_each_character(std::string_view text, F&& f) {
   }
 }
 
-// What the HTML standard calls control characters (but for white space) and noncharacters.
+// The control characters (but for white space) and noncharacters of the HTML standard.
 bool is_forbidden(utf8proc_int32_t c) {
   const bool white = c == '\t' || c == '\n' || c == '\r';
   return (c < 0x20 && !white) || (c >= 0x7F && c < 0xA0) || (c >= 0xFDD0 && c <= 0xFDEF) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all pages share: one self-contained HTML file that asks for nothing from outside.
+// The shell of all pages: one self-contained HTML file that asks for nothing from outside.
 #pragma once
 
 #include <span>
@@ -60,7 +60,7 @@ struct HtmlPage {
 /// Inline styles are allowed, so that SVG pictures keep theirs; `img` may hold data: URLs. Handlers
 /// in attributes (onclick=) are not.
 std::string draw_html(const HtmlPage& page);
-/// What stands in the first lines of each page, and of no other.
+/// The mark in the first lines of each page, and of no other file.
 inline constexpr std::string_view kGeneratorMark = "<meta name=\"generator\" content=\"fovea\">";
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages call a metric.
+// The names of metrics on pages.
 #pragma once
 
 #include <string>

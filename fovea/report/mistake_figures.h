@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page of training runs shows of an evaluation's mistakes, as HTML.
+// The figures of an evaluation's mistakes on the page of training runs, as HTML.
 #pragma once
 
 #include <string>

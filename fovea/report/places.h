@@ -16,7 +16,7 @@ inline int places_for(double largest, int most) {
   return std::clamp(2 - static_cast<int>(std::floor(std::log10(largest))), 0, most);
 }
 
-/// What rounds to 0 has no sign.
+/// A value that rounds to 0 has no sign.
 inline std::string with_places(double value, int places) {
   const std::string text = fmt::format("{:.{}f}", value, places);
   return text == fmt::format("{:.{}f}", -0.0, places) ? text.substr(1) : text;

@@ -103,7 +103,7 @@ double highest_shown(const Plot& plot, const Frame& all) {
   return all.y.high - all.y.low <= kHardlyHigher * limit ? all.y.high : all.y.low + limit;
 }
 
-// Of a point of the curve.
+// The spread at a point of the curve.
 double spread_at(const Curve& curve, const PlotPoint& point) {
   if (curve.spread.empty()) return 0;
   const double spread = curve.spread[static_cast<std::size_t>(&point - curve.points.data())];

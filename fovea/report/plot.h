@@ -58,7 +58,7 @@ struct Plot {
   bool cuts_peaks = true;  ///< whether values far above the later ones may be cut off: of losses
 };
 
-/// What the axes of a plot reach over.
+/// The ranges of the axes of a plot.
 struct PlotRange {
   double x_low, x_high, y_low, y_high;
 };
@@ -67,7 +67,7 @@ PlotRange plot_range(const Plot& plot);
 /// With cuts_peaks, the range of the y axis follows the last three quarters of the curves. Much
 /// higher values before that are cut off at the top, and a mark there gives the highest value.
 ///
-/// The same plot gives the same bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
+/// An equal plot gives equal bytes: UTF-8, well-formed XML 1.0 whatever the texts hold, without
 /// scripts or references. Long curves are thinned: of the points in each tenth of a pixel column,
 /// only the lowest and the highest are kept.
 std::string draw_svg(const Plot& plot);

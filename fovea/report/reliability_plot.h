@@ -28,13 +28,13 @@ struct ReliabilityPlot {
   PageLanguage language = PageLanguage::kEnglish;  ///< of the other words
 };
 
-/// Of each bin two bars side by side, its mean confidence and its accuracy, the diagonal of perfect
+/// Draws two bars for each bin, its mean confidence and its accuracy, the diagonal of perfect
 /// calibration, and below it the number of predictions of each bin. One self-contained file, as
 /// draw_svg() makes. Throws Error(kShape) if the numbers of a bar are not finite or outside of [0,
 /// 1], or its count is negative.
 std::string draw_reliability(const ReliabilityPlot& plot);
 
-/// The same without its title, inside an HTML page whose style has reliability_rules().
+/// Draws the plot without its title, inside an HTML page whose style has reliability_rules().
 std::string draw_inline(const ReliabilityPlot& plot);
 std::string_view reliability_rules();
 std::string_view reliability_dark_rules();

@@ -8,7 +8,7 @@ namespace fovea {
 
 namespace {
 
-// Of a label, around its baseline, and what curves and their dots keep away from it.
+// The height of a label above and below its baseline, and the distance that curves keep from it.
 constexpr double kAscent = 11, kDescent = 4, kAir = 4;
 constexpr double kRadius = 6.5;  // of the ring
 

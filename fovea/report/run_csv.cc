@@ -22,7 +22,7 @@ std::string csv_cell(std::string_view text) {
 // The columns of all runs, in the order in which they first occur, and the points of each.
 class Columns {
  public:
-  // Of run number `r`.
+  // Adds a column of run number `r`.
   void add(std::size_t r, const std::string& name, const std::vector<PlotPoint>& points) {
     auto at = std::find(names_.begin(), names_.end(), name);
     if (at == names_.end()) at = names_.insert(at, name);

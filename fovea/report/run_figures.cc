@@ -142,7 +142,7 @@ struct Comparison {
   bool cuts_peaks = false;
 };
 
-// Of one run, or null; of a running mean also its intervals.
+// The points of one run, or null; for a running mean also its intervals.
 struct ComparedPoints {
   const std::vector<PlotPoint>* points = nullptr;
   const std::vector<PlotPoint>* intervals = nullptr;

@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// What is the same for all figures of a page.
+/// The style that all figures of a page share.
 struct FigureStyle {
   PageLanguage language = PageLanguage::kEnglish;
   index most_points = 1000;  ///< of a curve, before it is thinned

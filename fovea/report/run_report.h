@@ -42,7 +42,7 @@ struct ReportMistake {
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// What `fovea eval` found.
+/// The result of `fovea eval`.
 struct ReportEvaluation {
   std::string source = {};  ///< the file that says it
   double confidence = 0.95;
@@ -80,7 +80,7 @@ struct RunReport {
   LossCurves losses = {};
   std::vector<NamedCurve> metrics = {};           ///< of the validation set
   std::vector<NamedCurve> training_metrics = {};  ///< of the whole training set
-  /// Of the training batches, by metric: over the interval so far, and of each whole interval.
+  /// The metrics of the training batches: over the interval so far, and of each whole interval.
   std::vector<NamedCurve> running_metrics = {}, interval_metrics = {};
   std::vector<PlotPoint> lr = {}, gradient_norm = {}, speed = {};
   std::vector<double> resumed = {};  ///< after which updates
@@ -100,7 +100,7 @@ struct RunPageOptions {
 };
 
 inline constexpr std::size_t kMostPageBytes = 8'000'000;
-/// Of more runs than this, confusion, calibration and heads are left out, which the page says.
+/// A page of more runs than this leaves out confusion, calibration and heads, and says so.
 inline constexpr std::size_t kMostRunsInDetail = 8;
 
 /// The page, an HTML file: at most kMostPageBytes, unless settings and names alone take more. Every

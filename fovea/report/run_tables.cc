@@ -122,8 +122,8 @@ std::vector<std::pair<std::string, SettingRow>> settings_of(std::span<const RunR
   return rows;
 }
 
-// Of the weights that are kept: the first few, and the mean of columns, which chooses the weights
-// of a tagger with several.
+// The metrics of the weights that are kept: the first few, and the mean of columns, which chooses
+// the weights of a tagger with several.
 std::string metrics_of_best(const RunReport& run, PageLanguage language) {
   constexpr std::size_t kMost = 3;
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of terminal a stream leads to, and how wide text is on it.
+// The terminal that a stream leads to: its kind, and the width of text on it.
 #pragma once
 
 #include <functional>

@@ -20,8 +20,8 @@ constexpr index kSide = 20;      // columns: two spaces, a number of 8, a space,
 constexpr index kBar = 9;
 constexpr std::string_view kPlain = "\x1b[0m";
 
-// Of the 256 colours: from a dark blue to yellow, ever lighter. Both ends differ from a black and
-// from a white ground.
+// Twelve of the 256 colours: from a dark blue to yellow, ever lighter. Both ends differ from a
+// black and from a white ground.
 constexpr std::array kHeat = {18, 19, 25, 31, 37, 36, 35, 71, 107, 148, 184, 220};
 constexpr std::array kNegative = {52, 88, 124, 160, 196};
 constexpr std::array<std::string_view, 5> kBlocks = {"\u00b7", "\u2591", "\u2592", "\u2593",

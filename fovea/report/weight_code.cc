@@ -126,7 +126,7 @@ class Row {
   // A row that was cut must be sparse: its readers then know that cells are missing.
   bool is_sparse() const { return is_cut_ || sparse_bits() < kChoiceBits + dense_.bits; }
 
-  // Of equal weights, those of the first keys are kept.
+  // Keeps the largest cells; among equal ones, those of the first keys.
   void keep(std::size_t most) {
     Numbers order = cells_;
     if (order.size() <= most) return;

@@ -16,9 +16,9 @@ namespace fovea {
 /// The parameters must outlive the optimizer, and their addresses must not change. All are float32.
 /// Those that are frozen have no moments and are left as they are.
 ///
-/// Of a RowUse::kSparse parameter, an update touches the rows with a gradient alone. Its other rows
-/// are behind until they are read: before you read its value yourself, call its catch_up(). What
-/// this class and the tape give is up to date.
+/// An update changes only those rows of a RowUse::kSparse parameter that have a gradient. Its other
+/// rows are behind until they are read: before you read its value yourself, call its catch_up().
+/// Values from this class and from the tape are up to date.
 class Optimizer {
  public:
   /// Moments start at zero.

@@ -9,16 +9,16 @@
 
 namespace fovea {
 
-/// What a run was started with. To resume, model, data and tokenizer (fingerprints) must be the
-/// same; another instruction set or version is only reported. The options may change.
+/// The identity of a run as it was started. To resume, model, data and tokenizer (fingerprints)
+/// must be the same; another instruction set or version is only reported. The options may change.
 struct RunIdentity {
   std::string model;      ///< of the model's configuration
   std::string data;       ///< of the training text and the validation text
   std::string tokenizer;  ///< of tokenizer.txt
   std::string isa;        ///< the instruction set: another one rounds differently
   std::string version;    ///< of fovea
-  /// Of bfloat16: "pairs" or "converted", which round differently on one instruction set; empty in
-  /// float32, and for runs that did not record it.
+  /// The kind of products in bfloat16: "pairs" or "converted", which round differently on one
+  /// instruction set; empty in float32, and for runs that did not record it.
   std::string products = {};
   /// No field: the same model by the fields that the build knew which began the run, if it knew
   /// fewer. A run with this fingerprint of its model is resumed, too.

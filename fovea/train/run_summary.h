@@ -20,7 +20,7 @@ struct RunSummary {
   index valid_step = -1;
   double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
   index best_step = -1;
-  /// What the evaluations measured besides the loss, if anything: no fields.
+  /// The metrics of the evaluations besides the loss, if any: no fields.
   std::vector<MetricValue> valid_metrics = {}, best_valid_metrics = {};
 
   template <class Visitor>
@@ -40,7 +40,7 @@ struct RunSummary {
 /// checkpoint, whichever is at a later step. A model without either gives a summary of step 0.
 /// Throws kModelDamaged for a checkpoint that cannot be read.
 RunSummary run_summary(const std::filesystem::path& folder);
-/// The same of a run's folder whose records have been read.
+/// The summary of a run's folder whose records have been read.
 RunSummary run_summary(const std::filesystem::path& folder, const HistoryRecords& records);
 
 }  // namespace fovea

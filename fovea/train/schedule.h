@@ -23,7 +23,7 @@ namespace fovea {
 double learning_rate(const TrainOptions& options, const Horizon& horizon, index step,
                      double seconds);
 
-/// What to say of a warm-up that takes more than half of a run of `updates`; else nothing.
+/// A note on a warm-up that takes more than half of a run of `updates`; else nothing.
 std::string warmup_note(index warmup, index updates);
 
 }  // namespace fovea

@@ -40,7 +40,7 @@ struct ProcessStart {
 /// "2026-01-31T23:59:59Z", now.
 std::string utc_time();
 
-/// Of this process, on this machine, now.
+/// The start of this process, on this machine, now.
 ProcessStart start_of_process(index step, int threads, const RunIdentity& identity);
 
 /// Adds a line to the file of the run. Throws kWrite, kDiskFull.

@@ -23,7 +23,7 @@
 
 namespace fovea {
 
-/// What an evaluation found.
+/// The result of an evaluation.
 struct Validation {
   double loss = 0;  ///< the exact mean over the validation set
   /// The best weights are those with the largest score or, without one, with the lowest loss.
@@ -38,7 +38,7 @@ struct Validation {
   }
 };
 
-/// Of how many targets the model's answer was right.
+/// The number of targets, and of those that the model answered rightly.
 struct Hits {
   index right = 0, of = 0;
 
@@ -49,8 +49,8 @@ struct Hits {
   }
 };
 
-/// What is trained. Its results depend only on the update's number and the parameters, so a run can
-/// go on from any step.
+/// The model and data that are trained. Results depend only on the update's number and the
+/// parameters, so a run can go on from any step.
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -58,12 +58,12 @@ class Objective {
   /// Their addresses and order must not change.
   virtual std::span<Parameter* const> parameters() = 0;
   virtual index updates_per_epoch() const = 0;
-  /// What the loss is measured in, as its plot says it.
+  /// The unit of the loss, as its plot names it.
   virtual std::string_view loss_unit() const { return "nats per token"; }
 
   /// Whether the attention of the next update is observed. Called before begin_update.
   virtual void observe_attention(bool /*observe*/) {}
-  /// What was observed in the update; its step is not set.
+  /// The attention that was observed in the update; its step is not set.
   virtual AttentionRecord observed_attention() { return {}; }
 
   /// Prepares the batches of update number `update` (from 0); returns how many targets they have.
@@ -71,7 +71,7 @@ class Objective {
   /// Computes what batch number `batch` adds to the loss of the update, which is the mean over all
   /// its targets.
   virtual double forward(index batch) = 0;
-  /// Of the targets of the last forward, as it was: with dropout. None where an accuracy means
+  /// The hits of the last forward, with dropout, as it was. It has none where an accuracy means
   /// nothing.
   virtual Hits hits() const { return {}; }
   /// Adds the gradient of what forward returned to the gradients of the parameters.
@@ -80,7 +80,7 @@ class Objective {
   virtual bool has_validation() const = 0;
   /// Evaluates the whole validation set; nothing if `interrupted` returned true meanwhile.
   virtual std::optional<Validation> validate(const std::function<bool()>& interrupted) = 0;
-  /// What validate() found counts as the evaluation after `step` updates; the parameters are still
+  /// Makes the result of validate() the evaluation after `step` updates; the parameters are still
   /// those that were evaluated.
   virtual void evaluated(index /*step*/, const Validation& /*found*/) {}
   /// How many evaluations it keeps the weights of.
@@ -163,8 +163,8 @@ class Trainer {
   /// Throws kModelDamaged, and kConfig if model, text or tokenizer have changed. Another
   /// instruction set or version is only reported to the observer.
   void resume();
-  /// The same from this checkpoint. kOther also removes later checkpoints (kWrite if that fails)
-  /// and a best model of a later update. If the best model is lost, that of the checkpoint of its
+  /// Goes on from this checkpoint. kOther also removes later checkpoints (kWrite if that fails) and
+  /// a best model of a later update. If the best model is lost, that of the checkpoint of its
   /// update replaces it; if there is none, the model of this checkpoint, and the search for the
   /// best starts again.
   void resume(const Checkpoint& checkpoint, Future future = Future::kSame);

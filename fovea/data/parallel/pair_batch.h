@@ -33,7 +33,7 @@ struct PairTokenizers {
   const Tokenizer& target;
 };
 
-/// What became of a pair.
+/// The fate of a pair.
 enum class PairFit {
   kTaken,
   kEmpty,    ///< a side is white space, or has no tokens: left out

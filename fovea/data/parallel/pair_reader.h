@@ -28,7 +28,7 @@ struct PairFiles {
   bool empty() const { return source.empty() && target.empty() && tables.empty(); }
 };
 
-/// What becomes of a pair of which a side is empty or white space.
+/// The way to treat a pair of which a side is empty or white space.
 enum class EmptyPairs { kLeaveOut, kKeep };
 
 /// Appends the pairs of all files, without the CR of a CR LF. Throws what read_text throws;

@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-/// What a label of fastText begins with.
+/// The beginning of a label in files of fastText.
 inline constexpr std::string_view kLabelPrefix = "__label__";
 
 struct Columns {

@@ -26,7 +26,7 @@ RecordReader::RecordReader(LineReader& lines, Dialect dialect, TextEncoding enco
                            std::size_t longest)
     : lines_(lines), dialect_(dialect), encoding_(encoding), longest_(longest) {}
 
-// What is wrong with the text of a line is an error of its record, when that has ended.
+// An error in the text of a line is kept for its record, and thrown when that has ended.
 bool RecordReader::next_line() {
   try {
     if (!lines_.next(line_)) return false;

@@ -100,7 +100,7 @@ bool LabelledReader::next(LabelledText& row) {
   }
 }
 
-// What the encoding seems to be is said once: it is that of all rows.
+// The likely encoding is named once: it is that of all rows.
 void LabelledReader::keep_problem(const Error& error) {
   std::string& problem = summary_.problems.emplace_back(error.what());
   const bool says_encoding = error.code() == ErrorCode::kEncoding && summary_.problems.size() == 1;

@@ -23,7 +23,7 @@ struct LabelledText {
   index line = 0;                   ///< of the file, from 1; a row of CSV may go on behind it
 };
 
-/// What has been found in a file.
+/// The form of a file as it was found, and counts of its rows.
 struct TableSummary {
   TableFormat format = TableFormat::kAuto;
   bool has_header = false;
@@ -32,7 +32,7 @@ struct TableSummary {
   bool byte_order_mark = false;
   std::optional<std::size_t> label_of_two;  ///< of two columns, which is the label
 
-  // Of what has been read so far.
+  // The counts of the rows read so far.
   index rows = 0;                     ///< texts
   index empty_lines = 0;              ///< that are no text
   index bad_rows = 0;                 ///< left out, with BadRows::kSkip
@@ -44,19 +44,19 @@ class RowSource;
 
 /// Takes memory for the longest row and a few pieces of the file.
 ///
-/// What is wrong with one row is an error, or the row is counted and left out (options.bad_rows):
+/// An error in one row stops the reading, or the row is counted and left out (options.bad_rows):
 /// too few or too many columns, a missing key, no label, a label that is no number, an empty text,
 /// text that is not UTF-8 or has a NUL, a line that is too long (but not in CSV), damaged JSON,
-/// text behind a closing quote. What makes all that follows uncertain is an error always: columns
-/// that cannot be told, a first row of TSV or CSV that is bad, a quote that is not closed, a
-/// damaged packed file.
+/// text behind a closing quote. Errors after which nothing is certain always stop it: columns that
+/// cannot be told, a first row of TSV or CSV that is bad, a quote that is not closed, a damaged
+/// packed file.
 class LabelledReader {
  public:
   /// Opens a file, a pipe or, as "-", standard input, and reads as far as is needed to know the
   /// format and the columns. Throws what open_text throws, kEmptyInput, kOptionValue, kInputFormat,
   /// kEncoding.
   LabelledReader(const std::string& file, const TableOptions& options);
-  /// The same for a stream that is called `name`; the suffix of the name counts.
+  /// Reads a stream that is called `name`; the suffix of the name counts.
   LabelledReader(std::unique_ptr<ByteStream> stream, const std::string& name,
                  const TableOptions& options);
   ~LabelledReader();
@@ -70,7 +70,7 @@ class LabelledReader {
   const TableSummary& summary() const { return summary_; }
   /// "FILE:LINE" of a row, for messages.
   std::string place(const LabelledText& row) const;
-  /// What a user may want to know of the rows so far: rows that were left out and why.
+  /// Notes for the user on the rows so far: rows that were left out and why.
   std::vector<std::string> notes() const;
 
  private:

@@ -25,7 +25,7 @@ struct Line {
   bool ended = true;      ///< by LF; false for the last line of a file that does not end with LF
 };
 
-/// What a line of running text may have, in bytes.
+/// The most bytes that a line of running text may have.
 inline constexpr std::size_t kLongestTextLine = std::size_t{64} << 20;
 
 /// A line of a file whose lines end with CR LF has the CR still.

@@ -37,7 +37,7 @@ inline constexpr EnumName<HeaderRow> kHeaderRowNames[] = {
     {HeaderRow::kAuto, "auto"}, {HeaderRow::kYes, "yes"}, {HeaderRow::kNo, "no"}};
 inline std::span<const EnumName<HeaderRow>> enum_names(HeaderRow) { return kHeaderRowNames; }
 
-/// What is done about a row that cannot be read.
+/// The way to treat a row that cannot be read.
 enum class BadRows {
   kStop,  ///< it is an error
   kSkip,  ///< it is left out, and counted
@@ -67,7 +67,7 @@ struct TableOptions {
   std::string label_separator = {};  ///< what stands between labels in a column; empty: one label
   BadRows bad_rows = BadRows::kStop;
 
-  // What the caller makes of the rows, and users are not asked for.
+  // The caller sets these by its use of the rows; users are not asked for them.
   LabelUse labels = LabelUse::kRequired;
   /// Which of two columns without names is the label; nothing: found.
   std::optional<std::size_t> label_of_two = {};

@@ -17,14 +17,14 @@ enum class LineForm {
   kUnclear,  ///< lines of as many words each, which may be columns between blanks
 };
 
-/// What tells columns apart from words.
+/// The signs by which columns are told from words.
 struct ColumnSigns {
   std::function<bool(std::string_view)> is_tag;  ///< whether a last column says so
   bool comments = false;                         ///< lines that begin with # say nothing
 };
 
-/// What the first lines say; nothing as long as more lines could change it. `is_all`: no more
-/// follow. A tab, a word alone, or a tag at the end of the first line make columns; lines of
+/// The form that the first lines show; nothing as long as more lines could change it. `is_all`: no
+/// more follow. A tab, a word alone, or a tag at the end of the first line make columns; lines of
 /// several words that have not as many each, or a single one, make text. Only lines up to an empty
 /// one count.
 std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,

@@ -49,7 +49,7 @@ struct TaggedBatch {
   bool lacks_tag() const;
 };
 
-/// Of a word of more than 256 characters or subwords the first and the last 128 stand for it: a
+/// A word of more than 256 characters or subwords is represented by the first and the last 128: a
 /// file without blanks is one word. Its characters are those from `begin` on.
 void cut_middle(std::vector<token>& characters, index begin);
 

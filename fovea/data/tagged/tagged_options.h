@@ -37,7 +37,7 @@ inline std::span<const EnumName<ConlluColumn>> enum_names(ConlluColumn) {
   return kConlluColumnNames;
 }
 
-/// What of CoNLL-U is a word.
+/// The lines of CoNLL-U that count as words.
 enum class ConlluWords {
   kSyntactic,  ///< each line with a whole number: "de" and "el" of "del"
   kSurface,    ///< what stands in the text: "del"
@@ -56,7 +56,7 @@ struct TaggedOptions {
   std::vector<ConlluColumn> column = {ConlluColumn::kUpos};  ///< conllu, as well
   bool comments = false;  ///< conll: lines before a sentence that begin with # are no words
 
-  // What the caller makes of the words, and users are not asked for.
+  // The caller sets these by its use of the words; users are not asked for them.
   TagUse tags = TagUse::kRequired;
   ConlluWords words = ConlluWords::kSyntactic;
   bool keep_source = false;                          ///< TaggedSentence::source is filled

@@ -190,7 +190,7 @@ std::string with_columns(const TaggedSentence& sentence,
       text += line.word < 0 ? other : std::string_view(column[static_cast<std::size_t>(line.word)]);
     }
     if (carriage) text += '\r';
-    // What was added ends with the line, even the last one.
+    // The columns that were added end with the line, even the last one.
     if (line.ended || line.has_columns) text += '\n';
   }
   return text;
