@@ -22,7 +22,7 @@ ScoreView<V> scores_of(AnyTensor& tensor) {
                                   s[3]);
 }
 
-// The same as it was given.
+// A tensor of four axes with the strides in which it was given.
 template <class V>
 ScoreView<V> given_scores_of(const GivenTensor& given) {
   ScoreView<V> view = scores_of<V>(given.tensor);

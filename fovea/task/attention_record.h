@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written of the attention of an update.
+// The record of the attention of an update.
 #pragma once
 
 #include <span>

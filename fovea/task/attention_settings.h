@@ -23,7 +23,7 @@ inline constexpr EnumName<CausalKind> kCausalKindNames[] = {
     {CausalKind::kTopLeft, "top-left"}};
 inline std::span<const EnumName<CausalKind>> enum_names(CausalKind) { return kCausalKindNames; }
 
-/// What a call computes in; auto: float64 if q is, else float32.
+/// The type of values that a call computes in; auto: float64 if q is, else float32.
 enum class AttentionPrecision { kAuto, kFloat32, kFloat64, kBFloat16 };
 inline constexpr EnumName<AttentionPrecision> kAttentionPrecisionNames[] = {
     {AttentionPrecision::kAuto, "auto"},

@@ -54,7 +54,7 @@ View<const double> view_of(const std::vector<double>& rows, index width) {
                                         width);
 }
 
-// What the operator makes of q, k and v, of width Dv.
+// The result of the operator for q, k and v, of width Dv.
 std::vector<double> attend(const Context& context, const Attention<double>& attention,
                            const AttentionSteps& steps, const std::vector<double>& v, index Dv,
                            std::vector<double>* weights = nullptr) {

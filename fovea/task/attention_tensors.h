@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What a tensor holds, and the types in which it may be given.
+/// The kind of values of a tensor, and the types in which it may be given.
 enum class TensorValues {
   kReal,   ///< float32, float64, bfloat16
   kInt32,  ///< int32, or int64 that fits
@@ -52,12 +52,12 @@ class AttentionTensors {
   /// numbers become int32.
   AttentionTensors(std::vector<NamedTensor> tensors, std::span<const TensorSpec> specs,
                    std::string where);
-  /// The same for tensors with strides. Those of four axes, the last of them contiguous, are used
-  /// where they lie; others are copied.
+  /// Takes tensors with strides. Those of four axes, the last of them contiguous, are used where
+  /// they lie; others are copied.
   static AttentionTensors of(std::vector<GivenTensor> tensors, std::span<const TensorSpec> specs,
                              std::string where);
-  /// The same for a file. Names, types and shapes are checked before a value is read. Tensors named
-  /// in `unused` are accepted, but not read.
+  /// Reads a file. Names, types and shapes are checked before a value is read. Tensors named in
+  /// `unused` are accepted, but not read.
   AttentionTensors(const TensorFile& file, std::span<const TensorSpec> specs, std::string where,
                    std::span<const std::string_view> unused = {});
 

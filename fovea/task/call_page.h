@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// What a page shows of a call: the first sequences of its batch, and some rows of q.
+/// The rows of a call that a page shows: the first sequences of its batch, and some rows of q.
 struct PageRows {
   index sequences = 0;
   std::vector<index> rows;  ///< ascending

@@ -50,7 +50,7 @@ struct VectorCounts {
   }
 };
 
-/// What a classifier says besides its settings.
+/// The outputs of a classifier, which its configuration lists beside its settings.
 struct ClassifierOutputs {
   std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
   NumberScale numbers = {};              ///< of regression
@@ -75,7 +75,7 @@ struct LoadedClassifier {
 /// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
 LoadedClassifier load_classifier(const std::filesystem::path& folder);
 
-/// Of a sample of numbers, ids are the numbers of its time steps in a FrameSet.
+/// The tokens of a text; for a sample of numbers, the numbers of its time steps in a FrameSet.
 struct TextTokens {
   std::vector<token> ids;  ///< at least one, and at most max_length
   index length = 0;        ///< before they were cut
@@ -106,8 +106,8 @@ struct ClassifierConfigFile {
   ClassifierSettings settings;
   ClassifierOutputs outputs;
 };
-/// What config_text wrote; `name` is the file's name in errors. Throws kModelWrongKind,
-/// kModelDamaged.
+/// Reads the text that config_text wrote; `name` is the file's name in errors. Throws
+/// kModelWrongKind, kModelDamaged.
 ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name);
 
 }  // namespace fovea

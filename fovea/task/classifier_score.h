@@ -30,7 +30,7 @@ struct Mistake {
   double loss = 0;
 };
 
-/// What is known of the test set; what the kind of the classifier does not have is empty.
+/// The scores on the test set; those that the kind of the classifier does not have are empty.
 struct ClassifierScore {
   ClassifierTask task = ClassifierTask::kSingleLabel;
   InputKind input = InputKind::kText;

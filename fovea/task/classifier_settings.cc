@@ -35,7 +35,7 @@ void check_task(const ClassifierTextOptions& text) {
                    "leave --class-weights out");
 }
 
-// What says how texts are read says nothing of numbers.
+// Options for reading texts have no meaning for numbers.
 void check_input(ClassifierTextOptions text) {
   if (text.input == InputKind::kText) return;
   ClassifierTextOptions usual;

@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What says which weights are the best.
+/// The metric by which the best weights are chosen.
 enum class ClassifierMetric { kAuto, kLoss, kAccuracy, kMacroF1, kMicroF1, kRmse, kPearson };
 inline constexpr EnumName<ClassifierMetric> kClassifierMetricNames[] = {
     {ClassifierMetric::kAuto, "auto"},         {ClassifierMetric::kLoss, "loss"},
@@ -26,7 +26,7 @@ inline std::span<const EnumName<ClassifierMetric>> enum_names(ClassifierMetric) 
   return kClassifierMetricNames;
 }
 
-/// What the files hold.
+/// The contents of the files.
 enum class InputKind {
   kText,  ///< labelled texts
   kNpz,   ///< arrays of numbers over time (data/frame_file.h)
@@ -35,7 +35,7 @@ inline constexpr EnumName<InputKind> kInputKindNames[] = {{InputKind::kText, "te
                                                           {InputKind::kNpz, "npz"}};
 inline std::span<const EnumName<InputKind>> enum_names(InputKind) { return kInputKindNames; }
 
-/// What people call an entry of the files, and a row of it.
+/// The words for an entry of the files, and for a row of it.
 struct InputWords {
   std::string_view entry;  ///< "text", "sample"
   std::string_view row;    ///< "token", "time step"

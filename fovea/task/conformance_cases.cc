@@ -145,7 +145,7 @@ constexpr Row kRows[] = {
     {"dropout", "dropout=0.3 seed=123456789012"},
     {"dropout-tiles", "dropout=0.1", "", kTiles},
 
-    // What is seen.
+    // Observers of the weights.
     {"observed-rows", "observe=rows=1:4"},
     {"more-than-there-is-of-the-top", "observe=topk=5", "", "S=3"},
 
@@ -337,7 +337,7 @@ void spoil(Vec<float> values, const TensorRecipe& recipe) {
   }
 }
 
-// What every part is looked at with.
+// The rows that every part is tested with.
 template <class Each>
 void for_each_usual_row(const AttentionPart& part, const Each& each) {
   std::string name(part.tensor);

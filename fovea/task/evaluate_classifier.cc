@@ -91,7 +91,7 @@ class Worst {
     Mistake mistake;
     index number;
   };
-  // Of equal ones, the first of the file is the worse.
+  // Among equal ones, the first of the file is the worse.
   static bool is_worse(const Held& a, const Held& b) {
     if (a.mistake.loss != b.mistake.loss) return a.mistake.loss > b.mistake.loss;
     return a.number < b.number;

@@ -43,7 +43,7 @@ class ColumnTest {
   std::vector<ParsedTag> parsed(const std::vector<std::string>& tags, TagScheme scheme);
   void keep_segments(const TaggedSentence& sentence, const SentenceSpans& spans);
   void keep_mistake(TaggedMistake mistake);
-  // What follows a message about one of several columns of the file.
+  // The end of a message about one of several columns of the file.
   std::string where() const { return model_.tags.size() == 1 ? "" : " in column " + name_in_file_; }
 
   const LoadedTagger& model_;

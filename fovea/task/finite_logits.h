@@ -13,7 +13,7 @@ bool is_finite(Variable x);
 
 /// Throws kModelDamaged, "WHAT is not finite", if a number of x is none.
 void require_finite(Variable x, std::string_view what);
-/// The same of a float32 parameter, which the error names.
+/// Throws the same for a float32 parameter, which the error names.
 void require_finite(const Parameter& parameter);
 
 }  // namespace fovea

@@ -10,8 +10,8 @@
 
 namespace fovea {
 
-/// What a model folder and each checkpoint hold besides numbers. A model without a tokenizer has no
-/// files of one.
+/// The files of a model folder and of each checkpoint besides those of numbers. A model without a
+/// tokenizer has no files of one.
 inline std::vector<NamedFile> first_files(const std::string& config,
                                           const TokenizerData& tokenizer) {
   std::vector<NamedFile> files = {{"config.json", config}, {"tokenizer.txt", to_text(tokenizer)}};

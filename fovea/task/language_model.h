@@ -54,7 +54,7 @@ struct LanguageModelRun {
 LanguageModelRun prepare_run(LanguageModelSettings settings,
                              std::unique_ptr<Tokenizer> known = nullptr);
 
-/// What a run costs, computed before it begins.
+/// The cost of a run, computed before it begins.
 RunCost cost_of(const LanguageModelRun& run);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws

@@ -85,7 +85,7 @@ index layer_of(const TranslationOptions& options, const TranslatorConfig& config
   return options.alignment_layer - 1;
 }
 
-// Of a translation, with its end.
+// The most tokens of a translation, with its end.
 index most_tokens(const TranslationOptions& options, index block, index source) {
   const double most = std::ceil(options.max_ratio * static_cast<double>(source));
   return static_cast<index>(std::min(static_cast<double>(block), most + kMoreTokens));
@@ -95,7 +95,7 @@ index rows_of_line(const TranslationOptions& options) {
   return options.sample ? options.search.nbest : options.search.beam;
 }
 
-// What a batch takes: its sources, and keys and values of all that its hypotheses write.
+// The bytes of a batch: its sources, and keys and values of all that its hypotheses write.
 double batch_bytes(const TranslatorConfig& config, const TranslationOptions& options, index lines,
                    index longest) {
   const index rows = lines * rows_of_line(options), source = lines * longest;

@@ -57,8 +57,8 @@ class LineTranslator {
   void add(const LineToTranslate& line);
   index waiting() const { return waiting_; }  ///< lines that were taken
 
-  /// Of each line that was taken its translations, the best first; of an empty line (or of white
-  /// space alone) one that is empty. Of a line in pieces the best alone. Throws kModelDamaged,
+  /// The translations of each line that was taken, the best first; an empty line (or white space
+  /// alone) has one that is empty, and a line in pieces the best alone. Throws kModelDamaged,
   /// kOutOfMemory. In any case no line waits then.
   std::vector<std::vector<TranslatedText>> translate();
 

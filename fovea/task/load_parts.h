@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loading every kind of model has in common.
+// Shared by the loading of every kind of model.
 #pragma once
 
 #include <filesystem>
@@ -35,7 +35,7 @@ void check_stored(const std::string& name, const Check& check) {
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary,
                                           std::string_view file = "tokenizer.txt");
 
-/// What the settings of a model say of its parameters, before memory is taken for them.
+/// The sizes of a model's parameters by its settings, before memory is taken for them.
 struct ModelSizes {
   index layers = 0;
   double largest_matrix = 0;  ///< values, at least of any table or matrix that the settings name

@@ -47,7 +47,7 @@ struct ObservedHeads {
   index heads = 0;  ///< of all these layers
 };
 
-/// Those of all layers with attention.
+/// The observed heads of all layers with attention.
 ObservedHeads observed_heads(const std::vector<SizedStage>& stages);
 
 /// Bytes of the history of so many updates.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of model a folder holds, for commands that take several kinds.
+// The kind of model in a folder, for commands that take several kinds.
 #pragma once
 
 #include <cstdint>

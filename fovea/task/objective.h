@@ -23,7 +23,7 @@ struct SetLoss {
 /// between two batches. The order of summation is fixed.
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
-/// The same of a text to train on. Random blocks are cut as a text to validate on is: one after
+/// The loss on a text to train on. Random blocks are cut as a text to validate on is: one after
 /// another, `block` targets each.
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
                                index batch_size, const std::function<bool()>& interrupted);

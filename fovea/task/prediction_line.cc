@@ -61,7 +61,7 @@ std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> v
                             const PredictionChoice& choice) {
   Json::Object object;
   if (answers.task == ClassifierTask::kRegression) {
-    // The same digits as in the text.
+    // Numbers have the same digits as in the text.
     Json::Array numbers;
     for (const float value : values) {
       numbers.emplace_back(std::stod(number_text(value, answers.numbers)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a classifier says about a text, as a line.
+// The prediction of a classifier for a text, as a line.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What of the predictions is told.
+/// The choice of predictions to print.
 struct PredictionChoice {
   index top = 0;
   double threshold = 0.5;
@@ -27,7 +27,7 @@ struct PredictionChoice {
   }
 };
 
-/// What the values of a model stand for.
+/// The meaning of a model's values.
 struct ClassifierAnswers {
   ClassifierTask task;
   std::span<const std::string> labels = {};  ///< in the order of the values; none for regression
@@ -50,9 +50,9 @@ std::string number_text(float value, const NumberScale& numbers);
 std::string prediction_text(const ClassifierAnswers& answers, Vec<const float> values,
                             const PredictionChoice& choice);
 
-/// The same as one JSON object: {"label": ..., "probability": ..., "probabilities": {...}} with the
-/// likeliest label and those that are told; of several labels {"labels": [...], "probabilities":
-/// {...}}; of one number {"value": ...}, else {"values": [...]}.
+/// The predictions as one JSON object: {"label": ..., "probability": ..., "probabilities": {...}}
+/// with the likeliest label and those that are chosen; for several labels {"labels": [...],
+/// "probabilities": {...}}; for one number {"value": ...}, else {"values": [...]}.
 std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> values,
                             const PredictionChoice& choice);
 

@@ -26,7 +26,7 @@ bool is_float64(const AttentionSettings& settings, const AttentionTensors& tenso
          tensors.at("q").dtype() == DType::kFloat64;
 }
 
-/// What a call is made of.
+/// The settings and tensors of a call.
 struct CallParts {
   const AttentionSettings& settings;
   const AttentionTensors& tensors;
@@ -118,7 +118,7 @@ const Tensor& result(const AttentionForward& forward, std::string_view name) {
   return find_named(forward.results, name)->tensor;
 }
 
-// What the backward reads of a forward: o, and under softmax lse and its rounding error.
+// The results of a forward that its backward reads: o, and under softmax lse in two parts.
 template <class T>
 AttentionSaved<T> saved_of(CallOf<T>& call, const AttentionForward& forward) {
   using W = Wide<T>;

@@ -64,8 +64,8 @@ std::vector<NamedTensor> run_attention_backward(const Context& context,
                                                 const AttentionForward& forward,
                                                 const MoreParts* more = nullptr);
 
-/// What a page shows of the call: its weights, or those of some rows, and the kept tiles. Computes
-/// the forward, without what settings.observe asks for. Throws as run_attention does, kShape for
+/// The page of the call: its weights, or those of some rows, and the kept tiles. Computes the
+/// forward, without the observers of settings.observe. Throws as run_attention does, kShape for
 /// more than kMostPageKeys keys and for a call without rows, kInputFormat for weights that are not
 /// finite.
 AttentionPage page_attention(const Context& context, const AttentionSettings& settings,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trainings of all kinds of models cost alike: updates, memory and time. A Run has
+// The cost that the trainings of all kinds of models share: updates, memory and time. A Run has
 // settings (model, text, recipe), training and validation; cost_of(run) and
 // training_memory(context, run) are those of its kind.
 #pragma once

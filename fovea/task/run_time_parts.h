@@ -23,7 +23,7 @@ struct TimedRun {
   std::function<void(const std::function<void(Objective&)>&)> with_objective;
 };
 
-/// What comes after `done`. Tries updates where these are short, else reckons from measured speeds.
+/// The time after `done`. Tries updates where these are short, else reckons from measured speeds.
 RunTime estimate_time(const Context& context, const TimedRun& run, const RunState& done);
 
 }  // namespace fovea

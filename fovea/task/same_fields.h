@@ -18,12 +18,13 @@ namespace fovea {
 void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
                          const std::function<bool(const Field&)>& is_fixed);
 
-/// The same for the settings of a model and its texts: fixed are the fields of `model` and, but for
-/// those that are `free`, of `text`; text.valid_fraction where it `splits` the texts in both runs.
+/// Throws so for the settings of a model and its texts: fixed are the fields of `model` and, but
+/// for those that are `free`, of `text`; text.valid_fraction where it `splits` the texts in both
+/// runs.
 void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
                            bool splits, std::span<const std::string_view> free);
 
-/// What differs and affects updates, a sentence each. How often the run is evaluated, saved or
+/// The differences that affect updates, a sentence each. How often the run is evaluated, saved or
 /// logged does not, nor does the end of the run, unless the schedule (of `recipe`, now) depends on
 /// it.
 std::vector<std::string> changed_updates(const std::vector<Field>& before,

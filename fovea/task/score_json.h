@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scores of all kinds of models write alike as JSON.
+// Shared by the scores of all kinds of models as JSON.
 #pragma once
 
 #include <string>

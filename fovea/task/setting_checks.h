@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the settings of all kinds of models check alike.
+// Checks that the settings of all kinds of models share.
 #pragma once
 
 #include <string>

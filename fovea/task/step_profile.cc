@@ -24,7 +24,7 @@ namespace fovea {
 
 namespace {
 
-// The same batch of random tokens at every update: what they are does not change the time.
+// One batch of random tokens for every update: other tokens would take the same time.
 class RandomBatches final : public TrainingBatches {
  public:
   RandomBatches(const LanguageModelConfig& model, index batch_size) {

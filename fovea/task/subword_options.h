@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all trainings do with --tokenizer sentencepiece.
+// The use of --tokenizer sentencepiece in all trainings.
 #pragma once
 
 #include <string>

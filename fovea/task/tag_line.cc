@@ -87,7 +87,7 @@ std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
       while (span < spans.size() && spans[span].end <= character) ++span;
       const bool inside = span < spans.size();
       if (begins || (may_begin && (!inside || spans[span].begin == character))) {
-        // Of a segmenter that has not learned tags the only type has no name.
+        // The only type of a segmenter that has not learned tags has no name.
         words.push_back({at, end, inside ? types[static_cast<std::size_t>(spans[span].type)] : ""});
       }
       words.back().end = end;

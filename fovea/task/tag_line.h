@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a sentence that was tagged.
+// The line for a sentence that was tagged.
 #pragma once
 
 #include <span>
@@ -38,7 +38,7 @@ struct TagLineOptions {
   TagProbabilities probabilities = TagProbabilities::kNo;  ///< kYes: a column behind each of tags
 };
 
-/// What is said of the tags of a column.
+/// The tags of a column, and those that the model found.
 struct TaggedColumn {
   const TagSet& tags;
   const TaggedByModel& found;
@@ -54,8 +54,8 @@ std::string tagged_lines(const TaggedSentence& sentence, std::span<const TaggedC
 /// and "text"; "probabilities" of the tags, if there are any. Of several columns "words" and
 /// "columns", each with "column", its name, and the rest.
 std::string tagged_json(const TaggedSentence& sentence, std::span<const TaggedColumn> columns);
-/// The same of a segmenter: "text", "words", "tags" if it has learned them; "probabilities" of the
-/// tags of the characters.
+/// The object of a segmenter: "text", "words", "tags" if it has learned them; "probabilities" of
+/// the tags of the characters.
 std::string segmented_json(std::string_view line, const TagSet& tags, const TaggedByModel& found);
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tagger says about many sentences: fast, and with the same bits however they come.
+// Predictions of a tagger for many sentences: fast, and with the same bits however they come.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace fovea {
 /// Whether the probabilities of the tags are computed, too.
 enum class TagProbabilities { kNo, kYes };
 
-/// What it says of a sentence in one tag column.
+/// The tags of a sentence in one tag column.
 struct TaggedByModel {
   std::vector<std::int32_t> tags;    ///< [words]
   std::vector<float> probabilities;  ///< [words, tags of the model], or none
@@ -36,8 +36,8 @@ class TagPredictor {
   /// the predictor. Throws kOutOfMemory if there is no room for such batches.
   TagPredictor(const Context& context, const LoadedTagger& model, index batch_words = 2048);
 
-  /// Of each sentence, which has any number of words: [tag columns]. What is longer than the
-  /// model's max_length is read in pieces. Throws kModelDamaged for scores that are not finite.
+  /// The tags of each sentence, which has any number of words: [tag columns]. Sentences longer than
+  /// max_length are read in pieces. Throws kModelDamaged for scores that are not finite.
   std::vector<std::vector<TaggedByModel>> tag(
       std::span<const std::vector<std::string>> sentences,
       TagProbabilities probabilities = TagProbabilities::kNo);
@@ -45,7 +45,7 @@ class TagPredictor {
   index sentences() const { return sentences_; }
   index words() const { return words_; }
   index cut() const { return cut_; }  ///< sentences that were read in pieces
-  /// Of all calls so far, without reading words into numbers.
+  /// The seconds of all calls so far, without reading words into numbers.
   double model_seconds() const { return model_seconds_; }
 
  private:

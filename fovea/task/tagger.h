@@ -27,7 +27,7 @@ inline constexpr std::string_view kTaggerKind = "tagger";
 inline constexpr std::string_view kCharactersName = "characters.txt";
 inline constexpr std::string_view kKnownWordsName = "words.txt";
 
-/// What a tagger says besides its settings.
+/// The outputs of a tagger, which its configuration lists beside its settings.
 struct TaggerOutputs {
   std::vector<std::string> tags = {};  ///< in the order of the scores, column after column
   VectorCounts vectors = {};           ///< of --embeddings
@@ -55,8 +55,8 @@ struct TaggerConfigFile {
   TaggerSettings settings;
   TaggerOutputs outputs;
 };
-/// What config_text wrote; `name` is the file's name in errors. Throws kModelWrongKind,
-/// kModelDamaged.
+/// Reads the text that config_text wrote; `name` is the file's name in errors. Throws
+/// kModelWrongKind, kModelDamaged.
 TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name);
 
 /// The tags of each column. Throws kModelDamaged, which names the file `name`, if what the file

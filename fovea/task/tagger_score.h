@@ -28,7 +28,7 @@ struct TaggedMistake {
 std::string in_words(const std::vector<std::string>& characters,
                      const std::vector<std::string>& tags);
 
-/// What is known of the test set; what the kind of the model does not have is empty.
+/// The scores on the test set; those that the kind of the model does not have are empty.
 struct TaggerScore {
   std::string column = {};  ///< of one among several tag columns
   TagTask task = TagTask::kTag;
@@ -57,7 +57,7 @@ struct TaggerScore {
   }
 };
 
-/// What counts of a column: micro F1 of its spans, or the accuracy of its tags.
+/// The number that represents a column: micro F1 of its spans, or the accuracy of its tags.
 double main_number(const TaggerScore& score);
 /// The mean of these over the columns.
 double mean_score(std::span<const TaggerScore> columns);

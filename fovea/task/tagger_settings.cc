@@ -83,7 +83,7 @@ void check_text(const TaggerTextOptions& text) {
                  text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
-// What a field of the model has no effect without; "" if it has one.
+// The missing thing without which a field of the model has no effect; "" if it has one.
 std::string_view lacks_for_effect(std::string_view field, const TaggerConfig& c) {
   if (field == "linear_dropout") return c.linear ? "" : "--linear";
   return lacks_for_effect(field, c, sized_stages(c));

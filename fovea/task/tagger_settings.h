@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What is tagged.
+/// The units that get tags.
 enum class TagTask {
   kTag,      ///< each word of a sentence
   kSegment,  ///< each character, by where in a word it is: the tags are words
@@ -24,7 +24,7 @@ inline constexpr EnumName<TagTask> kTagTaskNames[] = {{TagTask::kTag, "tag"},
                                                       {TagTask::kSegment, "segment"}};
 inline std::span<const EnumName<TagTask>> enum_names(TagTask) { return kTagTaskNames; }
 
-/// What a tagger reads inside of a word.
+/// The parts of a word that a tagger reads.
 enum class WordCut {
   kCharacters,
   kSubwords,  ///< the pieces of a .model file
@@ -49,7 +49,7 @@ inline std::span<const EnumName<SchemeChoice>> enum_names(SchemeChoice) {
   return kSchemeChoiceNames;
 }
 
-/// What says which weights are the best.
+/// The metric by which the best weights are chosen.
 enum class TaggerMetric { kAuto, kLoss, kAccuracy, kSpanF1 };
 inline constexpr EnumName<TaggerMetric> kTaggerMetricNames[] = {
     {TaggerMetric::kAuto, "auto"},
@@ -134,7 +134,7 @@ struct TaggerSettings {
 /// Whether the model has a vocabulary of characters, or of subwords: not a segmenter, whose words
 /// are characters.
 bool reads_characters(const TaggerSettings& settings);
-/// What tag columns are called: as the options name those of the first file to train on.
+/// The names of the tag columns, as the options give them for the first file to train on.
 std::vector<std::string> column_names(const TaggerTextOptions& text);
 /// How the tags of a column mark spans.
 inline SchemeChoice scheme_of_column(const TaggerTextOptions& text, std::size_t column) {

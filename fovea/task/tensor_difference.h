@@ -21,7 +21,7 @@ struct TensorDifference {
                              ///< none
 };
 
-/// What is wrong with the shape of an expected tensor; "" if nothing. Needs no values.
+/// The problem with the shape of an expected tensor; "" if there is none. Needs no values.
 std::string shape_problem(std::span<const NamedTensor> made, std::string_view name,
                           const Shape& expected);
 

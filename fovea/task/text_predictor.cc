@@ -21,8 +21,8 @@ constexpr double kCostOfText = 20000;       // to read it: about that of so many
 constexpr index kSmallestTextBatch = 1024;  // tokens: below that, products have too few rows
 constexpr index kTextBatchesOfThread = 4;   // so that no thread waits long for the last batch
 
-// Of the table of tokens: most bytes, and the share of the memory that batches leave. To fill it
-// takes a batch beside.
+// The limits of the table of tokens: most bytes, and the share of the memory that batches leave.
+// Filling it needs a batch beside it.
 constexpr double kMostTableBytes = 256 << 20;
 constexpr double kTableShareOfMemory = 0.25;
 
@@ -91,7 +91,7 @@ Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index
       [&](std::size_t n) { return place_of_sample(file, begin + static_cast<index>(n)); });
 }
 
-// Of all texts that have been read.
+// Predicts all texts that have been read.
 Rows<const float> TextPredictor::predict_read(const std::function<std::string(std::size_t)>& name) {
   const double began = monotonic_seconds();
   const index classes = model_.model->config().classes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a classifier says about many texts: fast, and with the same bits however they come.
+// Predictions of a classifier for many texts: fast, and with the same bits however they come.
 #pragma once
 
 #include <functional>
@@ -47,15 +47,15 @@ class TextPredictor {
   /// Throws kEncoding for a text that the tokenizer cannot read (behind what max_length drops it is
   /// not looked at), kModelDamaged for a prediction that is not finite.
   Rows<const float> predict(std::span<const NamedText> texts);
-  /// The same of samples `begin` to `end` of a set, which `file` names in errors, for a model of
-  /// numbers.
+  /// The predictions for samples `begin` to `end` of a set, which `file` names in errors, for a
+  /// model of numbers.
   Rows<const float> predict(const FrameSet& set, index begin, index end, const std::string& file);
 
   /// How many of all texts so far were longer than the model's max_length, and truncated.
   index truncated() const { return truncated_; }
   index texts() const { return texts_; }
   index tokens() const { return tokens_; }  ///< that the model has read so far
-  /// Of all calls so far, without reading the texts into tokens.
+  /// The seconds of all calls so far, without reading the texts into tokens.
   double model_seconds() const { return model_seconds_; }
   /// Whether texts are read by Classifier::token_table() by now, which changes no bit.
   bool uses_table() const { return table_.defined(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every training has beside its model and data: what it costs, and where it begins.
+// Shared by every training beside its model and data: its cost, and where it begins.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-/// What is computed.
+/// The scores to compute.
 struct TranslationScoreOptions {
   std::string metric = "bleu,chrf,ter";
   BleuTokens tokenize = BleuTokens::k13a;
@@ -59,7 +59,7 @@ TranslationScore score_translations(const Context& ctx, const Translations& tran
 std::vector<std::string> read_lines_beside(const std::string& file, const std::string& other,
                                            std::size_t lines);
 
-/// The same from files, a sentence a line. `baseline` may be empty. Throws also as
+/// Scores translations in files, a sentence a line. `baseline` may be empty. Throws also as
 /// read_lines_beside() does.
 struct TranslationFiles {
   std::string hypothesis;

@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What says which weights are the best.
+/// The metric by which the best weights are chosen.
 enum class TranslatorMetric : std::uint8_t {
   kLoss,
   kBleu,  ///< of the likeliest token at each step, words as sacreBLEU's 13a has them

@@ -29,7 +29,7 @@ struct ClassifierTexts {
 LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
                       Rows<const float> frames = {});
 
-/// What the model says of a whole set.
+/// The model's predictions for a whole set.
 struct SetPredictions {
   double loss = 0;            ///< summed, weighted
   double weight = 0;          ///< what it is divided by for the mean
@@ -69,7 +69,7 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
 /// or numbers.
 Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask task);
 
-/// What the loss of such a model is measured in.
+/// The unit of the loss of such a model.
 std::string_view loss_unit_of(const ClassifierConfig& config);
 
 class ClassifierObjective final : public Objective {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said about the texts before training.
+// The summary of the texts that is shown before training.
 #pragma once
 
 #include <string>

@@ -40,7 +40,7 @@ void check_sizes(const ClassifierSettings& settings) {
   if (settings.text.input == InputKind::kNpz) probe.features = probe.joints = 1;
   probe.classes = 2;
   probe.task = ClassifierTask::kBinary;
-  // That of the vectors, which is not known yet.
+  // The vectors, which have not been read yet, set this width.
   if (!settings.text.embeddings.empty() && probe.width == 0) probe.width = ClassifierConfig().width;
   if (settings.text.max_length > 0) probe.block = settings.text.max_length;
   resolve(probe);
@@ -168,7 +168,7 @@ void take_frames(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& 
   }
 }
 
-// What the texts are made of: the tokenizer, which is learned unless it is known, or frames.
+// Prepares the input: the tokenizer, which is learned unless it is known, or frames.
 void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& set,
                 std::unique_ptr<Tokenizer> known) {
   ClassifierTextOptions& text = settings.text;

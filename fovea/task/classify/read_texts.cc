@@ -185,7 +185,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
                 "name a file: --train FILE");
   }
   LabelledSet set;
-  // What was found for the texts to train on holds for the others.
+  // Formats and columns found for the texts to train on hold for the others.
   const auto read = [&](const std::vector<std::string>& files) {
     if (options.input == InputKind::kNpz) return read_frames_into(set, files, options);
     read_into(set.table, files, table_options(options), set.label_of_two, set.notes);

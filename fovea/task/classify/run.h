@@ -39,7 +39,7 @@ struct ClassifierRun {
 ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
 
-/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const ClassifierRun& run);
 
 /// Bytes of the values of a model.

@@ -8,7 +8,7 @@ namespace fovea {
 
 void require_same_run(const ClassifierSettings& began, const ClassifierSettings& given) {
   ClassifierSettings was = began, is = given;
-  // What follows from the texts equals what followed from them.
+  // Settings that follow from the texts equal those that followed from them before.
   if (is.text.tokenizer == "auto") is.text.tokenizer = was.text.tokenizer;
   if (is.text.max_length == 0) is.text.max_length = was.text.max_length;
   // A size given as 0 equals the size that follows from the others.

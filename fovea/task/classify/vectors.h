@@ -16,10 +16,10 @@ enum class RunWeights { kNew, kStored };
 /// model if it is 0. Throws as read_word_vectors does.
 WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings);
 
-/// The same of a file, whose vectors must have this width; 0: any.
+/// The vectors of a file, which must have this width; 0: any.
 WordVectors vectors_of_tokens(const Tokenizer& tokenizer, const std::string& file, index width);
 
-/// Of the tokens that could have a vector.
+/// Counts the tokens that could have a vector, and those that have one.
 VectorCounts count_vectors(const Tokenizer& tokenizer, const WordVectors& vectors);
 
 /// "words with a vector of FILE: 80 of 100 (80.0 %), 72 as spelled and 8 in other case".
@@ -27,7 +27,7 @@ std::string vectors_line(const VectorCounts& counts, const std::string& file);
 
 /// The rows of what was found, in the table of a model; its other rows stay.
 void start_with_vectors(const Classifier& model, const WordVectors& vectors);
-/// The same in this table.
+/// Fills in the rows in this table.
 void start_with_vectors(Parameter& table, const WordVectors& vectors);
 
 }  // namespace fovea

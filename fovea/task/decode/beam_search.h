@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-/// What writes hypotheses.
+/// The model that continues hypotheses.
 class NextTokenModel {
  public:
   virtual ~NextTokenModel() = default;
@@ -67,15 +67,15 @@ struct SearchOptions {
 /// Throws kOptionValue, which names the option, for an invalid value.
 void check_options(const SearchOptions& options);
 
-/// What a log probability of so many tokens is divided by.
+/// The divisor of a log probability of so many tokens.
 double length_divisor(const SearchOptions& options, index tokens);
 
-/// What is added to the score for sources that got too little attention: b times the sum of
+/// The term of the score for sources that got too little attention: b times the sum of
 /// log(min(attention, 1)) (Wu et al. 2016, equation 14); none counts as 1e-9, so that every score
 /// is finite.
 double coverage_score(const SearchOptions& options, std::span<const double> attention);
 
-/// What is searched.
+/// The tokens between which a search runs.
 struct SearchTask {
   token begin = kNoToken;               ///< with which every hypothesis begins
   token end = kNoToken;                 ///< with which it ends; none: when it is as long as may be

@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// What is drawn: `samples` hypotheses of each sentence.
+/// The task of sampling: `samples` hypotheses of each sentence.
 struct SampleTask {
   SearchTask search;
   index samples = 1;

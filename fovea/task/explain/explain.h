@@ -19,8 +19,8 @@ namespace fovea {
 Explanation explain_text(const Context& context, const LoadedClassifier& model,
                          std::string_view text, const ExplainOptions& options);
 
-/// The same of sample `sample` of a file, from 0, for a model of numbers: kOptionValue if the file
-/// has no such sample, kInputFormat if it has other joints or features than the model.
+/// Explains sample `sample` of a file, from 0, for a model of numbers: kOptionValue if the file has
+/// no such sample, kInputFormat if it has other joints or features than the model.
 Explanation explain_sample(const Context& context, const LoadedClassifier& model,
                            const FrameFile& file, index sample, const ExplainOptions& options);
 

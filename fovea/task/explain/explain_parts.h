@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What explanations of models of any kind have in common.
+// Shared by the explanations of all kinds of models.
 #pragma once
 
 #include <span>
@@ -37,8 +37,8 @@ void require_token_memory(const Tokenizer& tokenizer, std::string_view text);
 /// Throws kOptionValue for a target of a saliency that has none.
 void require_target_counts(const ExplainOptions& options);
 
-/// What f() returns. Where that reads as another command does, a hint may name an option of that
-/// command: `explain` gives this one instead.
+/// Returns f(). An error of it may have a hint that names an option of another command, whose
+/// reading code it shares: `explain` gives this hint instead.
 template <class F>
 auto with_own_hint(std::string hint, F&& f) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model looked at in one text: numbers, for whoever shows them.
+// The explanation of a model's answer for one text, as numbers, for whoever shows them.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ inline std::span<const EnumName<SaliencyMethod>> enum_names(SaliencyMethod) {
 /// Where a method comes from.
 std::string_view source_of(SaliencyMethod method);
 
-/// What is explained.
+/// The options of an explanation.
 struct ExplainOptions {
   SaliencyMethod saliency = SaliencyMethod::kGradientInput;
   std::string target = {};
@@ -94,20 +94,20 @@ struct StrongestWeight {
 };
 StrongestWeight strongest_weight(const ExplainedLayer& layer, index head);
 
-/// What is explained of a model of numbers: a sample, of which the model read the time steps from
-/// `first_step` on. All three count from 0, as the arrays do.
+/// The sample that is explained for a model of numbers, which read its time steps from `first_step`
+/// on. All three count from 0, as the arrays do.
 struct ExplainedSample {
   index sample = 0;
   index first_step = 0;
   index joints = 0;  ///< 0: a time step is one row
 };
 
-/// The same in the languages of pages.
+/// A phrase in the languages of pages.
 struct Words {
   std::string english, chinese;
 };
 
-/// The same with places, {0}, {1}, for texts of the model or the user, which are shown in quotes.
+/// A phrase with places, {0}, {1}, for texts of the model or the user, which are shown in quotes.
 struct QuotingWords {
   std::string english, chinese;
   std::vector<std::string> quoted = {};
@@ -121,7 +121,7 @@ struct ExplainedLabel {
   double probability = 0;
 };
 
-/// What a tagger says in one tag column.
+/// The answer of a tagger in one tag column.
 struct ExplainedTags {
   std::string column = {};                 ///< of one among several
   std::vector<std::string> tags = {};      ///< [T]
@@ -135,7 +135,7 @@ struct Saliency {
   std::vector<float> values = {};  ///< [T], with joints [T, joints]; empty: none
 };
 
-/// What a translator writes.
+/// The answer of a translator.
 struct ExplainedTranslation {
   std::string text = {};
   bool is_given = false;                   ///< by the user, and not found by a search
@@ -144,7 +144,7 @@ struct ExplainedTranslation {
   double log_probability = 0;              ///< of all of them, in nats
 };
 
-/// What is explained, by what it does.
+/// The kind of model that is explained.
 enum class ExplainedKind : std::uint8_t {
   kTextClassifier,
   kLanguageModel,
@@ -204,7 +204,7 @@ LayerTokens queries_of(const Explanation& explanation, const ExplainedLayer& lay
 /// number 0.
 LayerTokens keys_of(const Explanation& explanation, const ExplainedLayer& layer);
 
-/// What everyone who shows attention weights has to say beside them.
+/// The warning that stands beside attention weights wherever they are shown.
 inline constexpr std::string_view kWeightsAreNoExplanation =
     "Attention weights are no explanation by themselves: they say where a head looked, not what "
     "decided.";

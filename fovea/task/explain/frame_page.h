@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an explanation of numbers adds to a page: maps over time and over joints, and saliency.
+// The parts of a page that explain numbers: maps over time and over joints, and saliency.
 #pragma once
 
 #include "fovea/report/attention_page.h"

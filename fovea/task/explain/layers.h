@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-/// What looks, and at what.
+/// The place of an attention layer: which text attends to which.
 enum class AttentionPlace : std::uint8_t {
   kText,     ///< the text at itself; of a translator the source
   kDecoder,  ///< the translation at what is written of it

@@ -36,7 +36,7 @@ bool sum_to_one(const ExplainedLayer& layer) {
   return true;
 }
 
-// Of [heads, rows, rows], which are 0 between sequences, the [sequences, heads, n, n] within them.
+// Takes [sequences, heads, n, n] out of [heads, rows, rows], whose other weights are 0.
 std::vector<float> within_sequences(const std::vector<float>& weights, const ExplainedLayer& layer,
                                     index rows) {
   const index n = layer.keys;
@@ -54,7 +54,7 @@ std::vector<float> within_sequences(const std::vector<float>& weights, const Exp
   return within;
 }
 
-// Of a sequence.
+// The size of a layer's map for one sequence.
 struct LayerSize {
   index queries = 0, keys = 0;
 };
@@ -113,7 +113,7 @@ void require_explain_memory(const ObservedText& text) {
 
 Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation) {
   std::vector<HeadStatistics> seen(text.layers.size());
-  // Of joints, the weights come with zeros between sequences: many times as many as there are. So
+  // With joints, the weights come with zeros between sequences: many times as many as there are. So
   // there is a forward for each layer, and only its weights are kept.
   for (std::size_t n = 0; text.joints > 0 && n < seen.size(); ++n) {
     tape.reset(TapeMode::kInference);

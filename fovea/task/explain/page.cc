@@ -148,7 +148,7 @@ PageText page_text(std::string name, const LayerTokens& tokens) {
 // Texts of a translator's page.
 constexpr std::size_t kSource = 0, kWritten = 1, kRead = 2;
 
-// What the decoder writes and what it reads have the same tokens, one apart.
+// The decoder's rows are the tokens it writes, its columns those it reads: the same, one apart.
 void add_translation(const Explanation& explanation, AttentionPage& page) {
   const std::string source = text_in(page.language, "source", "源文"),
                     written = text_in(page.language, "translation", "译文"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pages of texts and of numbers call the same.
+// Names that pages of texts and of numbers share.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace fovea {
 /// "layer 1 (attention)" in the language of a page.
 std::string layer_name_in(PageLanguage language, std::string_view name);
 
-/// What the saliency is, and of what.
+/// The name of the saliency and of its target.
 std::string saliency_name_in(PageLanguage language, const Saliency& saliency);
 
 }  // namespace fovea

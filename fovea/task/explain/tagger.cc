@@ -82,7 +82,7 @@ std::size_t chosen_column(const LoadedTagger& model, const std::string& name) {
               it_has(columns));
 }
 
-// What is explained: the score of a tag of a word.
+// The target of the explanation: the score of a tag of a word.
 struct Chosen {
   std::size_t column = 0;
   index word = 0;  // from 0

@@ -70,7 +70,7 @@ class ExplanationText {
     return explanation_.layers.empty() ? AttentionPlace::kText : chosen_layer().place;
   }
 
-  // Of the keys; the tokens of the text are cut, too, if they are these.
+  // Chooses the keys that fit; the tokens of the text are cut, too, if they are these.
   void choose_window() {
     const LayerTokens keys = explanation_.layers.empty() ? LayerTokens{explanation_.tokens}
                                                          : keys_of(explanation_, chosen_layer());
@@ -192,7 +192,7 @@ class ExplanationText {
     map.side_name = side_name_of(saliency.method);
   }
 
-  // Of the decoder each row has the probability of its token beside it.
+  // The map of a layer. Each row of a decoder has the probability of its token beside it.
   std::string layer_map() const {
     const ExplainedLayer& layer = chosen_layer();
     const bool in_text = layer.place == AttentionPlace::kText;

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// What is shown of it.
+/// The view of an explanation: which layer and head are shown.
 struct ExplainView {
   index layer = 0;
   index head = 0;

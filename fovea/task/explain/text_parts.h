@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What explanations for a terminal have in common, of texts and of numbers.
+// Shared by explanations of texts and of numbers on a terminal.
 #pragma once
 
 #include <functional>
@@ -45,10 +45,10 @@ using StrongestText = std::function<std::string(const ExplainedLayer& layer, ind
 std::string head_table(const Explanation& explanation, index layer, index columns,
                        const StrongestText& strongest);
 
-/// What the numbers beside a map are.
+/// The name of the numbers beside a map.
 std::string side_name_of(SaliencyMethod method);
 
-/// What the saliency is, and its source; nothing without one.
+/// The name of the saliency, and its source; nothing without one.
 std::string saliency_lines(const Explanation& explanation, index columns);
 
 /// As a token is shown: control and bidirectional characters escaped, a space as a sign, what would

@@ -48,7 +48,7 @@ std::vector<token> source_tokens(const LoadedTranslator& model, std::string_view
   return ids;
 }
 
-// What is written, without marks.
+// The translation, without marks.
 struct Written {
   std::string text;
   std::vector<token> ids;

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What losses are measured in: see Objective::loss_unit.
+// The units of losses: see Objective::loss_unit.
 constexpr Phrase kUnits[] = {
     {"nats per token", "奈特/词元"},
     {"nats per text", "奈特/文本"},

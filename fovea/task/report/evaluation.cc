@@ -18,7 +18,7 @@ namespace fovea {
 
 namespace {
 
-// Of a language model, in the order of `fovea eval`.
+// The numbers of a language model, in the order of `fovea eval`.
 constexpr std::string_view kOfText[] = {"loss", "perplexity", "bits_per_byte"};
 
 [[noreturn]] void fail_evaluation(const std::filesystem::path& file, const std::string& what) {
@@ -192,7 +192,7 @@ double confidence_of(const Json& json) {
   return confidence;
 }
 
-// Of a translator, or of translations alone: what its translations score, without intervals.
+// The scores of a translator, or of translations alone, without intervals.
 ReportEvaluation evaluation_of_translations(const Json& json) {
   ReportEvaluation evaluation;
   for (const std::string_view name : {"loss", "perplexity"}) {
@@ -208,7 +208,7 @@ ReportEvaluation evaluation_of_translations(const Json& json) {
   return evaluation;
 }
 
-// Of a tagger of several columns: the numbers of each by its name, as in metrics.jsonl.
+// The numbers of a tagger of several columns, each by its name, as in metrics.jsonl.
 ReportEvaluation evaluation_of_columns(const Json& json) {
   ReportEvaluation evaluation;
   evaluation.numbers.push_back({"mean", json.at("mean").number()});

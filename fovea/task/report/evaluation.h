@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fovea eval --json` prints of a model, and how it is read again.
+// The output of `fovea eval --json` for a model, and how it is read again.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,10 @@
 
 namespace fovea {
 
-/// What pages call a model of this kind.
+/// The name of such a model on pages.
 Phrase name_of(ModelKind kind);
 
-/// Of a model of this kind.
+/// The evaluation of a model, as a file holds it.
 struct EvaluationFile {
   ModelKind kind = ModelKind::kLanguageModel;
   ReportEvaluation evaluation = {};
@@ -24,7 +24,7 @@ struct EvaluationFile {
 
 /// The object of `fovea eval --json`: the scores of a model, and which it is (config_checksum()).
 Json evaluation_of(const Json& scores, std::string_view model);
-/// The same as a line, of the model in a folder.
+/// The object as a line, for the model in a folder.
 std::string evaluation_line(const Json& scores, const std::filesystem::path& folder);
 
 /// Whether it may be one of this run, or of a checkpoint of it: such a file says so, or does not

@@ -89,14 +89,14 @@ ClassifierConfig config_of(const ImdbModel& model) {
   c.position = model.position;
   c.sinusoid = SinusoidOrder::kSinCos;
   c.embedding_scale = 1;
-  // Of an LSTM, Keras gives the last state.
+  // The last state, which Keras' LSTM gives.
   if (c.encoder == "lstm") c.pooling = PoolingKind::kLast;
   c.output_dropout = .5;
   c.vocabulary = kWords;
   return resolve(c);
 }
 
-// Of a trial, every n-th review, so that both labels are among them.
+// The examples; for a trial, every n-th review, so that both labels are among them.
 Examples examples_of(const Reviews& reviews, const KerasVocabulary& vocabulary, bool pad,
                      double share) {
   Examples examples;
@@ -232,7 +232,7 @@ ImdbEpochs epochs_of(const HistoryRecords& history) {
     epochs.loss.push_back(record.valid_loss);
     epochs.train_loss.push_back(record.train_loss);
   }
-  // Of the updates alone: the first of an epoch is left out, as it follows an evaluation.
+  // The time of updates alone: the first of an epoch is left out, as it follows an evaluation.
   const std::size_t updates = history.updates.size() / std::max<std::size_t>(kEpochs, 1);
   for (std::size_t end = updates; updates > 1 && end <= history.updates.size(); end += updates) {
     const double took = history.updates[end - 1].seconds - history.updates[end - updates].seconds;
@@ -306,7 +306,7 @@ class Imdb {
     if (trainer.run().stopped) throw ReproduceStopped();
   }
 
-  // What the weights with the best accuracy look at in a review. A picture that is there stays.
+  // Draws where the weights with the best accuracy attend in a review. An existing picture stays.
   void draw_attention(const ImdbModel& chosen, const fs::path& folder) {
     const std::string name = fmt::format("{}-{}", chosen.experiment, chosen.variant);
     const fs::path picture = options_.output / (name + "-attention.svg");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trained classifier of IMDB looks at: a heat map of one review.
+// A heat map of one review: where a trained classifier of IMDB attends.
 #pragma once
 
 #include <string>

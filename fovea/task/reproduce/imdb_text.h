@@ -29,7 +29,7 @@ Reviews read_reviews(const std::filesystem::path& file);
 /// a space, between spaces. An apostrophe belongs to its word.
 std::vector<std::string> keras_words(std::string_view text);
 
-/// What the ids of Keras mean that are no words.
+/// The ids of Keras that are no words.
 inline constexpr token kKerasPad = 0, kKerasStart = 1, kKerasUnknown = 2;
 
 /// Words by their rank: the most frequent one has rank 1 and id 4; of equally frequent ones the one

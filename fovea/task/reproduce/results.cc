@@ -18,7 +18,7 @@ std::string spread(const std::vector<double>& values) {
   return fmt::format("{:.4f} +- {:.4f}", mean(values), sample_deviation(values));
 }
 
-// What tells a row from others.
+// The name that tells a row from others.
 std::string name_of(const Json& row) {
   return fmt::format("{}/{}/{}/{}", row.at("experiment").text(), row.at("variant").text(),
                      row.at("seed").whole(), row.at("metric").text());

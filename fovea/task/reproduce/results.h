@@ -19,7 +19,7 @@ class ReproduceResults {
   /// finished is dropped. Throws kConfig, which names the line, if the file has others.
   explicit ReproduceResults(std::filesystem::path file);
 
-  /// What was dropped, for people.
+  /// Notes for people on dropped rows.
   const std::vector<std::string>& notes() const { return notes_; }
 
   /// Takes the row into the table and into the file, in place of the one with its name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fovea reproduce` measures, and where it goes.
+// The measurements of `fovea reproduce`, and where they go.
 #pragma once
 
 #include <fmt/core.h>
@@ -45,7 +45,7 @@ struct ReproduceOptions {
   std::vector<ReproduceVariant> variants = {ReproduceVariant::kCompat, ReproduceVariant::kFixed};
   index seeds = 3;
   std::string only = {};  ///< E8: parts of names of variants, between commas; none: all run
-  /// Of the epochs and updates: below 1 for a trial, which needs an output folder of its own.
+  /// The part of the epochs and updates: below 1 for a trial, which needs its own output folder.
   double share = 1;
   /// PyTorch's seconds for an epoch of an experiment, if PyTorch is there. May be null.
   std::function<std::optional<double>(std::string_view experiment)> pytorch = {};

@@ -19,7 +19,7 @@ class SeedCurves {
 
   /// The published values after each epoch.
   void publish(std::string_view experiment, std::vector<double> by_epoch);
-  /// Those of the run of a seed.
+  /// Adds the values of the run of a seed.
   void add(std::string_view experiment, std::string_view variant, std::vector<double> by_epoch);
 
   /// A curve for each variant, in the order they came: the mean over the seeds so far, with bars of

@@ -41,7 +41,7 @@ constexpr std::array kEncoders = {
 constexpr std::string_view kDrawn = "attention-sinusoidal,attention-shaw,conv-attention,bilstm";
 constexpr TagModel kLinear{"linear", "", "none", true};
 
-// What chooses the best epoch.
+// The metric that chooses the best epoch.
 std::string_view metric_of(const TagExperiment& experiment) {
   if (experiment.task != TagTask::kSegment) return "span_f1";
   return experiment.joint ? "tagged_word_f1" : "word_f1";

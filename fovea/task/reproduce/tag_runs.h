@@ -31,7 +31,7 @@ struct TagModel {
 /// behind a convolution: each with both heads. Then the linear CRF.
 std::vector<TagModel> tag_models();
 
-/// What is learned, and from which sentences.
+/// A task, and the sentences to learn it from.
 struct TagExperiment {
   std::string name;  ///< of the task: ner, segment, joint
   TagTask task = TagTask::kTag;

@@ -153,8 +153,8 @@ TranslatorSettings settings_of(const Variant& variant, const Texts& texts, index
   return s;
 }
 
-// That of the source: a layer on each side, 4 heads, width 128, nothing dropped or smoothed. It
-// takes every word that the titles have.
+// The setting of the source: a layer on each side, 4 heads, width 128, no dropout or smoothing. Its
+// vocabularies have every word of the titles.
 void set_titles(TranslatorSettings& s) {
   s.text.tokenizer = "char";
   s.text.target_tokenizer = kWordKind;

@@ -7,8 +7,8 @@
 
 namespace fovea {
 
-/// Of all pairs of words that a translation [N] and its reference [N] both have exactly once, the
-/// share that stands in the same order in both; 1 if there are none. (Its mean for words in random
+/// The share of all pairs of words, which a translation [N] and its reference [N] both have exactly
+/// once, that stand in the same order in both; 1 if there are none. (Its mean for words in random
 /// order is one half; 2 x - 1 is Kendall's tau of those words.) Words stand between spaces. Throws
 /// kShape if there are not as many references as translations.
 double word_order(std::span<const std::string> translations,

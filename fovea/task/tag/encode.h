@@ -16,8 +16,8 @@ namespace fovea {
 struct TaggerVocabulary {
   std::unique_ptr<Tokenizer> words;
   std::unique_ptr<Tokenizer> characters;  ///< or subwords; null: the model reads none
-  /// Of a segmenter, whose words are characters: the words of the training text, to say how well
-  /// others are found; else null.
+  /// For a segmenter, whose words are characters: the words of the training text, to measure how
+  /// well others are found; else null.
   std::unique_ptr<Tokenizer> known;
 
   /// The word, as one token; the unknown one for what holds white space.

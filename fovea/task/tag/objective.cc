@@ -44,7 +44,7 @@ double span_f1(const TagIds& found, const TagIds& right, const TaggedWords& trut
   return span_report(sentences, tags.types().size() + 1).micro.f1;
 }
 
-// Of the words of one column that have a tag.
+// Counts right tags among the words of one column that have a tag.
 Hits hits_of(const TagIds& found, const TagIds& truth) {
   Hits hits;
   for (std::size_t w = 0; w < truth.size(); ++w) {
@@ -108,7 +108,7 @@ std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const Tag
     } else if (!std::all_of(scores.logits.begin(), scores.logits.end(), is_finite)) {
       found.loss = std::numeric_limits<double>::quiet_NaN();
     }
-    // What has diverged has no best path.
+    // A model that has diverged has no best path.
     if (!std::isfinite(found.loss)) return found;
     for (std::size_t c = 0; c < found.tags.size(); ++c) {
       const TagIds tags = model.best_tags(tape.context(), scores, c);

@@ -35,7 +35,7 @@ struct TaggerText {
 /// The views of a batch that the model takes.
 TaggedRows view_of(const TaggedBatch& batch);
 
-/// What the model says of a whole set.
+/// The model's tags for a whole set.
 struct SetTags {
   double loss = 0;  ///< summed, in nats, over sentences whose tags are all known
   index words = 0;  ///< in these sentences
@@ -57,7 +57,7 @@ std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const Tag
 /// the larger score.
 Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text);
 
-/// What losses are measured in.
+/// The unit of losses.
 constexpr std::string_view loss_unit_of(TagTask task) {
   return task == TagTask::kSegment ? "nats per character" : "nats per word";
 }

@@ -26,7 +26,7 @@ TaggerConfig check_sizes(const TaggerSettings& settings) {
   probe.vocabulary = probe.characters = kFirstLearnedToken;
   const std::size_t columns = column_names(settings.text).size();
   probe.tags.assign(columns, 2);
-  // That of the vectors, which is not known yet.
+  // The vectors, which have not been read yet, set this width.
   if (!settings.text.embeddings.empty() && probe.word_width == 0) {
     probe.word_width = TaggerConfig().word_width;
   }
@@ -36,7 +36,7 @@ TaggerConfig check_sizes(const TaggerSettings& settings) {
 
 constexpr std::string_view kLessText = "use less text, or a machine with more memory";
 
-// Of all words, with a number or a newline for each.
+// The bytes of all words, with a number or a newline for each.
 double text_bytes(const TaggedSet& set) {
   double bytes = 0;
   for (const TaggedSentence& sentence : set.sentences) {
@@ -212,7 +212,7 @@ void describe(TaggerRun& run) {
   }
 }
 
-// What the sentences say of the model.
+// Takes the sizes of the model that follow from the sentences.
 void take_sizes(TaggerRun& run, TaggerSettings& settings) {
   TaggerConfig& model = settings.model;
   model.vocabulary = run.vocabulary.words->vocabulary_size();

@@ -20,7 +20,7 @@ struct ReadScheme {
   std::string where = {};   ///< as in SchemePlaces
 };
 
-/// What is said of a tag that is not one of the scheme.
+/// The words of errors about a tag that is not one of the scheme.
 struct SchemePlaces {
   /// FILE:LINE of a word of a sentence.
   std::function<std::string(std::size_t sentence, std::size_t word)> place;

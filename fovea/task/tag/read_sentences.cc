@@ -32,7 +32,7 @@ struct Table {
   }
 };
 
-// What follows a message about one of several columns.
+// The end of a message about one of several columns.
 std::string in_column(const Table& table, std::size_t column) {
   return table.columns.size() == 1 ? "" : fmt::format(" in column {}", table.columns[column]);
 }
@@ -63,7 +63,7 @@ void read_into(Table& table, const std::vector<std::string>& files,
   }
 }
 
-// Of the sentences for which `counts(i)`.
+// The names of tags in the sentences for which `counts(i)`.
 template <class Counts>
 std::vector<std::string> names_of(const Table& table, std::size_t column, const Counts& counts) {
   KeyedSet<std::string> names;
@@ -209,7 +209,7 @@ std::vector<bool> split(std::size_t trains, std::size_t all, const TaggerTextOpt
   return validates;
 }
 
-// Of one column.
+// Counts the unknown tags of one column.
 void count_unknown_tags(const Table& table, std::size_t column, TaggedSet& set) {
   std::string first;
   index count = 0;
@@ -325,7 +325,7 @@ TaggedSet read_tagged_set(const TaggerTextOptions& options, std::uint64_t seed) 
   }
   set.validates = split(trains, all, options, seed);
   for (std::size_t c = 0; c < schemes.size(); ++c) {
-    // Of a set that is split, the sentences to train on say which tags there are.
+    // In a set that is split, the sentences to train on decide which tags there are.
     std::vector<std::string> names =
         names_of(table, c, [&](std::size_t i) { return !set.validates[i]; });
     require_difference(table, names, in_column(table, c));

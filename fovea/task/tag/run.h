@@ -38,7 +38,7 @@ struct TaggerRun {
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known = {},
                       RunWeights weights = RunWeights::kNew);
 
-/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const TaggerRun& run);
 
 /// Bytes of the values of a model.

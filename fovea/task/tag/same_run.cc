@@ -18,7 +18,7 @@ std::vector<SchemeChoice> settled_schemes(std::vector<SchemeChoice> given,
 
 void require_same_run(const TaggerSettings& began, const TaggerSettings& given) {
   TaggerSettings was = began, is = given;
-  // What follows from the sentences equals what followed from them.
+  // Settings that follow from the sentences equal those that followed from them before.
   is.text.scheme = settled_schemes(is.text.scheme, was.text.scheme);
   was.model = resolve(was.model);
   is.model.vocabulary = was.model.vocabulary;

@@ -52,8 +52,8 @@ SchemeChoice choice_of(const std::optional<TagScheme>& scheme);
 /// The first of bio, bioes and bmes to which all these tags belong, if one of them marks a span.
 std::optional<TagScheme> find_scheme(std::span<const std::string> names);
 
-/// What a model needs to know of a text with these tags: with a scheme all tags of each of its
-/// types, so that every span has a path; in natural order.
+/// All tags that a model needs for a text with these: with a scheme all tags of each of its types,
+/// so that every span has a path; in natural order.
 std::vector<std::string> complete_tags(std::vector<std::string> names,
                                        const std::optional<TagScheme>& scheme);
 

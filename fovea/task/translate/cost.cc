@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training of a translator costs: updates, FLOPs, memory and time.
+// The cost of a training of a translator: updates, FLOPs, memory and time.
 #include <algorithm>
 
 #include "fovea/base/machine.h"

@@ -151,7 +151,7 @@ std::string length_line(std::string_view name, const PairTokens& pairs) {
                      longest([&](index i) { return pairs.target_length(i); }));
 }
 
-// Of the tokens of a side, without its `marks`: "1.2 % of the source", if there is such a token.
+// Adds the share of unknown tokens of a side, without `marks`: "1.2 % of the source", if any.
 void add_unknown(std::vector<std::string>& shares, const std::vector<token>& tokens, index marks,
                  const Tokenizer& tokenizer, std::string_view side) {
   const token unknown = tokenizer.special().unknown;
@@ -191,7 +191,7 @@ void note_warm_up(TranslatorRun& run) {
   if (!note.empty()) run.notes.push_back(note);
 }
 
-// What stands in the place of a token that is dropped.
+// The token that replaces one that is dropped.
 token dropped_token(const Tokenizer& tokenizer) {
   const token unknown = tokenizer.special().unknown;
   return unknown == kNoToken ? kPadToken : unknown;

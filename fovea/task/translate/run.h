@@ -34,7 +34,7 @@ struct TranslatorRun {
 TranslatorRun prepare_run(TranslatorSettings settings,
                           std::optional<TranslatorVocabulary> known = {});
 
-/// What a run costs, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
 RunCost cost_of(const TranslatorRun& run);
 
 /// The most bytes that this process will have resident while it trains; see training_memory() of

@@ -26,7 +26,7 @@ std::vector<std::string> joined(const std::vector<std::string>& source,
 void require_same_run(const TranslatorSettings& began, const TranslatorSettings& given) {
   TranslatorSettings was = began, is = given;
   was.model = resolve(was.model);
-  // What follows from the pairs equals what followed from them.
+  // Settings that follow from the pairs equal those that followed from them before.
   is.model.vocabulary = was.model.vocabulary;
   is.model.target_vocabulary = was.model.target_vocabulary;
   is.model = resolve(is.model);

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// What becomes of a line that is longer than the model reads.
+/// The way to treat a line that is longer than the model reads.
 enum class LongLines : std::uint8_t {
   kRefuse,  ///< an error
   kSplit,   ///< it is translated in pieces
