@@ -21,7 +21,7 @@ std::unique_ptr<ByteStream> answered_stream(const std::string& file, std::functi
 /// Calls `read`, then `answer`, also if `read` throws an Error; that comes behind the answers.
 void answer_all(const std::function<void()>& read, const std::function<void()>& answer);
 
-/// The same for lines of text: calls `add` with each.
+/// Does so for lines of text: calls `add` with each.
 void answer_lines(LineReader& lines, const std::function<void(const Line&)>& add,
                   const std::function<void()>& answer);
 /// All of that for a file whose lines have at most `longest` bytes.

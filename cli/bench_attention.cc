@@ -195,7 +195,7 @@ Measured measure(const Context& context, const Problem& p) {
           .peak_memory_bytes = peak_memory_bytes()};
 }
 
-// What was measured, then where and of which problem.
+// The measurements, then where and of which problem.
 std::string json_line(const Context& context, const Problem& problem, const Measured& measured) {
   Json::Object object = json_of(measured).object();
   object.emplace_back("processor", processor_name());

@@ -44,7 +44,7 @@ StepOptions defaults() {
   return options;
 }
 
-// What to profile.
+// The settings of a profile.
 struct StepRequest {
   LanguageModelSettings settings;
   int steps;

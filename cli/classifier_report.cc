@@ -87,7 +87,7 @@ void add_matrix(std::string& report, const ClassifierScore& score, index cell) {
   }
 }
 
-// What is confused most often.
+// Adds the pairs of labels that are confused most often.
 void add_pairs(std::string& report, const ClassifierScore& score) {
   report += "\nmost often confused (the whole matrix: --json, --plots)\n";
   report += confused_pairs(*score.confusion, [&](index k) {

@@ -13,7 +13,7 @@ namespace fovea::cli {
 
 namespace {
 
-// Of all models, these options have an effect on some.
+// The reason why an option has no effect on this model; "" if it has one. Each has one on some.
 std::string_view why_without_effect(std::string_view option, const LoadedClassifier& model) {
   const ClassifierTask task = model.model->config().task;
   if (option == "errors" || option == "overwrite") return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that use a trained classifier have in common.
+// Shared by the commands that use a trained classifier.
 #pragma once
 
 #include <string>

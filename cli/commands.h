@@ -59,7 +59,7 @@ CommandSpec tokenizer_decode_spec();
 CommandSpec completion_spec();
 CommandSpec man_spec();
 
-/// Those of all commands, in the order of the overview.
+/// The specifications of all commands, in the order of the overview.
 std::vector<CommandSpec> command_specs();
 
 }  // namespace fovea::cli

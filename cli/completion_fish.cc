@@ -33,7 +33,7 @@ complete -c fovea -n __fovea_at -l version -d 'the version'
 // In fish a backslash counts inside quotes, too.
 std::string fish_quoted(std::string_view text) { return in_quotes(escaped(text, "\\", "\\")); }
 
-// What is offered, in a word of its own: -F would offer files behind other options as well.
+// The offered words, in an option of their own: -F would offer files behind other options as well.
 std::string fish_words(const ValueWords& value) {
   if (value.files) return " -a '(__fish_complete_path (commandline -ct))'";
   if (value.folders) return " -a '(__fish_complete_directories (commandline -ct))'";

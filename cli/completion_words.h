@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shell may offer where a word of a command is typed. It is read off the command's
+// The words that a shell may offer for a word of a command. They are read off the command's
 // specification, as the help is.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace fovea::cli {
 
-/// What a value can be.
+/// The possible values.
 struct ValueWords {
   bool files = false;
   bool folders = false;            ///< and no files
   std::vector<std::string> words;  ///< a fixed set, or what may stand instead of a number
 };
 
-/// Of a placeholder: the words of "adamw|sgd", files for FILE, folders for DIR. Nothing for N.
+/// The values of a placeholder: the words of "adamw|sgd", files for FILE, folders for DIR.
 ValueWords value_words(std::string_view placeholder);
 /// COMMAND stands for the words of all commands.
 ValueWords value_words(const PositionalSpec& positional);

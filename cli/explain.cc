@@ -61,7 +61,7 @@ bool is_of_model(const fs::path& page, const fs::path& folder) {
              inside.end();
 }
 
-// Of the page, what is written where only the command line says.
+// The options of the page. Only the command line says where it is written.
 std::vector<Flag> page_flags(ExplainPage& page) {
   constexpr std::string_view kHere[] = {"page", "overwrite"};
   return without_environment(flags_of(fields_of(page)), kHere);

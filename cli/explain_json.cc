@@ -55,7 +55,7 @@ Json::Object tags_of(const ExplainedTags& tags) {
   return object;
 }
 
-// What a tagger says: as fovea tag --json --probabilities has it.
+// Adds the answer of a tagger, as fovea tag --json --probabilities has it.
 void add_tags(Json::Object& object, const Explanation& explanation) {
   if (explanation.token > 0) object.emplace_back("token", explanation.token);
   if (explanation.tags.size() == 1) {
@@ -74,7 +74,7 @@ Json by_token(const Explanation& explanation, const std::vector<float>& values) 
                 static_cast<std::size_t>(explanation.joints()));
 }
 
-// What was explained: a text, or a sample of numbers.
+// The input that was explained: a text, or a sample of numbers.
 Json::Object input_of(const Explanation& explanation) {
   Json::Object object{{"kind", to_string(explanation.kind)}};
   if (explanation.numbers) {
@@ -99,7 +99,7 @@ void add_translation(Json::Object& object, const Explanation& explanation) {
   if (explanation.token > 0) object.emplace_back("token", explanation.token);
 }
 
-// What rows and columns of a layer are: time steps or joints, or texts of a translator.
+// The meaning of a layer's rows and columns: time steps or joints, or texts of a translator.
 std::string axes_of(const Explanation& explanation, const ExplainedLayer& layer) {
   if (explanation.numbers) return layer.across ? R"(,"over":"joints")" : R"(,"over":"time")";
   if (!explanation.translation) return "";

@@ -15,13 +15,13 @@ namespace fovea::cli {
 /// One option for each flag; help shows its default.
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group);
 
-/// The same for switches that are only given or not given: they have no --no-x and show no default.
+/// These options as switches that are given or not: without --no-x, and with no default shown.
 std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
 
 /// Gives the option `name` a second spelling: a short letter or another name.
 void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
 
-/// The same flags; those of these names only the command line sets.
+/// These flags; only the command line sets those of these names.
 std::vector<Flag> without_environment(std::vector<Flag> flags,
                                       std::span<const std::string_view> names);
 

@@ -85,7 +85,7 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
   }
 }
 
-// What config.json says of each kind of model.
+// The contents of config.json for each kind of model.
 struct LanguageModelFile {
   static constexpr std::string_view kName = "language model", kKind = "language_model";
   static LanguageModelSettings settings_of(const fs::path& folder) { return load_settings(folder); }
@@ -206,7 +206,7 @@ void describe_training(const Model& model, const std::string& stop_after,
   print(fmt::format("  last train loss {:.4f}\n", run.train_loss));
 }
 
-// What a classifier says: its task and its labels.
+// Prints the outputs of a classifier: its task and its labels.
 void describe_outputs(const fs::path& folder) {
   const ClassifierConfigFile file = ClassifierFile::read(folder);
   const ClassifierConfig& model = file.settings.model;
@@ -232,7 +232,7 @@ void describe_column(const TaggerConfigFile& file, const TagSet& tags, std::size
                     to_string(head_of(file.settings.model, column))));
 }
 
-// What a tagger says: its task and its tags.
+// Prints the outputs of a tagger: its task and its tags.
 void describe_tags(const fs::path& folder) {
   const TaggerConfigFile file = TaggerFile::read(folder);
   const TaggerSettings& settings = file.settings;

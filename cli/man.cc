@@ -47,7 +47,7 @@ std::string roff(std::string_view text) {
   return result;
 }
 
-// The same, in lines that an editor shows, for text that is filled.
+// Escapes text that is filled, in lines that an editor shows.
 std::string filled(std::string_view text) {
   constexpr std::size_t kColumns = 76;
   std::string result, line;

@@ -66,7 +66,7 @@ void open_standard_streams() noexcept;
 /// if stdout is a pipe whose reader is gone. That is no error and does not change the exit status.
 /// Throws kWrite for any other failure.
 bool print(std::string_view text);
-/// The same for text with colours: whoever made it has escaped what is not its own.
+/// print for text with colours: the caller has escaped the parts that came from others.
 bool print_colored(std::string_view text);
 
 /// Stdout is a pipe, and its reader is gone: nothing that is computed after is of use.
@@ -77,9 +77,9 @@ void print_answers(std::string_view text);
 
 /// Writes one line to stderr and the log. Characters that could control a terminal are escaped.
 void say(std::string_view line);
-/// The same, unless quiet.
+/// say, unless quiet.
 void note(std::string_view line);
-/// The same, if verbose.
+/// say, if verbose.
 void detail(std::string_view line);
 void warn(std::string_view line);
 

@@ -50,7 +50,7 @@ struct ReportPage {
   }
 };
 
-// What is written where only the command line says.
+// The options of the page. Only the command line says where it is written.
 std::vector<Flag> page_flags(ReportPage& page) {
   constexpr std::string_view kHere[] = {"output", "csv", "terminal", "overwrite"};
   return without_environment(flags_of(fields_of(page)), kHere);

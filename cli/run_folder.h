@@ -68,8 +68,8 @@ class RunFolder {
   const RunLock lock_;
 };
 
-/// What a resumed run starts from: its newest intact checkpoint, or the one that was named; only
-/// the files of the model if there is no checkpoint yet.
+/// The start of a resumed run: its newest intact checkpoint, or the one that was named; only the
+/// files of the model if there is no checkpoint yet.
 struct StoredRun {
   std::filesystem::path folder;  ///< of the checkpoint, or of the run
   std::optional<Checkpoint> checkpoint;

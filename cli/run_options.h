@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all training commands have: how the process is run, and settings that come from options, the
+// Shared by all training commands: how the process is run, and settings that come from options, the
 // environment and TOML by one list of fields.
 #pragma once
 

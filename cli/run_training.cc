@@ -50,7 +50,7 @@ std::string filled(const std::vector<std::string>& items, std::string_view inden
   return text + line;
 }
 
-// What the command line asks for and, if a run is resumed, what it starts from.
+// The request of the command line and, if a run is resumed, the state that it starts from.
 struct Job {
   Training& training;
   const Arguments& arguments;
@@ -106,7 +106,7 @@ void prepare(Job& job) {
   }
 }
 
-// Of the checkpoint that is held now.
+// The bytes of the checkpoint that is held now.
 index checkpoint_bytes(const Job& job) {
   index bytes = 0;
   if (!job.stored || !job.stored->checkpoint) return bytes;

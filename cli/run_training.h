@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all commands "train ..." do alike: folders and locks, resuming, memory, signals, progress,
-// and what is printed.
+// Shared by all commands "train ...": folders and locks, resuming, memory, signals, progress, and
+// output.
 #pragma once
 
 #include <filesystem>
@@ -30,9 +30,9 @@ class Training {
   virtual std::string_view command() const = 0;
   /// The options that name the data to train on.
   virtual std::string_view data_options() const { return "--train FILE"; }
-  /// What a target is, once the settings are known: "token".
+  /// The name of a target, once the settings are known: "token".
   virtual std::string_view unit() const = 0;
-  /// What an update reads.
+  /// The name of a row of an update.
   virtual std::string_view row() const { return "token"; }
   virtual std::vector<OptionSpec> options() const = 0;
   /// How the process is run, from --config, the environment and the options.
@@ -52,7 +52,7 @@ class Training {
   /// Reads the data. Returns what a user may want to know. Throws if they are not those of the
   /// stored run.
   virtual std::vector<std::string> prepare(const StoredRun* stored) = 0;
-  /// What the data are, a line each: said before the training, but not with --quiet.
+  /// The summary of the data, a line each: shown before the training, but not with --quiet.
   virtual std::vector<std::string> overview() const { return {}; }
   /// For --verbose: the data and the model, a line each.
   virtual std::vector<std::string> description() const = 0;
@@ -82,8 +82,8 @@ index batch_of(const Text& text) {
   }
 }
 
-/// What trainings of all kinds of model say alike of their settings and their data. `Run` is what
-/// make_run() makes of `Settings`.
+/// Shared by trainings of all kinds of model: messages on their settings and their data. make_run()
+/// makes `Run` from `Settings`.
 template <class Settings, class Run>
 class TrainingOf : public Training {
  public:
@@ -164,7 +164,7 @@ class TrainingOf : public Training {
   Run run_;
 
  private:
-  // What to say if changed options change the learning rate. Nothing of a run in epochs if the
+  // A warning if changed options change the learning rate. There is none for a run in epochs if the
   // batch size changed: the number of updates of an old epoch is not known then.
   std::string schedule_jump(const RunState& state) const {
     const Settings &was = began_, &is = run_.settings;
@@ -215,9 +215,9 @@ class TrainingWithVectors : public TrainingOf<Settings, Run> {
   VectorCounts vectors_;  // of the stored run
 };
 
-/// What --help says below the options of a training: examples, then `data`, what is read, then what
-/// all trainings say of folders, settings and signals. `defaults`, if there are any, are options:
-/// `when` says where they hold.
+/// The text of --help below the options of a training: examples, then `data`, the files that it
+/// reads, then the part on folders, settings and signals that all trainings share. `defaults`, if
+/// there are any, are options: `when` says where they hold.
 struct TrainingHelp {
   std::string_view examples;
   std::string_view data = {};

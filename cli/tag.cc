@@ -46,7 +46,7 @@ struct OutputOptions {
   }
 };
 
-// What comes in, and what goes out.
+// The forms of input and output.
 struct TagForm {
   OutputOptions output = {};
   bool json = false;

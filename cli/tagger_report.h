@@ -9,7 +9,7 @@
 
 namespace fovea::cli {
 
-/// Of several columns each in turn, and the mean of what counts of each.
+/// The report on several columns, each in turn, and the mean of their main numbers.
 std::string report_of(std::span<const TaggerScore> columns);
 
 }  // namespace fovea::cli

@@ -11,9 +11,9 @@ namespace fovea::cli {
 /// A context with the number of threads from --threads. Throws kOptionValue.
 Context context_of(int threads);
 
-/// The same from --threads, or else from FOVEA_THREADS. Throws kOptionValue.
+/// A context with the threads of --threads, or else of FOVEA_THREADS. Throws kOptionValue.
 Context context_of(const Arguments& arguments);
-/// The same of a command that computes with a model, in the precision of --precision or
+/// A context for a command that computes with a model, in the precision of --precision or
 /// FOVEA_PRECISION.
 Context model_context_of(const Arguments& arguments);
 

@@ -206,7 +206,7 @@ std::string text_of_pieces(const SentencePiece& pieces, std::string_view line) {
   return pieces.decode(named);
 }
 
-// What both commands begin with.
+// The first steps of both commands.
 SentencePiece begin_with_model(const Arguments& arguments, const CommandSpec& spec) {
   set_messages_from(arguments);
   const std::string files[] = {arguments.text("FILE", "-"), arguments.text("MODEL")};

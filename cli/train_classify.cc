@@ -57,7 +57,7 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
         classifier_config_from_text(stored->file("config.json"), stored->path("config.json")),
         *stored);
     settings_ = classify_settings(began_, arguments);
-    // What followed from the texts stays.
+    // Settings that followed from the texts stay.
     if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;
     if (settings_.text.max_length == 0) settings_.text.max_length = began_.text.max_length;
     require_same_run(began_, settings_);

@@ -39,7 +39,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What to do instead, if the field means nothing to the kind of model; else "".
+// The advice on a field that means nothing to this kind of model; else "".
 std::string_view hint_without_effect(std::string_view field, LanguageModelKind kind) {
   using enum LanguageModelKind;
   if (kind == kTransformer) return {};
@@ -67,8 +67,8 @@ std::string_view hint_without_effect(std::string_view field, LanguageModelKind k
               std::string(hint));
 }
 
-// What is set must have an effect on a layer of --encoder, and what a preset says has one or is
-// left out. (A bias has one on the logits, too.)
+// Settings of the user must have an effect on a layer of --encoder; those of a preset without one
+// are left out. (A bias has one on the logits, too.)
 void require_effects(LanguageModelConfig& model, const std::vector<std::string>& set) {
   if (model.encoder.empty()) return;  // an error of its own
   LanguageModelConfig sized = model, usual;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training prints on stdout, and what it reports about a run before it begins.
+// The output of a training on stdout, and the report about a run before it begins.
 #pragma once
 
 #include <string>
@@ -39,8 +39,8 @@ struct RunForecast {
 };
 void print_forecast(const RunForecast& forecast, bool json);
 
-/// Of the "best" or the "last" weights: "best validation loss 0.2500", or, if more was measured,
-/// "best weights: validation accuracy 0.9000, macro_f1 0.8990, loss 0.2500".
+/// The "best" or the "last" weights: "best validation loss 0.2500", or, if more was measured, "best
+/// weights: validation accuracy 0.9000, macro_f1 0.8990, loss 0.2500".
 std::string validation_text(std::string_view which, double loss,
                             const std::vector<MetricValue>& metrics);
 

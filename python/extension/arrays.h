@@ -17,7 +17,7 @@ using NamedArrays = nanobind::typed<nanobind::dict, nanobind::str, nanobind::any
 /// The memory of a numpy array, or of any object that has DLPack or a buffer. Throws kUsage, which
 /// begins with `name`, for anything else, for another device, and for a type that no tensor has.
 GivenTensor given_tensor(const std::string& name, nanobind::handle array);
-/// The same for a tensor of a call, which may be bfloat16. Throws kUsage also for four axes of
+/// The memory of a tensor of a call, which may be bfloat16. Throws kUsage also for four axes of
 /// which the last is not contiguous.
 GivenTensor given_tensor_of_call(const std::string& name, nanobind::handle array);
 

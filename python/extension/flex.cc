@@ -106,7 +106,7 @@ void prepare(const Tensor& t) {
 // The order of the tensors; a forward has those up to lse_low.
 enum Place : std::size_t { kQ, kK, kV, kO, kLse, kLseLow, kDo, kDLse, kDq, kDk, kDv };
 
-/// What a call is made of.
+/// The tensors and traced functions of a call.
 struct Call {
   const Tensors& tensors;
   const Traced* score;

@@ -15,7 +15,7 @@ namespace nb = nanobind;
 
 NB_MODULE(_fovea, m) {
   m.doc() = "The part of fovea that is compiled. Use the package `fovea`.";
-  // What autograd still holds when Python ends is no leak of ours.
+  // Objects that autograd still holds when Python ends are no leak of ours.
   nb::set_leak_warnings(false);
   fovea::python::translate_errors();
   m.def("available_cores", &fovea::available_cores, "The cores that this process may run on.");

@@ -17,7 +17,7 @@ namespace fovea::python {
 /// (name, what it must be, what it does) of each option.
 using OptionRows = std::vector<std::tuple<std::string, std::string, std::string>>;
 
-/// Of the fields of `options`, without the name of the part that they belong to.
+/// The rows of the fields of `options`, without the name of the part that they belong to.
 template <class Options>
 OptionRows option_rows() {
   Options options;

@@ -7,7 +7,7 @@
 
 namespace fovea::python {
 
-/// Of q, k, v, o and their gradients, as _shapes.ROW_TYPES numbers them. All else is Wide of it.
+/// The type of q, k, v, o and their gradients, as _shapes.ROW_TYPES numbers them. Others are Wide.
 enum class RowType : int { kFloat32, kFloat64, kBFloat16 };
 
 /// f(T{}).

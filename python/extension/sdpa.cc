@@ -31,7 +31,7 @@ using Strides = std::array<index, 4>;
 /// is contiguous.
 using Layout = std::tuple<std::array<index, 4>, Strides>;
 
-/// Of o, of what a backward needs, and of gradients.
+/// The layouts of o, of the tensors that a backward needs, and of gradients.
 using Layouts = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 using Tensors = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
@@ -96,8 +96,8 @@ std::array<Address, N> addresses_of(const nb::tuple& tensors, std::size_t first 
 // To wake a worker takes about as long as so much work.
 constexpr double kFlopsForTwo = 4e6;
 
-/// What all calls with operands of the same types, sizes and strides share: at 40 tokens, whatever
-/// Python does for each would take as long as the attention.
+/// The part that all calls with operands of the same types, sizes and strides share: at 40 tokens,
+/// Python's work for each call would take as long as the attention.
 class SdpaPlan {
  public:
   /// `mask` is absent, of bools, or of numbers. Gradients are those of q, k, v and such numbers.

@@ -25,7 +25,7 @@ class Signals final : public Interruption {
   void run_handlers() const;
 
   const std::thread::id thread_ = std::this_thread::get_id();
-  // Of the thread that made it:
+  // State of the thread that made it:
   mutable double next_look_ = 0;  // 0: it has not asked yet
   mutable std::optional<nanobind::python_error> raised_;
   mutable InterruptionFlag flag_;
