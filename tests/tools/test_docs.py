@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documentation says of files: links, symbols, targets, tables, and code that compiles."""
 
+import functools
 import os
 import pathlib
 import re
@@ -97,17 +98,58 @@ T Call<T>::softmax_of() const {
 
 
 class Path(unittest.TestCase):
-    """From a layer to the product of Q and K, as docs/DESIGN.md names it."""
+    """From main() to the product of Q and K, as docs/DESIGN.md names it."""
 
-    def test_each_file_calls_the_next_one(self):
-        steps = re.findall(r"^\d\. `(?:\w+::)?(\w+)` in \[\S+\]\(\.\./(\S+)\)", text_of("docs/DESIGN.md"), re.MULTILINE)
-        self.assertEqual(steps[0][1], "fovea/nn/attention.cc")
-        self.assertLessEqual(len(steps), 5)
+    STEP = re.compile(r"\[`([\w:]+)`\]\(\.\./(\S+?)\)")
+
+    @staticmethod
+    @functools.lru_cache(maxsize=None)
+    def code_of(path):
+        """The code of a file and of its header, without comments: members are declared there."""
+        twin = path.removesuffix(".cc") + ".h"
+        files = {path, twin} if (ROOT / twin).is_file() else {path}
+        return re.sub(r"//.*", "", "".join(text_of(file) for file in files))
+
+    def problems_of(self, steps):
+        """What is untrue: a function that its file does not define, or that no file above it names."""
+        problems = [] if "main(" in self.code_of(steps[0][1]) else [f"{steps[0][1]} has no main"]
+        above = set()
         for symbol, path in steps:
-            self.assertIsNotNone(make_formula_links.line_of(path, text_of(path), symbol), f"{path} has no {symbol}")
-        called = [symbol for symbol, _ in steps[1:]] + ["TileProduct"]
-        for (_, path), symbol in zip(steps, called):
-            self.assertRegex(text_of(path), rf"\b{symbol}(<[^>]*>)?\(", f"{path} does not call {symbol}")
+            name = symbol.split("::")[-1]
+            if make_formula_links.line_of(path, text_of(path), symbol) is None:
+                problems.append(f"{path} has no {symbol}")
+            if above and not any(re.search(rf"\b{name}\b", self.code_of(file)) for file in above - {path}):
+                problems.append(f"{symbol} of {path} is named in no file above it")
+            above.add(path)
+        return problems
+
+    def steps(self):
+        return self.STEP.findall(text_of("docs/DESIGN.md").split("### From `main()`")[1].split("\n## ")[0])
+
+    def test_each_function_is_named_in_a_file_above_it(self):
+        steps = self.steps()
+        self.assertEqual([steps[0][1], steps[-1][1]], ["cli/main.cc", "fovea/attention/relative/by_distance.cc"])
+        self.assertIn(("TileProduct", "fovea/simd/product-inl.h"), steps)
+        self.assertEqual(self.problems_of(steps), [])
+        count = re.search(r"in this order, in (\d+) files", text_of("docs/DESIGN.md"))[1]
+        self.assertEqual(int(count), len({path for _, path in steps}))
+
+    def test_a_layer_is_five_files_above_the_product(self):
+        paths = [path for _, path in self.steps()]
+        layer = len(paths) - 1 - paths[::-1].index("fovea/nn/attention.cc")
+        called = ["fovea/nn/attention.cc", "fovea/grad/ops/attention.cc", "fovea/attention/attention.cc",
+                  "fovea/attention/fused/forward.cc", "fovea/attention/fused/forward_tile-inl.h"]
+        self.assertEqual([path for path in paths[layer:] if path in called], called)
+        for path, name in zip(called, ["attention", "attention_forward", "fused_forward", "Scores", "TileProduct"]):
+            self.assertRegex(self.code_of(path), rf"\b{name}(<[^>]*>)?\(")
+
+    def test_a_missing_file_and_a_wrong_order_are_found(self):
+        steps = self.steps()
+        for left_out in ("cli/run_training.cc", "fovea/task/train_language_model.cc", "fovea/attention/attention.cc",
+                         "fovea/attention/fused/forward_tile-inl.h", "fovea/attention/bias/alibi.cc"):
+            self.assertNotEqual(self.problems_of([step for step in steps if step[1] != left_out]), [], left_out)
+        self.assertNotEqual(self.problems_of(steps[:1] + steps[:0:-1]), [])
+        self.assertNotEqual(self.problems_of([*steps, ("no_such_function", "cli/main.cc")]), [])
 
 
 class Errors(unittest.TestCase):
