@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea classify: says of each line of text what class, labels or number it has.
+// fovea classify: prints the class, the labels or the number of each line of text.
 #include <fmt/core.h>
 
 #include <algorithm>

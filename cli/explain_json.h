@@ -10,8 +10,8 @@
 
 namespace fovea::cli {
 
-/// Prints one object in one line, in pieces: the weights of all heads may be large. Of the layers
-/// and heads those of the view, or all.
+/// Prints one object in one line, in pieces: the weights of all heads may be large. It has the
+/// layers and heads of the view, or all.
 void print_json(const Explanation& explanation, const ExplainView& view);
 
 /// One object in one line, with its end.

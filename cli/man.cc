@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `fovea man`: manual pages, made of what --help is made of.
+// `fovea man`: manual pages, made from the specifications that --help is made from.
 #include <fmt/format.h>
 
 #include <algorithm>

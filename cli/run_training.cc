@@ -92,7 +92,7 @@ void settle(Job& job) {
   job.changed = !changes.empty();
 }
 
-// Reads the data. Those of a run that is resumed may have been moved since it began.
+// Reads the data. The files of a run that is resumed may have been moved since it began.
 void prepare(Job& job) {
   try {
     const std::vector<std::string> notes = job.training.prepare(job.stored_run());

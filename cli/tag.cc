@@ -97,7 +97,7 @@ class SentenceAnswers {
     }
   }
 
-  // Prints what is said of all sentences that are not answered yet. Throws NobodyReads.
+  // Prints the tags of all sentences that are not answered yet. Throws NobodyReads.
   void answer() {
     begin();
     finish();

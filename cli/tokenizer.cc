@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
 
-// A line is answered by `answer(line, number)`; many at once, on all threads, in their order. What
-// stands before the first line that it throws for is printed; the error names the line.
+// A line is answered by `answer(line, number)`; many at once, on all threads, in their order.
+// Answers before the first line that it throws for are printed; the error names the line.
 template <class Answer>
 class LineAnswers {
  public:

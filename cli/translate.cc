@@ -64,7 +64,7 @@ class TranslationAnswers {
     }
   }
 
-  // Prints what is said of all lines that are not answered yet.
+  // Prints the translations of all lines that are not answered yet.
   void answer() {
     if (translator_.waiting() == 0) return;
     const auto results = translator_.translate();

@@ -6,8 +6,8 @@
 //   attention_forward<float>(Context(), attention, in, out);  // throws Interrupted if it was asked
 //
 // All threads that work for the calls inside the scope look between items of work, and between
-// blocks of keys or queries inside long ones (some microseconds to a millisecond). What the call
-// was to write then has any values; nothing else is left of it, and the next call may begin.
+// blocks of keys or queries inside long ones (some microseconds to a millisecond). The outputs of
+// the call then have any values; nothing else is left of it, and the next call may begin.
 #pragma once
 
 #include <atomic>

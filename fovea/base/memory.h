@@ -64,7 +64,7 @@ class Arena {
   Mark mark() const { return {current_, used_}; }
   void release(Mark mark);
 
-  /// Frees everything. What follows finds one block that is as large as the peak so far.
+  /// Frees everything. Later allocations find one block that is as large as the peak so far.
   void reset();
 
   /// Bytes taken from the system, and the most that were ever in use at once (unused ends of full

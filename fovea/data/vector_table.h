@@ -31,8 +31,8 @@ struct WordVectors {
   index count(VectorMatch match) const;
 };
 
-/// Takes the words of a file one after another. A word counts for what is spelled like it, and for
-/// what is so in other case and has nothing better. Of a word that occurs twice, the first counts.
+/// Takes the words of a file one after another. A word counts for words that are spelled like it,
+/// and in other case for those that have nothing better. If a word occurs twice, the first counts.
 class VectorTable {
  public:
   /// An empty word is not wanted. `width`: which the vectors must have; 0: any.

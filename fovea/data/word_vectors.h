@@ -19,9 +19,9 @@
 namespace fovea {
 
 /// Reads the vectors of `words`; an empty word has none. The file is read once, line by line, so it
-/// may have any length or be a pipe; only vectors of words in `words` are kept. Of a word that
-/// occurs twice, the first counts. Lines of other words must have `width` columns; their numbers
-/// are not read.
+/// may have any length or be a pipe; only vectors of words in `words` are kept. If a word occurs
+/// twice, the first counts. Lines of other words must have `width` columns; their numbers are not
+/// read.
 ///
 /// `width`: which the vectors must have (kOptionValue, which names --width); 0: any.
 /// Throws kEmptyInput; kEncoding; kInputFormat, "FILE:LINE: ...", for another number of columns,

@@ -79,8 +79,8 @@ Variable glu(Tape& tape, Variable x);
 
 // ---- one row for each sequence: ops/pooling.cc. An empty sequence gives zeros.
 
-/// The maximum of each column over the rows of each sequence: x [N, C] -> [sequences, C]. Of equal
-/// rows the first gets the gradient.
+/// The maximum of each column over the rows of each sequence: x [N, C] -> [sequences, C]. Among
+/// equal rows the first gets the gradient.
 Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows);
 /// The mean of each column.
 Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows);
@@ -220,7 +220,7 @@ bool reads_rounded(const AttentionVariant& variant);
 
 // ---- recurrent layers: ops/recurrent.cc
 
-/// The weights of one direction, in PyTorch's order of gates: LSTM i f g o, GRU r z n. Of an SRU
+/// The weights of one direction, in PyTorch's order of gates: LSTM i f g o, GRU r z n. For an SRU
 /// (kernel/sru.h) weight_ih has the blocks W, W_f, W_r and, where in != H, that of the highway;
 /// weight_hh is [2, H], the vectors v_f and v_r; the bias is [2 H], b_f and b_r.
 struct RecurrentWeights {

@@ -35,7 +35,7 @@ struct RowsAcross {
   Vec<const std::int32_t> back;   ///< [rows] where row n of the others stands among these
 };
 
-/// The offsets of packed sequences of these lengths: 0, the sums, the number of rows. Of a padded
+/// The offsets of packed sequences of these lengths: 0, the sums, the number of rows. For a padded
 /// batch, mask::lengths_of() counts the lengths. Throws Error(kShape) for a negative length, or
 /// 2^31 rows.
 std::vector<std::int32_t> offsets_of(Vec<const std::int32_t> lengths);

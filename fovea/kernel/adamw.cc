@@ -80,7 +80,7 @@ HWY_EXPORT(SquaresKernel);
 // equally well over threads. A sum adds the sums of the segments.
 constexpr index kSegment = 4096;
 
-// Values [first, first + n) of a slot. Of a table: those of its rows number [begin, end).
+// Values [first, first + n) of a slot. In a table they belong to its rows number [begin, end).
 struct Segment {
   std::size_t slot;
   index first;
@@ -129,8 +129,8 @@ void check_slots(std::span<const AdamWSlot<T>> slots) {
   }
 }
 
-// Calls add(segment) for every segment that holds a row with a gradient, in ascending order. Of a
-// row that two segments share, each holds its part.
+// Calls add(segment) for every segment that holds a row with a gradient, in ascending order. If two
+// segments share a row, each holds its part.
 template <class Add>
 void for_each_segment_with_rows(Vec<const GradientRow> rows, index columns, index size, Add&& add) {
   Segment segment{.slot = 0, .first = -1, .n = 0};

@@ -9,7 +9,7 @@ namespace fovea {
 
 namespace {
 
-// Rows of panels: the terms [begin, end) of each sum. Of packed pairs `begin` must be even.
+// Rows of panels: the terms [begin, end) of each sum. For packed pairs `begin` must be even.
 template <class T>
 Panels<T> terms(const Panels<T>& b, index begin, index end) {
   Panels<T> part = b;

@@ -4,7 +4,7 @@
 // (Seshadri, Sundberg 1994, "List Viterbi decoding algorithms with applications").
 //
 // Scores are summed in double, from the first row on, whatever T is. So the paths are the same bits
-// on every instruction set. Of paths whose sums are equal where they meet, the one that comes from
+// on every instruction set. If the sums of paths are equal where they meet, the one that comes from
 // the lower tag is first: of equal scores that with the lower last tag, then that with the lower
 // tag before it, and so on. Two whose sums differ where they meet keep that order, even if rounding
 // makes their scores equal later.

@@ -57,8 +57,8 @@ CrfPathScore score_of_tags(const CrfScores<T>& scores, const CrfRows<T>& rows,
 /// log Z - s(y) is never below 0, but both are rounded. Where it is near 0, Z is hardly more than
 /// the product along the path. So its relative error is at most that of the factors exp(x), which
 /// is 2 ulp and what an ulp of x makes, and that of a sum of K terms in each row; and s(y) is a sum
-/// in double. What is below 0 by no more than that becomes 0. What is further below is an error of
-/// log Z (crf_chain.h says beyond which gap there is one), and stays.
+/// in double. A loss below 0 by no more than that becomes 0. One further below is an error of log Z
+/// (crf_chain.h says beyond which gap there is one), and stays.
 template <class T>
 double loss_of_path(double log_partition, const CrfPathScore& path, index K) {
   constexpr double kUlp = std::numeric_limits<T>::epsilon(),

@@ -77,8 +77,8 @@ struct Panels {
 };
 
 /// Panels of B = m, or B = m^T, without a packed copy of the whole matrix, which does not pay off
-/// for few rows of A (up to kRowsInPlace). What cannot be read in place (m^T, and columns that are
-/// no multiple of a vector, and all that is rounded) is packed one panel at a time, in the cache.
+/// for few rows of A (up to kRowsInPlace). Panels that cannot be read in place (m^T, columns that
+/// are no multiple of a vector, and all that is rounded) are packed one at a time, in the cache.
 template <class T>
 Panels<T> panels_in_place(Rows<const T> m, Form form = Form::kPlain,
                           Operands operands = Operands::kWhole);

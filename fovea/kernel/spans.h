@@ -16,8 +16,8 @@ Layout layout_of(const Views&... views) {
 
 /// Calls f(row, first, n) for spans that cover [rows, columns]: n values of `row` from column
 /// `first`. If all views are contiguous, a span may cover many rows, and its row is 0. `cost` is
-/// the work of an element in operations. What f does to a value must not depend on where its span
-/// ends.
+/// the work of an element in operations. The effect of f on a value must not depend on where its
+/// span ends.
 template <class F>
 void for_spans(const Context& ctx, index rows, index columns, Layout layout, double cost, F&& f) {
   if (rows == 0 || columns == 0) return;

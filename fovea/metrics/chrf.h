@@ -15,8 +15,8 @@ struct ChrfOptions {
 };
 
 /// F of n-grams of up to 6 characters, recall counting beta = 2 times as much as precision; white
-/// space is no character. Precision and recall are means over the orders that both texts have. Of
-/// several references the one with the highest score counts.
+/// space is no character. Precision and recall are means over the orders that both texts have.
+/// Among several references the one with the highest score counts.
 std::unique_ptr<TranslationMetric> chrf(const ChrfOptions& options = {});
 
 }  // namespace fovea

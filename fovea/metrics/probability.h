@@ -19,7 +19,7 @@ struct ProbabilityReportOf {
   /// of T, as scikit-learn does: one certain mistake costs at most 15.9 nats in float, 36 in
   /// double.
   Number log_loss = {};
-  /// sum_k (p_k - [k is the true class])^2, mean: in [0, 2] (Brier 1950, eq. 2). Of two classes
+  /// sum_k (p_k - [k is the true class])^2, mean: in [0, 2] (Brier 1950, eq. 2). For two classes
   /// half of it, so that it is the score of one of them (scikit-learn's scale_by_half="auto").
   Number brier = {};
   Number ece = {};  ///< of reliability(): a resample's is larger on average than that of the whole

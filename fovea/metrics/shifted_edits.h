@@ -20,7 +20,7 @@ index shifted_edits(std::u32string_view hypothesis, std::u32string_view referenc
 enum class Edit : char { kNone, kSubstitute, kDelete, kInsert };
 
 /// Edit distances of one hypothesis in many orders to one reference, within a band of 25 words
-/// around the diagonal. What orders have in common at the front is computed once.
+/// around the diagonal. The front that orders have in common is computed once.
 class EditDistance {
  public:
   /// Both have at least one word.

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// 100 x (insertions + deletions + substitutions + shifts) / words of the reference. Of several
+/// 100 x (insertions + deletions + substitutions + shifts) / words of the reference. With several
 /// references the fewest edits count, and the mean of their lengths.
 std::unique_ptr<TranslationMetric> ter();
 

@@ -107,7 +107,7 @@ double corpus_score(const TranslationMetric& metric, const TranslationCounts& co
 std::vector<double> sentence_scores(const TranslationMetric& metric,
                                     const TranslationCounts& counts);
 
-/// A score, and what resamples say of it: sacreBLEU's mean and half of the width of the middle 95
+/// A score, and its spread over resamples: sacreBLEU's mean and half of the width of the middle 95
 /// %.
 struct ResampledScore {
   double score = 0, mean = 0, half_width = 0;

@@ -100,7 +100,7 @@ index logit_count(const ClassifierConfig& config);
 /// The number of learned values. Allocates nothing.
 index parameter_count(const ClassifierConfig& config);
 
-/// How many of them are frozen: the table of the tokens, or none. Of a resolved configuration.
+/// How many parameters of a resolved configuration are frozen: the table of the tokens, or none.
 index frozen_count(const ClassifierConfig& config);
 
 /// FLOPs (multiplications and additions) of the matrix products for one token of a training step,

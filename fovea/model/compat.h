@@ -13,7 +13,7 @@ struct Compat {
   bool ln_unbiased = false;  ///< layer norm by std + eps, as The Annotated Transformer has it
 };
 
-/// Throws kOptionValue for a name that is not known, or that the model has not.
+/// Throws kOptionValue for a name that is not known, or that this model does not have.
 Compat compat_of(const LanguageModelConfig& config);
 
 }  // namespace fovea

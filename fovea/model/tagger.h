@@ -41,8 +41,8 @@ struct TagScores {
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several
-/// threads may call them at once, each with its own tape, as long as no thread trains. What is said
-/// of a sentence does not depend, in any bit, on the others.
+/// threads may call them at once, each with its own tape, as long as no thread trains. No bit of a
+/// sentence's result depends on the others.
 class Tagger {
  public:
   /// `rules` [tag columns]: which tags may follow each other, for the CRFs; empty: all may. Throws

@@ -133,7 +133,7 @@ index tag_count(const TaggerConfig& config);
 /// The number of learned values. Allocates nothing.
 index parameter_count(const TaggerConfig& config);
 
-/// How many of them are frozen: the table of the words, or none. Of a resolved configuration.
+/// How many parameters of a resolved configuration are frozen: the table of the words, or none.
 index frozen_count(const TaggerConfig& config);
 
 /// FLOPs (multiplications and additions) of the matrix products for one word of a training step,

@@ -39,8 +39,8 @@ struct TranslatorLossOptions {
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several
-/// threads may call them at once, each with its own tape, as long as no thread trains. No bit of
-/// what is said of a pair depends on the others.
+/// threads may call them at once, each with its own tape, as long as no thread trains. No bit of a
+/// pair's result depends on the others.
 class Translator {
  public:
   /// Throws as resolve() does, and kOutOfMemory.

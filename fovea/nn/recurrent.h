@@ -29,7 +29,7 @@ struct RecurrentLayersOptions {
 /// Parameters as in PyTorch, k = 0, 1, ... the layer: weight_ih_lK [gates H, in], weight_hh_lK
 /// [gates H, H], and for the second direction the same with the suffix _reverse. One bias for each
 /// gate, where PyTorch has two that are only ever added: bias_lK [gates H]; GRU also bias_hn_lK
-/// [H], which is not. Of an SRU, weight_hh_lK is [2, H] and bias_lK [2 H] (grad/ops.h).
+/// [H], which is not. For an SRU, weight_hh_lK is [2, H] and bias_lK [2 H] (grad/ops.h).
 class RecurrentLayers {
  public:
   /// Throws Error(kShape) unless all sizes are positive, Error(kOptionValue) unless dropout is in

@@ -32,7 +32,7 @@ struct ReportClass {
   ReportNumber f1 = {};
 };
 
-/// An example that the model got wrong. What its kind does not have is empty or NaN.
+/// An example that the model got wrong. Members that its kind does not have are empty or NaN.
 struct ReportMistake {
   std::string place;  ///< file:line
   std::string text = {};
@@ -60,7 +60,7 @@ struct ReportSetting {
   std::string name, began, now;
 };
 
-/// Something that is known of a run. Those of the same name stand in one row of a table.
+/// Something that is known of a run. Facts of the same name stand in one row of a table.
 struct ReportFact {
   Phrase name;
   std::string value;

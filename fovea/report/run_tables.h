@@ -16,7 +16,7 @@ namespace fovea {
 std::string number_cell(double value);
 
 /// Every point of the series, a row for each update (or group of updates) and a column for each
-/// series, inside <details>. Of a group of several measurements: the mean, the lowest and the
+/// series, inside <details>. A group of several measurements has the mean, the lowest and the
 /// highest.
 std::string points_table(std::span<const Series> series, PageLanguage language);
 

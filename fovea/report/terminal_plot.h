@@ -15,8 +15,8 @@ struct TerminalPlotOptions {
 };
 
 /// The running mean of the training loss as a line of dots, the validation losses as o, that of the
-/// best weights as @, with axes, their units and a legend. It needs no colour. What is cut off at
-/// the top is that of draw_svg(), and the legend says so. Names are printed as they are.
+/// best weights as @, with axes, their units and a legend. It needs no colour. It is cut off at the
+/// top as in draw_svg(), and the legend says so. Names are printed as they are.
 std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& options);
 
 }  // namespace fovea

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea {
 namespace HWY_NAMESPACE {
 
-/// log(x) of positive finite numbers, within 4 ulp; exactly 0 for 1. Of others anything.
+/// log(x) of positive finite numbers, within 4 ulp; exactly 0 for 1. Other numbers give anything.
 HWY_INLINE Vector<double> LogOfPositive(Vector<double> x) { return hn::Log(Tag<double>(), x); }
 
 }  // namespace HWY_NAMESPACE

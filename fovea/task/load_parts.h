@@ -30,8 +30,8 @@ void check_stored(const std::string& name, const Check& check) {
   }
 }
 
-/// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it has
-/// not `vocabulary` tokens.
+/// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it does
+/// not have `vocabulary` tokens.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary,
                                           std::string_view file = "tokenizer.txt");
 

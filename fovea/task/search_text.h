@@ -49,9 +49,10 @@ struct FoundText {
   double score = 0;            ///< that, divided by the length of --length-penalty
 };
 
-/// The best continuation of `prompt`. Of the sampling options max_tokens and repetition_penalty are
-/// read. It ends where the model ends a line; otherwise, and at the latest, after max_tokens.
-/// Throws as generate_text() does, and kOptionValue for the options of the search.
+/// The best continuation of `prompt`. It reads the sampling options max_tokens and
+/// repetition_penalty alone. It ends where the model ends a line; otherwise, and at the latest,
+/// after max_tokens. Throws as generate_text() does, and kOptionValue for the options of the
+/// search.
 FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
                       std::string_view prompt, const SamplingOptions& options,
                       const SearchOptions& search);

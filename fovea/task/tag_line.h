@@ -51,7 +51,7 @@ std::string tagged_lines(const TaggedSentence& sentence, std::span<const TaggedC
                          const TagLineOptions& options);
 
 /// An object in one line: "words", "tags"; with a scheme "spans", each with "type", "begin", "end"
-/// and "text"; "probabilities" of the tags, if there are any. Of several columns "words" and
+/// and "text"; "probabilities" of the tags, if there are any. With several columns "words" and
 /// "columns", each with "column", its name, and the rest.
 std::string tagged_json(const TaggedSentence& sentence, std::span<const TaggedColumn> columns);
 /// The object of a segmenter: "text", "words", "tags" if it has learned them; "probabilities" of

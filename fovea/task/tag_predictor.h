@@ -63,7 +63,7 @@ class TagPredictor {
   using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
 
   void tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities, Results& results) const;
-  // Gives the sentences of a batch what is said of them in a column.
+  // Stores the tags of a batch's sentences in a column.
   void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                 std::size_t column, TagProbabilities probabilities, Results& results) const;
 

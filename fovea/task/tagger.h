@@ -59,8 +59,8 @@ struct TaggerConfigFile {
 /// kModelWrongKind, kModelDamaged.
 TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name);
 
-/// The tags of each column. Throws kModelDamaged, which names the file `name`, if what the file
-/// says of them does not fit together.
+/// The tags of each column. Throws kModelDamaged, which names the file `name`, if its tags do not
+/// fit together.
 std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& name);
 
 }  // namespace fovea

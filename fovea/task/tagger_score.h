@@ -63,7 +63,7 @@ double main_number(const TaggerScore& score);
 double mean_score(std::span<const TaggerScore> columns);
 
 /// One object: "task", "sentences", "words", each number as {"value", "low", "high"}, "types" with
-/// the numbers of each, "confusion" [true][predicted], "mistakes". Of several columns "mean" and
+/// the numbers of each, "confusion" [true][predicted], "mistakes". With several columns "mean" and
 /// "columns", such an object each, with "column".
 Json json_of_scores(std::span<const TaggerScore> columns);
 

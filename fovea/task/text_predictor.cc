@@ -29,8 +29,8 @@ constexpr double kTableShareOfMemory = 0.25;
 // A word and the space behind it seldom have more bytes.
 constexpr std::size_t kBytesOfToken = 6;
 
-// As tokens_of_text. Of a text whose end is dropped, only so much is read as is needed: a text that
-// ends before a space has the same tokens as the whole has there.
+// As tokens_of_text. If the end of a text is dropped, only so much is read as is needed: a text
+// that ends before a space has the same tokens as the whole has there.
 TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
   const ClassifierTextOptions& options = model.settings.text;
   const auto read = [&](std::string_view part) {

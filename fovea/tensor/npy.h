@@ -29,15 +29,15 @@ inline constexpr std::size_t kMaxNpyHeaderBytes = 10012;
 /// needs. `where` begins each message. Throws kInputFormat.
 NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t size, std::string_view where);
 
-/// As parse_npy_header, of an array of texts ("<U5"): int32, with the characters of a text as a
-/// last axis, 0 behind its end. Of an array of another type nothing. Throws as above.
+/// As parse_npy_header, for an array of texts ("<U5"): int32, with the characters of a text as a
+/// last axis, 0 behind its end. An array of another type gives nothing. Throws as above.
 std::optional<NpyHeader> parse_npy_text_header(std::string_view bytes, std::uint64_t size,
                                                std::string_view where);
 
 /// The array. Throws as above.
 Tensor parse_npy(std::string_view bytes, std::string_view where);
 
-/// Whether numpy has this type; bfloat16 it has not.
+/// Whether numpy has this type; it does not have bfloat16.
 bool has_npy_type(DType dtype);
 
 /// The bytes of a .npy file, version 1.0; its values begin on a boundary of 64 bytes. Throws kShape

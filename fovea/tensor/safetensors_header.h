@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The header of a safetensors file: 8 bytes of length, JSON, then the values. Nothing in it is
-// trusted. What the format forbids is an error, even where its reference reader accepts it
+// trusted. A header that the format forbids is an error, even where its reference reader accepts it
 // (duplicate keys, unknown keys, metadata that is not text).
 #pragma once
 

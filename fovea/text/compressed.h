@@ -17,9 +17,9 @@ enum class Compression { kNone, kGzip, kZstd };
 Compression compression_of(std::string_view begin);
 
 /// The bytes of `packed`, unpacked if they are packed; several members or frames are joined. It
-/// takes at most 128 MiB (the largest window) and a few pieces, whatever the text unpacks to. What
-/// is damaged, cut off, or followed by anything but zeros (gzip) throws kInputFormat when that
-/// place is reached; the message names `name` and the byte of the packed file.
+/// takes at most 128 MiB (the largest window) and a few pieces, whatever the text unpacks to. A
+/// file that is damaged, cut off, or followed by anything but zeros (gzip) throws kInputFormat when
+/// that place is reached; the message names `name` and the byte of the packed file.
 std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> packed, const std::string& name);
 
 /// Opens a file, a pipe or, as "-", standard input, and unpacks it. Throws as FileStream and

@@ -10,7 +10,7 @@ namespace fovea {
 /// `words` has one blank between two of them. Leaves out those that are not written: before a full
 /// stop, comma or closing bracket, behind an opening one, inside of quotes that come in pairs, at a
 /// hyphen or slash between words, at a point or comma between digits, and at the punctuation of
-/// Chinese and Japanese. What has no rule keeps its blanks: dashes, signs of arithmetic,
+/// Chinese and Japanese. Characters without a rule keep their blanks: dashes, signs of arithmetic,
 /// guillemets.
 std::string detokenized(std::string_view words);
 

@@ -87,7 +87,7 @@ class Tokenizer {
   /// [V]: how many bytes of text each token stands for, to compute bits per byte. These are the
   /// bytes of append_bytes, and 1 for the end token, which stands for the newline of a line. A word
   /// stands for the white space before it too, and the end of a line of words for nothing more. The
-  /// unknown word has 0: it says nothing of the text. What line_space leaves out is counted.
+  /// unknown word has 0: it says nothing of the text. Space that line_space drops counts.
   std::vector<std::int32_t> bytes_predicted() const;
 
  protected:

@@ -18,7 +18,7 @@ std::uint64_t load(const char* bytes) {
   return value;
 }
 
-// The first eight bytes of a word. Of words of the same length up to eight, no two have the same.
+// The first eight bytes of a word. No two words of the same length up to eight have the same.
 std::uint64_t start_of(std::string_view word) {
   const char* const bytes = word.data();
   const std::size_t size = word.size();

@@ -284,7 +284,7 @@ bool Trainer::rescue_best_model() {
   return true;
 }
 
-// The model that is there, if --save-dtype now asks for another type. Of a rounded model the values
+// The model that is there, if --save-dtype now asks for another type. The values of a rounded model
 // stay rounded: which checkpoint it came from is not known (it may be a mean of several).
 void Trainer::store_as_asked(const Safetensors& model, index step) {
   const DType wanted = dtype_of(setup_.options.save_dtype);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension fovea._fovea: a thin layer over the rooms. What users see is in python/fovea.
+// The extension fovea._fovea: a thin layer over the rooms. Users see python/fovea.
 #include <nanobind/nanobind.h>
 
 #include "fovea/base/context.h"

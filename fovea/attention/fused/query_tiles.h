@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call is cut into pieces of work. What a row of a result is depends on the sizes of the
+// How a call is cut into pieces of work. The bits of a row of a result depend on the sizes of the
 // problem alone.
 #pragma once
 

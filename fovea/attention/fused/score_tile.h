@@ -18,7 +18,7 @@ struct TileScores {
   index tile_size;  ///< values from one such tile to the next
 };
 
-/// Bias parts in order, then the mask. What each part that needs_scores() read goes to `inputs`.
+/// Bias parts in order, then the mask. Scores read by parts with needs_scores() go to `inputs`.
 template <class T>
 void transform_scores(const Attention<T>& attention, const TileScores<T>& scores);
 

@@ -10,7 +10,7 @@
 namespace fovea::detail {
 
 /// The smallest range of whole operands, counted from the start of the sequence, that holds `span`
-/// and ends by `count`. What it holds beyond `span` is masked.
+/// and ends by `count`. Its part beyond `span` is masked.
 template <class T>
 Span whole_operands(Span span, index count) {
   if (span.begin >= span.end) return span;

@@ -90,7 +90,7 @@ void Blocks::apply(const TileSite& site, const ScoreTile<double>& tile) const {
 
 namespace {
 
-// The blocks of [begin, end) that `keeps` says of, as a range of rows below `count`.
+// The blocks of [begin, end) for which `keeps` is true, as a range of rows below `count`.
 template <class Keeps>
 std::pair<index, index> kept_blocks(index blocks, index size, index count, const Keeps& keeps) {
   index first = 0, last = blocks;

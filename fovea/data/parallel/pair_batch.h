@@ -83,7 +83,7 @@ class PairTraining {
   /// From now on pairs are cut anew in each epoch. Batches hold the same pairs as before.
   void cut_anew(PairTexts texts);
 
-  /// See TokenOrder::batch; batches count target tokens. What is dropped depends on the seed, the
+  /// See TokenOrder::batch; batches count target tokens. The dropped tokens depend on the seed, the
   /// update and the pair.
   PairBatch batch(index update, index number);
   index updates_per_epoch() const { return order_.updates_per_epoch(); }

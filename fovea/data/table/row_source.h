@@ -19,8 +19,8 @@ class RowSource {
   virtual index empty_lines() const = 0;
 };
 
-/// The rows of `lines`, in the format and the columns that are found and put into `summary`. What
-/// the arguments refer to must outlive the source.
+/// The rows of `lines`, in the format and the columns that are found and put into `summary`.
+/// Objects that the arguments refer to must outlive the source.
 std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
                                            const TableOptions& options, TableSummary& summary);
 

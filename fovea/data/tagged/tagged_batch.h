@@ -83,7 +83,7 @@ class TaggedTraining {
   /// From now on words are cut anew in each epoch. Batches hold the same sentences as before.
   void cut_anew(WordTexts texts);
 
-  /// See EpochOrder::batch. What is dropped depends on the seed, the update and the sentence.
+  /// See EpochOrder::batch. The dropped words depend on the seed, the update and the sentence.
   TaggedBatch batch(index update, index number);
   index updates_per_epoch() const { return order_.updates_per_epoch(); }
   index largest_batch() const { return words_.largest(batch_size_); }

@@ -51,7 +51,7 @@ enum class TagUse {
 struct TaggedOptions {
   TaggedFormat format = TaggedFormat::kAuto;
   index word_column = 1;  ///< conll: from 1
-  /// conll: from 1; 0: the last one. Of several columns, words have a tag in each.
+  /// conll: from 1; 0: the last one. With several columns, words have a tag in each.
   std::vector<index> tag_column = {0};
   std::vector<ConlluColumn> column = {ConlluColumn::kUpos};  ///< conllu, as well
   bool comments = false;  ///< conll: lines before a sentence that begin with # are no words

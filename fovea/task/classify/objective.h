@@ -57,10 +57,10 @@ std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
                                           const std::function<bool()>& interrupted,
                                           Rows<const float> frames = {});
 
-/// Accuracy and macro F1; of several labels micro and macro F1; of numbers the root of the mean
-/// squared error, in their own unit, and Pearson's correlation where there is one. Then the score
-/// that `metric` chooses; none for the loss. Of equal
-/// ones the lower loss has the larger score.
+/// Accuracy and macro F1 for classes; for several labels micro and macro F1; for numbers the root
+/// of the mean squared error, in their own unit, and Pearson's correlation where there is one. Then
+/// the score that `metric` chooses; none for the loss. Among equal ones the lower loss has the
+/// larger score.
 Validation measure(const SetPredictions& predictions, const Examples& truth,
                    const ClassifierConfig& config, const NumberScale& numbers,
                    ClassifierMetric metric);

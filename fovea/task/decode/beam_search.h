@@ -25,8 +25,8 @@ class NextTokenModel {
   virtual Rows<const float> step(std::span<const index> parents, Vec<const std::int32_t> ids) = 0;
 
   /// For --coverage-penalty: how much attention each token of what a sentence is written from gets
-  /// while these tokens and their end are written, summed over them. Of a model that writes from
-  /// nothing there is none.
+  /// while these tokens and their end are written, summed over them. A model that writes from
+  /// nothing has none.
   virtual std::vector<double> attention(index /*sentence*/, std::span<const token> /*written*/) {
     return {};
   }
@@ -91,13 +91,12 @@ struct Hypothesis {
 
 /// The best hypotheses of each sentence, at most `nbest`, the best first. In every step a sentence
 /// keeps its `beam` likeliest hypotheses that go on; one that ends is finished if it is among the
-/// first `beam` of all. A sentence leaves
-/// the search when no unfinished hypothesis of it can become one of the `nbest` any more, whatever
-/// follows, or by --patience. A hypothesis of `longest` - 1 tokens can only end (without an end,
-/// one of `longest` tokens has ended). Coverage counts in scores, which choose among those that
-/// have ended, and not in what stays in the beam. Of equal scores the hypothesis that stood first
-/// wins, then the lower token. Nothing depends on the other sentences or on the number of threads.
-/// Throws kModelDamaged for logits without a finite sum.
+/// first `beam` of all. A sentence leaves the search when no unfinished hypothesis of it can become
+/// one of the `nbest` any more, whatever follows, or by --patience. A hypothesis of `longest` - 1
+/// tokens can only end (without an end, one of `longest` tokens has ended). Coverage counts in
+/// scores, which choose among those that have ended, and not in what stays in the beam. Among equal
+/// scores the hypothesis that stood first wins, then the lower token. Nothing depends on the other
+/// sentences or on the number of threads. Throws kModelDamaged for logits without a finite sum.
 std::vector<std::vector<Hypothesis>> beam_search(const Context& context, NextTokenModel& model,
                                                  const SearchTask& task,
                                                  const SearchOptions& options);

@@ -62,8 +62,8 @@ struct ExplainOptions {
   }
 };
 
-/// The heads of one attention. Of numbers with joints it has several sequences: the time steps of
-/// each joint or, `across`, the joints of each time step.
+/// The heads of one attention. With joints it has several sequences: the time steps of each joint
+/// or, `across`, the joints of each time step.
 struct ExplainedLayer {
   std::string name;  ///< "layer 1 (transformer)"
   index heads = 0;

@@ -46,8 +46,8 @@ TaggerSettings tag_settings(const TagExperiment& experiment, const TagModel& mod
                             double share);
 
 /// Runs all models of tag_models() whose run `options.only` names, with one seed after another, in
-/// folders of options.output named E8-TASK-VARIANT-seedN, and draws a picture of each task. What is
-/// finished is not run again. Throws ReproduceStopped.
+/// folders of options.output named E8-TASK-VARIANT-seedN, and draws a picture of each task. A
+/// finished run is not repeated. Throws ReproduceStopped.
 void run_tags(const Context& context, const ReproduceOptions& options,
               const ReproduceObserver& observer, const std::vector<TagExperiment>& experiments);
 

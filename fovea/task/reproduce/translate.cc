@@ -200,7 +200,7 @@ constexpr std::array kExperiments = {
     TranslationExperiment{"E14", kE14, captions, set_captions, 3, false},
 };
 
-// One model, from its settings to what is said of it.
+// Runs one model, from its settings to its results.
 class Measurement {
  public:
   Measurement(const Context& context, const ReproduceOptions& options,

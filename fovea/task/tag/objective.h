@@ -44,17 +44,17 @@ struct SetTags {
   double mean_loss() const { return loss / static_cast<double>(std::max<index>(words, 1)); }
 };
 
-/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed. Of a
-/// model that has diverged the loss is not finite, and tags are missing.
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed. If
+/// the model has diverged, the loss is not finite, and tags are missing.
 std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
                                       const std::function<bool()>& interrupted);
 
 /// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1", and of one that
-/// learns their tags "tagged_word_f1", of words whose tag is right as well); of several columns
-/// "accuracy_COLUMN" and so on of each, and "mean", that of what counts of each: span F1 with a
+/// learns their tags "tagged_word_f1", of words whose tag is right as well); with several columns
+/// "accuracy_COLUMN" and so on for each, and "mean", that of their main numbers: span F1 with a
 /// scheme, else accuracy; with kAccuracy the accuracy; with kSpanF1 only columns with a scheme
-/// count. Then the score that `metric` chooses; none for the loss. Of equal ones the lower loss has
-/// the larger score.
+/// count. Then the score that `metric` chooses; none for the loss. Among equal ones the lower loss
+/// has the larger score.
 Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerText& text);
 
 /// The unit of losses.

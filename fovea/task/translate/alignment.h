@@ -29,7 +29,7 @@ index default_alignment_layer(const TranslatorConfig& config);
 
 /// For each token of the target behind the begin mark the token of the source, without the end, to
 /// which attention gives the most weight while it is predicted, in the mean of all heads of a layer
-/// of the decoder (from 0): (source, target), both from 0. Of equal weights the first.
+/// of the decoder (from 0): (source, target), both from 0. The first of equal weights counts.
 std::vector<std::pair<index, index>> align(const Context& context, const Translator& model,
                                            const AlignedPair& pair, index layer);
 
