@@ -195,7 +195,7 @@ function draw() {
   moveTo(state.row, state.column);
 }
 
-// What the controls say, as text: they are not printed.
+// Shows the choices of the controls as text, since controls are not printed.
 function sayChoices() {
   const chosen = ['layer', 'part', 'head', 'shading'].map(byId)
     .filter(select => select && !select.parentElement.hidden);
@@ -320,7 +320,7 @@ function fillHeads() {
   select.value = String(Math.min(state.head, heads - 1));
 }
 
-// Of a layer with several maps, as those of each joint.
+// Fills in the choice of maps of a layer with several, such as one for each joint.
 function fillParts() {
   const select = byId('part');
   if (!select) return;

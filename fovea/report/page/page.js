@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every page does: the switch of light and dark. It begins as the system says.
+// The script of every page: the switch of light and dark. It begins as the system is set.
 'use strict';
 
 document.getElementById('scheme').addEventListener('click', () => {

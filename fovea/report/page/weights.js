@@ -2,7 +2,7 @@
 // Reads the weights that fovea/report/weight_code.h writes: the codes are explained there.
 'use strict';
 
-// What a cell is.
+// The kinds of cells.
 const STORED = 0, MASKED = 1, MISSING = 2;
 
 function bytesOf(base64) {
@@ -112,7 +112,7 @@ function readHead(base64, kept, queries, keys, format) {
   return head;
 }
 
-// What the mean of the heads is at most in this cell, which one of them leaves out.
+// The largest possible mean of the heads in this cell, which one of them leaves out.
 function mostOf(heads, row, keys, cell) {
   let sum = 0;
   for (const {values, kinds} of heads) {
