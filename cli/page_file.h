@@ -13,7 +13,7 @@ struct PageFile {
   std::string_view option;  ///< that names it, with dashes
   std::string file;
   bool overwrite = false;  ///< a page that fovea has written may be replaced; nothing else is
-  std::string_view kind = "page", ending = ".html";  ///< what it is called, and usually ends in
+  std::string_view kind = "page", ending = ".html";  ///< its name in messages, and its usual suffix
   std::string_view mark = kGeneratorMark;  ///< in the first lines of what fovea has written
 };
 

@@ -35,7 +35,7 @@ struct RunForecast {
   RunTime time;
   index done;  ///< updates done so far
   MemoryForecast memory;
-  std::string_view row = "token";  ///< what an update reads
+  std::string_view row = "token";  ///< the unit that an update reads
 };
 void print_forecast(const RunForecast& forecast, bool json);
 
@@ -51,7 +51,7 @@ struct FinishedRun {
   const TrainResult& result;
   index parameters;
   double seconds;         ///< of this process
-  std::string_view unit;  ///< what a target is: "token"
+  std::string_view unit;  ///< the name of a target: "token"
 };
 /// `run.output` is the folder of the run.
 void print_result(const FinishedRun& finished, const RunOptions& run);

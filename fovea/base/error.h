@@ -40,7 +40,7 @@ struct ErrorCodeInfo {
   std::string_view name;
   int exit_status;
   std::string_view meaning;
-  std::string_view hint;  ///< what to do, if an error has no hint of its own
+  std::string_view hint;  ///< the advice, if an error has no hint of its own
 };
 
 /// Every code, in the order of the enum; docs/errors.md is made from this table.

@@ -27,8 +27,8 @@ struct Cache {
 std::vector<Cache> caches();
 
 struct MemoryLimit {
-  std::int64_t bytes;  ///< what this process may still take, without swapping
-  std::string reason;  ///< what sets the limit: "free memory", "cgroup limit" or "ulimit -v"
+  std::int64_t bytes;  ///< memory that this process may still take, without swapping
+  std::string reason;  ///< the origin of the limit: "free memory", "cgroup limit" or "ulimit -v"
 };
 
 /// The smallest of: free memory, the memory left under each cgroup limit that applies to this

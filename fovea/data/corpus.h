@@ -31,7 +31,7 @@ struct CorpusOptions {
 struct Corpus {
   std::string train;
   std::string valid;               ///< empty: no validation
-  std::vector<std::string> notes;  ///< what a user may want to know: byte order marks, CRLF
+  std::vector<std::string> notes;  ///< remarks for the user: byte order marks, CRLF
 };
 
 /// Reads all files and splits them. Throws as read_text does; kUsage without a training file;

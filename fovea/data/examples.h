@@ -18,7 +18,7 @@ namespace fovea {
 struct Examples {
   std::vector<token> stream = {};
   std::vector<index> starts{0};           ///< [n + 1]
-  std::vector<std::int32_t> labels = {};  ///< those of each text, one text after another
+  std::vector<std::int32_t> labels = {};  ///< the labels of each text, one text after another
   std::vector<index> label_starts{0};     ///< [n + 1], of `labels`
   std::vector<float> numbers = {};        ///< [n] regression, else none
   index truncated = 0;                    ///< texts of which tokens are dropped

@@ -26,7 +26,7 @@ struct WordVectors {
   index width = 0;
   std::vector<float> rows;         ///< [words, width]; of words that were not found 0
   std::vector<VectorMatch> match;  ///< [words]
-  std::vector<std::string> notes;  ///< what may be wrong with the file
+  std::vector<std::string> notes;  ///< warnings about the file
 
   index count(VectorMatch match) const;
 };

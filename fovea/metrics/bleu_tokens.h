@@ -15,7 +15,7 @@ enum class BleuTokens {
   k13a,   ///< as mteval-v13a.pl, the script of WMT: ASCII punctuation stands alone
   kZh,    ///< the same, and each Chinese character stands alone
   kChar,  ///< characters
-  kNone,  ///< what white space separates
+  kNone,  ///< words between white space
 };
 inline constexpr EnumName<BleuTokens> kBleuTokensNames[] = {{BleuTokens::k13a, "13a"},
                                                             {BleuTokens::kZh, "zh"},

@@ -19,7 +19,7 @@ struct RegressionReportOf {
   /// of one example. (scikit-learn's r2_score.)
   Number r2 = {};
   Number pearson = {};   ///< correlation of y and p; NaN if all y, or all p, are equal
-  Number spearman = {};  ///< that of their ranks; equal values share the mean of their ranks
+  Number spearman = {};  ///< correlation of their ranks; equal values share the mean of theirs
 
   /// Calls f(NumberName, number) for "mse", "mae", "r2", "pearson", "spearman".
   template <class Self, class F>

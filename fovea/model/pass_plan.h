@@ -16,7 +16,7 @@ namespace fovea {
 struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;
-  bool observes = false;                      ///< what the heads look like (LossOptions::attention)
+  bool observes = false;                      ///< with statistics of heads (LossOptions::attention)
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
 };
@@ -38,7 +38,7 @@ struct TranslationLoad {
 /// Bytes besides the values of the parameters and their gradients.
 struct PassBytes {
   double tape = 0;     ///< values, and gradients that exist at the same time
-  double packed = 0;   ///< what products read instead of the weights, and other buffers of a call
+  double packed = 0;   ///< packed copies of the weights, and other buffers of a call
   double scratch = 0;  ///< of all threads, during a call
 
   double all() const { return tape + packed + scratch; }

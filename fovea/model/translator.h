@@ -21,8 +21,8 @@ class TranslatorLayers;
 /// Pairs of sentences, packed. Sentence n of the source and of the target belong together.
 struct TranslationBatch {
   TextRows source = {};
-  TextRows target = {};  ///< what the decoder reads: the begin mark, then the tokens so far
-  Vec<const std::int32_t> targets = {};  ///< what follows each of these; -1: no loss at this place
+  TextRows target = {};  ///< input of the decoder: the begin mark, then the tokens so far
+  Vec<const std::int32_t> targets = {};  ///< the token after each of these; -1: no loss there
 };
 
 struct TranslatorLossOptions {

@@ -39,7 +39,7 @@ struct GradientCase {
   std::string_view name;
   Size inputs[6] = {};  ///< as many as have rows
   Function function = nullptr;
-  Reference reference = nullptr;  ///< the same function in plain loops
+  Reference reference = nullptr;  ///< this function in plain loops
   double low = -1, high = 1;      ///< inputs are uniform in [low, high)
 };
 

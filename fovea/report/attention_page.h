@@ -24,7 +24,7 @@ struct AttentionMap {
   /// give them if the page shows only some of the queries.
   std::vector<float> entropy = {};   ///< in nats
   std::vector<float> distance = {};  ///< sum of w |p - j|
-  std::vector<float> largest = {};   ///< that of strongest_cell() (no mean)
+  std::vector<float> largest = {};   ///< the weight of strongest_cell() (no mean)
   /// Whether keys and queries lie in the same sequence, so that a distance means something.
   bool has_distances = true;
   /// The name of this map among several of a layer, such as "joint 3". The first represents the

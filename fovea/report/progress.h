@@ -25,7 +25,7 @@ struct ProgressOptions {
   ProgressStyle style = ProgressStyle::kPlain;
   Terminal terminal = {};
   double plain_interval = 10;               ///< minimum seconds between two plain lines
-  std::string unit = "token";               ///< what is counted by the second
+  std::string unit = "token";               ///< the unit that is counted by the second
   std::function<int()> columns = {};        ///< of the terminal, asked at every draw; default 80
   std::function<double()> seconds = {};     ///< default monotonic_seconds
   std::function<std::time_t()> today = {};  ///< time of day, default std::time

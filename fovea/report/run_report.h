@@ -89,7 +89,7 @@ struct RunReport {
 
   std::vector<ReportFact> environment = {}, data = {};
   std::vector<ReportSetting> settings = {};
-  std::vector<Phrase> notes = {};  ///< what a reader should know, such as a damaged line
+  std::vector<Phrase> notes = {};  ///< remarks, such as on a damaged line
   std::optional<ReportEvaluation> evaluation = {};
 };
 

@@ -41,7 +41,7 @@ struct PaddingDemo {
   std::vector<float> input = {};       ///< Q, K, V, [B, n, d] each
   std::vector<float> output = {};      ///< [B, n, d]
   std::vector<float> weights = {};     ///< [B, n, n]
-  bool padding_has_no_effect = false;  ///< the same bits with NaN in the padding of K and V
+  bool padding_has_no_effect = false;  ///< NaN in the padding of K and V changes no bit
 };
 
 PaddingDemo padding_demo(const Context& context, std::uint64_t seed);

@@ -30,7 +30,7 @@ struct TensorSpec {
   std::string_view axes;
   TensorValues values = TensorValues::kReal;
   std::string_view together = {};  ///< the tensor that it requires
-  std::string_view what = {};      ///< what it does, or the formula of its part
+  std::string_view what = {};      ///< its purpose, or the formula of its part
   bool or_column = false;          ///< a last axis of size 1 is left out: [B, 1] will do for [B]
 };
 

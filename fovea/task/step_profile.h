@@ -32,9 +32,9 @@ struct StepProfile {
   double waiting_seconds = 0;           ///< the calling thread waits for others
   double other_seconds = 0;             ///< in none of the parts
   double gflops = 0;                    ///< of products and attention, over step_seconds
-  double share = 0;                     ///< the same as a part of peak_gflops
+  double share = 0;                     ///< GFLOP/s as a part of peak_gflops
   double fma_gflops = 0;                ///< of multiply-adds in registers
-  double peak_gflops = 0;               ///< the same of the precision: fma_gflops unless it is bf16
+  double peak_gflops = 0;               ///< of the precision: fma_gflops unless it is bf16
   double memory_gigabytes = 0;          ///< read and written a second by y += x, 64 MiB each
   double core_to_core_nanoseconds = 0;  ///< until a thread sees what another wrote; 0: not known
   std::vector<StepPart> parts = {};     ///< the longest first

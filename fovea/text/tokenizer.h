@@ -132,11 +132,11 @@ class StreamDecoder {
 struct LearnOptions {
   bool lower = false;
   bool marks = true;
-  WordSplit split = WordSplit::kSpaces;  ///< what ends a word
+  WordSplit split = WordSplit::kSpaces;  ///< the characters that end a word
   index min_count = 2;                   ///< words that occur less often are unknown
   std::vector<std::string> words = {};   ///< if any: these are the words, whatever their number
   std::string model = {};                ///< kind sentencepiece: the bytes of a .model file
-  std::string model_name = {};           ///< what errors call it
+  std::string model_name = {};           ///< its name in errors
 };
 
 struct TokenizerKind {

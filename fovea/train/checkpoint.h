@@ -48,7 +48,7 @@ void remove_checkpoints_after(const std::filesystem::path& folder, index step);
 
 struct SavedCheckpoint {
   std::filesystem::path path;
-  std::vector<std::string> warnings;  ///< what should have been removed and could not be
+  std::vector<std::string> warnings;  ///< files that could not be removed
 };
 
 /// Saves the files as `folder`/step-NNNNNN. `folder` is created if it is missing, its parents are

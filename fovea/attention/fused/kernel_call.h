@@ -15,7 +15,7 @@ struct KernelCall {
   const AttentionInputs<T>& in;
   Wide<T> scale;
   DropoutRule dropout;
-  const Observe<Wide<T>>* observe;  ///< those of `attention`, and what the forward adds to them
+  const Observe<Wide<T>>* observe;  ///< those of `attention`, and more of the forward
 
   KernelCall(const Attention<Wide<T>>& a, const AttentionInputs<T>& i)
       : attention(a),

@@ -44,7 +44,7 @@ struct ShawTile {
   index count;         ///< slots
   index origin;        ///< query r and key c have slot clamp(origin + c - r, 0, count - 1)
   Rows<const T> rows;  ///< [count, W], the row of each slot; the stride may be negative
-  index first_row;     ///< that of slot 0 in the table
+  index first_row;     ///< the row of slot 0 in the table
   index row_step;      ///< from slot to slot, 1 or -1
   index last_row;      ///< of the table
 

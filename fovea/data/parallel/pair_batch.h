@@ -64,7 +64,7 @@ void append(PairBatch& batch, const PairTokens& all, index i);
 /// probability, drawn anew each time; never a mark.
 struct TokenDropout {
   double probability = 0;
-  token source = 0, target = 0;  ///< what stands in their place
+  token source = 0, target = 0;  ///< the tokens in their place
   std::uint64_t seed = 0;
 };
 

@@ -12,7 +12,7 @@ namespace fovea {
 
 /// An item's size decides which batch it is in, its lengths beside which others.
 struct TokenItem {
-  index tokens = 0;  ///< what batches count
+  index tokens = 0;  ///< the tokens that batches count
   index other = 0;   ///< of items with as many, those with about as many of these lie together
 };
 

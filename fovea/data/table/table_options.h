@@ -64,7 +64,7 @@ struct TableOptions {
   std::string label_column = {};  ///< the same
   HeaderRow header = HeaderRow::kAuto;
   std::string separator = {};        ///< TSV, CSV: the character between columns. Empty: found
-  std::string label_separator = {};  ///< what stands between labels in a column; empty: one label
+  std::string label_separator = {};  ///< the text between labels in a column; empty: one label
   BadRows bad_rows = BadRows::kStop;
 
   // The caller sets these by its use of the rows; users are not asked for them.

@@ -40,7 +40,7 @@ inline std::span<const EnumName<ConlluColumn>> enum_names(ConlluColumn) {
 /// The lines of CoNLL-U that count as words.
 enum class ConlluWords {
   kSyntactic,  ///< each line with a whole number: "de" and "el" of "del"
-  kSurface,    ///< what stands in the text: "del"
+  kSurface,    ///< as the text has it: "del"
 };
 
 enum class TagUse {

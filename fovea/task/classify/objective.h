@@ -32,7 +32,7 @@ LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
 /// The model's predictions for a whole set.
 struct SetPredictions {
   double loss = 0;            ///< summed, weighted
-  double weight = 0;          ///< what it is divided by for the mean
+  double weight = 0;          ///< its divisor for the mean
   std::vector<float> values;  ///< [texts, classes], as Classifier::predictions
 
   double mean_loss() const { return weight > 0 ? loss / weight : 0; }

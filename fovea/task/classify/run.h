@@ -23,8 +23,8 @@ struct ClassifierRun {
   ClassifierSettings settings;
   ClassifierOutputs outputs;
   std::vector<double> class_weights;     ///< [classes], or empty: all are 1
-  std::vector<std::string> overview;     ///< what the texts are, for people, a line each
-  std::vector<std::string> notes;        ///< what may be wrong with them
+  std::vector<std::string> overview;     ///< a summary of the texts for people, a line each
+  std::vector<std::string> notes;        ///< warnings about them
   std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
   FrameSet frames;                       ///< with input npz: all samples
   std::unique_ptr<ExampleTraining> training;

@@ -131,7 +131,7 @@ struct ExplainedTags {
 /// The saliency of each token.
 struct Saliency {
   SaliencyMethod method = SaliencyMethod::kNone;
-  QuotingWords of = {};            ///< what is explained: "the logit of {0}"
+  QuotingWords of = {};            ///< the quantity that is explained: "the logit of {0}"
   std::vector<float> values = {};  ///< [T], with joints [T, joints]; empty: none
 };
 
@@ -176,13 +176,13 @@ struct Explanation {
   std::vector<float> pooling = {};
   /// The most probable labels or next tokens first; none for regression.
   std::vector<ExplainedLabel> prediction = {};
-  std::string number = {};               ///< what a regression says
-  std::vector<ExplainedTags> tags = {};  ///< what a tagger says
+  std::string number = {};               ///< the answer of a regression
+  std::vector<ExplainedTags> tags = {};  ///< the answer of a tagger
   std::optional<ExplainedTranslation> translation = {};
   /// With saliency: the token whose tag or which of the translation is explained, from 1; 0: all
   index token = 0;
   Saliency saliency = {};
-  std::vector<Words> notes = {};                ///< what to know of the text and of the saliency
+  std::vector<Words> notes = {};                ///< remarks on the text and the saliency
   std::optional<ExplainedSample> numbers = {};  ///< of a model of numbers alone
 
   index joints() const { return numbers ? numbers->joints : 0; }

@@ -15,7 +15,7 @@ namespace fovea {
 
 struct ReadScheme {
   TagScheme scheme;
-  TagRepairs repairs = {};  ///< what of the sentences breaks it
+  TagRepairs repairs = {};  ///< the tags that break it
   std::string first = {};   ///< the place of the first tag that does
   std::string where = {};   ///< as in SchemePlaces
 };

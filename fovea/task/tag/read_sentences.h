@@ -24,12 +24,12 @@ std::vector<TaggedSentence> read_as_seen(const std::string& file, const TaggedOp
                                          TagTask task);
 
 struct TaggedSet {
-  std::vector<TaggedSentence> sentences;  ///< those of --train, then those of --valid
+  std::vector<TaggedSentence> sentences;  ///< the sentences of --train, then of --valid
   std::vector<bool> validates;            ///< [sentences]
   std::vector<TagSet> tags;               ///< of each tag column of the sentences to train on
   index unknown_tags = 0;                 ///< tags to validate on that are none of these
-  std::vector<std::string> overview;      ///< what the tags are, for people, a line each
-  std::vector<std::string> notes;         ///< what may be wrong with them
+  std::vector<std::string> overview;      ///< a summary of the tags for people, a line each
+  std::vector<std::string> notes;         ///< warnings about them
 };
 
 /// Reads all files. Throws what TaggedReader throws; kUsage without a file to train on;

@@ -23,8 +23,8 @@ struct TaggerRun {
   TaggerSettings settings;
   TaggerOutputs outputs;
   std::vector<TagSet> tags;           ///< of each tag column
-  std::vector<std::string> overview;  ///< what the sentences are, for people, a line each
-  std::vector<std::string> notes;     ///< what may be wrong with them
+  std::vector<std::string> overview;  ///< a summary of the sentences for people, a line each
+  std::vector<std::string> notes;     ///< warnings about them
   TaggerVocabulary vocabulary;
   std::unique_ptr<TaggedTraining> training;
   std::optional<TaggedEvaluation> validation;

@@ -18,8 +18,8 @@ namespace fovea {
 /// A run that is ready to begin: the pairs are read, the vocabularies known, every size filled in.
 struct TranslatorRun {
   TranslatorSettings settings;
-  std::vector<std::string> overview;  ///< what the pairs are, for people, a line each
-  std::vector<std::string> notes;     ///< what may be wrong with them
+  std::vector<std::string> overview;  ///< a summary of the pairs for people, a line each
+  std::vector<std::string> notes;     ///< warnings about them
   TranslatorVocabulary vocabulary;
   std::unique_ptr<PairTraining> training;
   std::optional<PairEvaluation> validation;

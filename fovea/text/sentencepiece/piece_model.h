@@ -44,7 +44,7 @@ struct PieceModel {
   std::string denormalizer = {};  ///< rules for decoded text; empty: none
   bool byte_fallback = false;     ///< characters that no piece has are spelled in bytes
   bool space_is_suffix = false;   ///< the dummy space stands behind the text
-  std::string unknown_surface = " \xE2\x81\x87 ";  ///< what an unknown piece is decoded to
+  std::string unknown_surface = " \xE2\x81\x87 ";  ///< the text of an unknown piece
   token unknown = kNoToken;
   token begin = kNoToken, end = kNoToken, pad = kNoToken;  ///< if the vocabulary has them
 };
