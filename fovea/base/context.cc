@@ -22,7 +22,7 @@ namespace {
 // a microsecond); ranges are cut so that each does at least as much.
 constexpr double kRangeCost = 32768;
 constexpr index kMostRanges = 256;
-// Threads beyond the cores only take memory, a stack each.
+// More than any machine has: threads beyond the cores only take memory, a stack each.
 constexpr int kMostThreads = 1024;
 
 }  // namespace
@@ -32,7 +32,8 @@ int available_cores() {
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
   const int cores = known ? CPU_COUNT(&set) : static_cast<int>(std::thread::hardware_concurrency());
   static const double quota = processor_quota();
-  return static_cast<int>(std::clamp(std::ceil(quota), 1.0, double{1} * std::max(1, cores)));
+  return static_cast<int>(
+      std::clamp(std::ceil(quota), 1.0, double{1} * std::clamp(cores, 1, kMostThreads)));
 }
 
 Context::Context(int threads) : threads_(threads > 0 ? threads : available_cores()) {

@@ -27,9 +27,6 @@ constexpr int kLooks = kSpins / kPausesBetweenLooks;
 
 constexpr std::chrono::milliseconds kBetweenLooksForRequest{10};
 
-// More threads than any machine has. A larger number is probably mistyped and gets no more threads.
-constexpr int kMostWorkers = 1023;
-
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -78,6 +75,7 @@ void Pool::run(const Task& task, double* waited) {
   wait_for_workers(job);
   if (waited) *waited = monotonic_seconds() - begin;
   job.error.rethrow();
+  stop_if_requested(job.interruption);  // all items may be done when the wait sees the request
 }
 
 void Pool::run_on(const Team& team, const Task& task) {
@@ -94,7 +92,7 @@ void Pool::run_on(const Team& team, const Task& task) {
 
 void Pool::post(Job& job) {
   const index wanted = std::min<index>(job.task.threads, job.task.items) - 1;
-  job.places = static_cast<int>(std::min<index>(wanted, kMostWorkers));
+  job.places = static_cast<int>(wanted);
   if (job.places <= 0) return;
   const auto lock = lock_soon(mutex_);
   grow(job.places);
@@ -149,7 +147,7 @@ void Pool::wait_for_workers(Job& job) {
   if (job.active.fetch_add(kCallerSleeps, std::memory_order_acq_rel) == 0) return;
   const auto all_left = [&] { return job.active.load(std::memory_order_acquire) == kCallerSleeps; };
   if (job.interruption == nullptr) return job_left_.wait(lock, all_left);
-  // The request may be one that this thread alone can see (Python's signals): it looks now and
+  // The request may be one that this thread alone can see (Python's signals), so it looks now and
   // then.
   while (!job_left_.wait_for(lock, kBetweenLooksForRequest, all_left)) {
     lock.unlock();
