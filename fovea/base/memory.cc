@@ -75,7 +75,10 @@ AlignedBytes allocate_now(std::size_t bytes) {
 }  // namespace
 
 LazyMemory::LazyMemory() : before_(std::exchange(lazy_memory, this)) {}
-LazyMemory::~LazyMemory() { lazy_memory = before_; }
+LazyMemory::~LazyMemory() {
+  scratch_ = {};  // while it counts here, and not in a plan around this one
+  lazy_memory = before_;
+}
 
 // No machine has as much memory. A plan that asks for more ends, so that it need not list the
 // millions of tensors of a forged model.

@@ -77,6 +77,15 @@ TEST(Plan, EndsWithItsScope) {
     EXPECT_EQ(plan.buffer_peak(), 0);
     EXPECT_EQ(inner.buffer_peak(), kMiB);
   }
+  {
+    Plan plan;
+    {
+      const Plan inner;
+      Scratch().allocate<double>(1 << 20);  // is freed with the inner plan, and counts there alone
+    }
+    EXPECT_THROW(allocate_aligned(std::size_t{1} << 60), Error);
+    EXPECT_EQ(plan.refused_bytes(), std::size_t{1} << 60);
+  }
   const AlignedBytes real = allocate_aligned(kMiB);
   EXPECT_EQ(real.get_deleter().lazy, 0);
 }
