@@ -77,13 +77,17 @@ std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
 LineForm find_line_form(std::unique_ptr<ByteStream>& stream, const ColumnSigns& signs) {
   std::string begin;
   std::optional<LineForm> form;
-  for (bool at_end = false; !form;) {
+  while (!form) {
     const std::size_t size = begin.size();
     begin.resize(size + kMostRead);
     const std::size_t bytes = stream->read(std::span(begin).subspan(size));
     begin.resize(size + bytes);
-    at_end = bytes == 0 || begin.size() >= kMostRead;
-    form = form_of_lines(begin, at_end, signs);
+    std::string_view lines = begin;
+    const bool is_enough = lines.size() >= kMostRead;
+    const std::size_t last = lines.rfind('\n');
+    // A line that is cut seems to have fewer words than the others.
+    if (is_enough && bytes > 0 && last != lines.npos) lines = lines.substr(0, last + 1);
+    form = form_of_lines(lines, is_enough || bytes == 0, signs);
   }
   stream = std::make_unique<ReadAgainStream>(std::move(begin), std::move(stream));
   return *form;

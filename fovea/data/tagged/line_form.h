@@ -14,7 +14,7 @@ namespace fovea {
 enum class LineForm {
   kColumns,  ///< a word a line, alone or with columns
   kText,     ///< a sentence a line
-  kUnclear,  ///< lines of as many words each, which may be columns between blanks
+  kUnclear,  ///< lines with the same number of words, which may be columns
 };
 
 /// The signs by which columns are told from words.
@@ -24,9 +24,9 @@ struct ColumnSigns {
 };
 
 /// The form that the first lines show; nothing as long as more lines could change it. `is_all`: no
-/// more follow. A tab, a word alone, or a tag at the end of the first line make columns; lines of
-/// several words that have not as many each, or a single one, make text. Only lines up to an empty
-/// one count.
+/// more follow. A tab, a word alone, or a tag at the end of the first line make columns. Lines of
+/// several words make text if their numbers of words differ, or if there is one line. Only lines up
+/// to an empty one count.
 std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
                                       const ColumnSigns& signs);
 

@@ -25,7 +25,7 @@ TEST(LineForm, ColumnsAreSeenFromTheFirstLine) {
   EXPECT_EQ(form("# id = 4\nAda O\n", false, {kSigns.is_tag, true}), "columns");
 }
 
-TEST(LineForm, TextHasLinesOfSeveralWordsThatHaveNotAsManyEach) {
+TEST(LineForm, TextHasLinesWithDifferentNumbersOfWords) {
   EXPECT_EQ(form("Ada saw Rome.\nBob did not see it.\n", false), "text");
   EXPECT_EQ(form("Ada saw Rome.", true), "text") << "a single line";
   EXPECT_EQ(form("Ada saw Rome.\n\n", false), "text") << "a single line before an empty one";
@@ -38,6 +38,19 @@ TEST(LineForm, WaitsForNoMoreThanItNeeds) {
   EXPECT_EQ(form("Ada saw", false), "more") << "the line may go on";
   EXPECT_EQ(form("Ada saw Rome.\n", false), "more");
   EXPECT_EQ(form("Ada saw Rome.\nBob", false), "more");
+}
+
+TEST(LineForm, ALineThatIsCutWhereReadingEndsDoesNotCount) {
+  for (const std::size_t piece : {10'000, 1'000'000}) {
+    std::string text;
+    while (text.size() < 200'000) text += "Ada saw Rome\n";
+    std::unique_ptr<ByteStream> stream = std::make_unique<Drip>(text, piece);
+    EXPECT_EQ(find_line_form(stream, kSigns), LineForm::kUnclear);
+  }
+  std::string words;
+  while (words.size() < 200'000) words += "Ada saw Rome ";
+  std::unique_ptr<ByteStream> stream = std::make_unique<Drip>(words, 1000);
+  EXPECT_EQ(find_line_form(stream, kSigns), LineForm::kText) << "a single line";
 }
 
 TEST(LineForm, WhatWasReadIsReadAgain) {
