@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look of a word, whatever its letters: whether names, numbers or addresses look like it.
+// The shape of a word, whatever its letters are: many names, numbers and addresses differ by it.
 #pragma once
 
 #include <string_view>
