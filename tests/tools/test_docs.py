@@ -250,6 +250,14 @@ class Words(unittest.TestCase):
             text = re.sub(r"\s+(?://+ ?)?", " ", path.read_text(encoding="utf-8")).lower()
             self.assertEqual([words for words in RIDDLES if words in text], [], path)
 
+    def test_sources_are_cited_by_name(self):
+        """Not by the row of a list that readers do not have, as in "spec L" and a number."""
+        rows = re.compile(r"\bspec(?:ification)?,? [A-Z]\d")
+        for room in ("fovea", "cli", "python", "docs", "bench", "examples", "tests"):
+            for path in (ROOT / room).rglob("*"):
+                if path.suffix in (".h", ".cc", ".py", ".md", ".js"):
+                    self.assertIsNone(rows.search(path.read_text(encoding="utf-8")), path)
+
     def test_chinese_terms_are_those_of_the_field(self):
         text = text_of(READMES[1])
         self.assertEqual([word for word in ("每一位", "观察量", "词元") if word in text], [])
