@@ -82,7 +82,7 @@ struct EncoderConfig {
   NormPosition norm_position = NormPosition::kPre;
   LayerNormVariant ln_variant = LayerNormVariant::kStandard;
   bool bias = false;
-  Activation activation = Activation::kGelu;
+  LayerActivation activation = LayerActivation::kGelu;
   index vocabulary = 0;
   /// Numbers of a time step, or of a joint of it, that stand in place of a token; 0: tokens.
   index features = 0;
@@ -106,7 +106,7 @@ struct EncoderConfig {
     visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
     visit("head_dim", head_dim, "width of a head; 0: width / heads");
     visit("width", width, "width of the model");
-    visit("ff", ff, "width of the feed-forward network; 0: 4 width");
+    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width");
     visit("block", block, "context length: most tokens that the model sees at once");
   }
 

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "fovea/model/layer_table.h"
+
 namespace fovea {
 
 namespace {
-
-using Kind = EncoderLayerKind;
 
 // A layer as the text says it, and with its sizes.
 struct Layer {
@@ -16,15 +16,11 @@ struct Layer {
   bool is_alone;  // not side by side with others, which are joined by a product
 };
 
-bool attends(const Layer& layer) {
-  return layer.said.kind == Kind::kAttention || layer.said.kind == Kind::kTransformer;
-}
+bool attends(const Layer& layer) { return layer.said.kind->attends; }
 bool takes_heads(const Layer& layer) { return attends(layer) && layer.said.heads == 0; }
 bool takes_position(const Layer& layer) { return attends(layer) && !layer.said.position; }
 
-bool feeds_forward(const Layer& layer) {
-  return layer.said.kind == Kind::kFeedForward || layer.said.kind == Kind::kTransformer;
-}
+bool feeds_forward(const Layer& layer) { return layer.said.kind->feeds_forward; }
 bool takes_ff(const Layer& layer) { return feeds_forward(layer) && layer.said.ff == 0; }
 bool takes_activation(const Layer& layer) { return feeds_forward(layer) && !layer.said.activation; }
 
@@ -39,9 +35,7 @@ bool has_t5(const Layer& layer) {
 bool has_shaw(const Layer& layer) {
   return attends(layer) && learns_tensor(*layer.sized.position, "shaw_k");
 }
-bool has_lstm(const Layer& layer) {
-  return layer.said.kind == Kind::kRecurrent && layer.said.cell == RecurrentKind::kLstm;
-}
+bool has_lstm(const Layer& layer) { return layer.said.kind->cell == RecurrentKind::kLstm; }
 bool has_rotary(const Layer& layer) {
   return attends(layer) && *layer.sized.position == PositionKind::kRotary;
 }

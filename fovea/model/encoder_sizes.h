@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/model/encoder_config.h"
-#include "fovea/nn/encoder_spec.h"
+#include "fovea/model/encoder_spec.h"
 
 namespace fovea {
 

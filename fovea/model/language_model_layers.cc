@@ -5,15 +5,13 @@
 
 #include "fovea/model/language_model_stages.h"
 #include "fovea/model/layer_options.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
 namespace {
 
-bool is_recurrent(const SizedLayer& layer) {
-  return layer.spec.kind == EncoderLayerKind::kRecurrent ||
-         layer.spec.kind == EncoderLayerKind::kAttentionRnn;
-}
+bool is_recurrent(const SizedLayer& layer) { return layer.spec.kind->is_recurrent; }
 
 // The logits. The book's start from nearly nothing where they read a recurrent network; its
 // Transformer's do not.

@@ -2,23 +2,21 @@
 #include "fovea/model/language_model_stages.h"
 
 #include "fovea/model/compat.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
 namespace {
 
-using Kind = EncoderLayerKind;
+// The kinds of models but encoder are named as the layers that they are made of.
+const LayerKind* layer_of(const LanguageModelConfig& c) { return &layer_kind(to_string(c.kind)); }
 
 std::vector<EncoderStage> transformer(const LanguageModelConfig& c) {
   std::vector<EncoderStage> stages;
   for (const index window : layer_windows(c)) {
-    stages.push_back({{.kind = Kind::kTransformer, .window = window}});
+    stages.push_back({{.kind = layer_of(c), .window = window}});
   }
   return stages;
-}
-
-std::vector<EncoderStage> recurrent(const LanguageModelConfig& c, RecurrentKind cell) {
-  return {{{.kind = Kind::kRecurrent, .cell = cell, .layers = c.layers}}};
 }
 
 // The one window of --window.
@@ -33,19 +31,12 @@ std::vector<EncoderStage> stages_of(const LanguageModelConfig& c) {
     case LanguageModelKind::kTransformer:
       return transformer(c);
     case LanguageModelKind::kAttentionRnn:
-      return {{{.kind = Kind::kAttentionRnn, .heads = c.heads, .window = only_window(c)}}};
-    case LanguageModelKind::kRnn:
-      return recurrent(c, RecurrentKind::kRnn);
-    case LanguageModelKind::kGru:
-      return recurrent(c, RecurrentKind::kGru);
-    case LanguageModelKind::kLstm:
-      return recurrent(c, RecurrentKind::kLstm);
-    case LanguageModelKind::kSru:
-      return recurrent(c, RecurrentKind::kSru);
+      return {{{.kind = layer_of(c), .heads = c.heads, .window = only_window(c)}}};
     case LanguageModelKind::kEncoder:
-      break;
+      return parse_encoder(c.encoder);
+    default:  // recurrent layers
+      return {{{.kind = layer_of(c), .layers = c.layers}}};
   }
-  return parse_encoder(c.encoder);
 }
 
 }  // namespace

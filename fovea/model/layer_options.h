@@ -3,9 +3,9 @@
 #pragma once
 
 #include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/nn/block.h"
 #include "fovea/nn/embedding.h"
-#include "fovea/nn/encoder_spec.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 
 #include "fovea/model/distinct_ids.h"
 #include "fovea/model/layer_options.h"
-#include "fovea/nn/encoder_layers.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
@@ -16,48 +16,8 @@ namespace {
 // Rows of a token table that are computed at once; few, so that they take little memory.
 constexpr index kTableRows = 4096;
 
-// The start of recurrent weights; none: PyTorch's. The book has no SRU.
-std::optional<Init> recurrent_init(const EncoderConfig& c, const EncoderLayerSpec& spec) {
-  const bool in_book =
-      spec.kind == EncoderLayerKind::kAttentionRnn || spec.cell != RecurrentKind::kSru;
-  if (c.init == InitScheme::kSource && in_book) return Init::normal(kSourceRnnDeviation);
-  return std::nullopt;
-}
-
-RecurrentLayersOptions recurrent_options(const EncoderConfig& c, const SizedLayer& layer) {
-  const EncoderLayerSpec& spec = layer.spec;
-  return {.kind = spec.cell,
-          .in = layer.in,
-          .hidden = spec.width,
-          .layers = spec.layers,
-          .bidirectional = spec.bidirectional,
-          .dropout = c.dropout,
-          .weight = recurrent_init(c, spec),
-          .forget_bias = c.init == InitScheme::kSource ? 0 : c.forget_bias};
-}
-
-ConvolutionLayerOptions convolution_options(const EncoderConfig& c, const SizedLayer& layer) {
-  const EncoderLayerSpec& spec = layer.spec;
-  return {.in = layer.in,
-          .out = spec.width,
-          .width = spec.kernel,
-          .padding = c.sight == Sight::kPast ? Padding::kCausal : Padding::kSame,
-          .dilation = spec.dilation,
-          .activation = spec.gated ? Activation::kNone : *spec.activation,
-          .gated = spec.gated};
-}
-
-AttentionRnnOptions attention_rnn_options(const EncoderConfig& c, const SizedLayer& layer) {
-  const EncoderLayerSpec& spec = layer.spec;
-  const bool from_source = c.init == InitScheme::kSource;
-  return {.in = layer.in,
-          .hidden = spec.width,
-          .heads = spec.heads,
-          .window = *spec.window,
-          .defects = c.attention_rnn_defects,
-          .recurrent = recurrent_init(c, spec),
-          .linear = Init::normal(from_source ? kSourceRnnDeviation : kInitDeviation)};
-}
+// Cells one above the other are one object, with one residual sum whatever their number.
+index objects_of(const EncoderLayerSpec& spec) { return spec.kind->in_one ? 1 : spec.layers; }
 
 // As many layers of a Transformer as have the residual sums of all layers: two each.
 index depth_of(const std::vector<SizedStage>& stages) {
@@ -65,10 +25,7 @@ index depth_of(const std::vector<SizedStage>& stages) {
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
       if (!*layer.spec.residual) continue;
-      const EncoderLayerKind kind = layer.spec.kind;
-      // Cells one above the other have one sum, whatever their number.
-      const index layers = kind == EncoderLayerKind::kRecurrent ? 1 : layer.spec.layers;
-      sums += layers * (kind == EncoderLayerKind::kTransformer ? 2 : 1);
+      sums += objects_of(layer.spec) * (layer.spec.kind->sum == LayerSum::kInside ? 2 : 1);
     }
   }
   return std::max<index>(1, (sums + 1) / 2);
@@ -103,43 +60,18 @@ class EncoderBuilder {
 
  private:
   std::unique_ptr<EncoderLayer> layer(const SizedLayer& one, const ParameterScope& scope) const {
-    std::unique_ptr<EncoderLayer> made = layer_over_time(one, scope);
+    const EncoderConfig c = config_of_layer(config_, one);
+    const ResidualIf residual =
+        *one.spec.residual ? ResidualIf(residual_options(c, one.in)) : std::nullopt;
+    std::unique_ptr<EncoderLayer> made =
+        one.spec.kind->make({c, one.spec, depth_, residual}, scope);
     return one.spec.joints ? layer_across(std::move(made)) : std::move(made);
   }
 
-  std::unique_ptr<EncoderLayer> layer_over_time(const SizedLayer& layer,
-                                                const ParameterScope& scope) const {
-    using enum EncoderLayerKind;
-    const EncoderConfig c = config_of_layer(config_, layer);
-    const EncoderLayerSpec& spec = layer.spec;
-    const ResidualOptions sum = residual_options(config_, layer.in);
-    const ResidualIf residual = *spec.residual ? ResidualIf(sum) : std::nullopt;
-    switch (spec.kind) {
-      case kTransformer:
-        return block_layer(
-            {attention_options(c, spec, depth_), feed_forward_options(c, depth_), sum}, scope);
-      case kAttention:
-        return attention_layer(attention_options(c, spec, depth_), residual, scope);
-      case kFeedForward:
-        return feed_forward_layer(feed_forward_options(c, depth_), residual, scope);
-      case kConvolution:
-        return convolution_layer(convolution_options(c, layer), residual, scope);
-      case kTextCnn:
-        return text_cnn_layer({.in = layer.in, .out = spec.width, .widths = spec.widths}, scope);
-      case kAttentionRnn:
-        return attention_rnn_layer(attention_rnn_options(c, layer), scope);
-      case kRecurrent:
-        break;
-    }
-    return recurrent_layer(recurrent_options(c, layer), residual, scope);
-  }
-
-  // The layers of a branch, one after another; the cells of recurrent layers are one layer.
+  // The layers of a branch, one after another.
   EncoderBranch branch(SizedLayer one, const NextScope& next_scope) const {
     EncoderBranch result;
-    const bool is_one = one.spec.kind == EncoderLayerKind::kRecurrent;
-    const index count = is_one ? 1 : one.spec.layers;
-    for (index n = 0; n < count; ++n) {
+    for (index n = objects_of(one.spec); n > 0; --n) {
       result.push_back(layer(one, next_scope()));
       one.in = one.out;
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fovea/base/option.h"
+#include "fovea/model/layer_table.h"
 #include "fovea/model/translator_layers.h"
 
 namespace fovea {
@@ -33,7 +34,7 @@ void check_tables(const TranslatorConfig& c) {
 
 // Stages of `layers` Transformer layers. One list element holds them all, however many they are.
 std::vector<SizedStage> transformer(const EncoderConfig& c, index layers) {
-  const EncoderStage stage = {{.kind = EncoderLayerKind::kTransformer, .layers = layers}};
+  const EncoderStage stage = {{.kind = &layer_kind("transformer"), .layers = layers}};
   return size_stages(c, {&stage, 1});
 }
 

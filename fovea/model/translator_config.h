@@ -32,7 +32,7 @@ struct TranslatorConfig : EncoderConfig {
   TranslatorConfig() {
     sight = Sight::kWhole;
     position = PositionKind::kSinusoidal;
-    activation = Activation::kRelu;
+    activation = LayerActivation::kRelu;
     bias = true;
     width = 256;
     block = 512;
@@ -62,7 +62,7 @@ struct TranslatorConfig : EncoderConfig {
     visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
     visit("head_dim", head_dim, "width of a head; 0: width / heads");
     visit("width", width, "width of the model");
-    visit("ff", ff, "width of the feed-forward network; 0: 4 width");
+    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width");
     visit("block", block, "most tokens of a sentence, on either side, with its end");
     visit("dropout", dropout, "probability of dropping a weight or activation in training");
     visit_positions(visit);

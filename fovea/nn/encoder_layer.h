@@ -65,4 +65,33 @@ class EncoderLayer {
   virtual std::unique_ptr<LayerSession> begin(index capacity) const = 0;
 };
 
+/// A session whose layer hands on a state of a fixed size.
+template <class Layer, class State>
+class StateSession final : public LayerSession {
+ public:
+  explicit StateSession(const Layer& layer) : layer_(layer) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, state_); }
+  void clear() override { state_ = {}; }
+  bool endless() const override { return true; }
+
+ private:
+  const Layer& layer_;
+  State state_{};
+};
+
+/// The session of a layer that treats each row by itself.
+template <class Layer>
+class RowSession final : public LayerSession {
+ public:
+  explicit RowSession(const Layer& layer) : layer_(layer) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x); }
+  void clear() override {}
+  bool endless() const override { return true; }
+
+ private:
+  const Layer& layer_;
+};
+
 }  // namespace fovea

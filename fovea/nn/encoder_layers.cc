@@ -41,35 +41,6 @@ class CachingSession final : public LayerSession {
   KvCache cache_;
 };
 
-// A session whose layer hands on a state of a fixed size.
-template <class Layer, class State>
-class StateSession final : public LayerSession {
- public:
-  explicit StateSession(const Layer& layer) : layer_(layer) {}
-
-  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, state_); }
-  void clear() override { state_ = {}; }
-  bool endless() const override { return true; }
-
- private:
-  const Layer& layer_;
-  State state_{};
-};
-
-// A session of a layer that treats each row by itself.
-template <class Layer>
-class RowSession final : public LayerSession {
- public:
-  explicit RowSession(const Layer& layer) : layer_(layer) {}
-
-  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x); }
-  void clear() override {}
-  bool endless() const override { return true; }
-
- private:
-  const Layer& layer_;
-};
-
 class BlockLayer final : public EncoderLayer {
  public:
   BlockLayer(const BlockOptions& options, const ParameterScope& scope)
@@ -258,12 +229,6 @@ class ResidualLayer final : public EncoderLayer {
   Residual residual_;
 };
 
-std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
-                                          const ResidualIf& residual, const ParameterScope& scope) {
-  if (!residual) return layer;
-  return std::make_unique<ResidualLayer>(std::move(layer), *residual, scope);
-}
-
 // A layer over the other axis of the rows.
 class AcrossLayer final : public EncoderLayer {
  public:
@@ -314,6 +279,12 @@ class AcrossLayer final : public EncoderLayer {
 };
 
 }  // namespace
+
+std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
+                                          const ResidualIf& residual, const ParameterScope& scope) {
+  if (!residual) return layer;
+  return std::make_unique<ResidualLayer>(std::move(layer), *residual, scope);
+}
 
 std::unique_ptr<EncoderLayer> layer_across(std::unique_ptr<EncoderLayer> layer) {
   return std::make_unique<AcrossLayer>(std::move(layer));

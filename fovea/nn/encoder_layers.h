@@ -34,6 +34,10 @@ std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
 std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
                                                   const ParameterScope& scope);
 
+/// The layer in a residual connection, if any; norm.* are added behind its parameters.
+std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
+                                          const ResidualIf& residual, const ParameterScope& scope);
+
 /// The layer along the other axis of its rows (PackedRows::across): the rows are put in that order,
 /// and back.
 std::unique_ptr<EncoderLayer> layer_across(std::unique_ptr<EncoderLayer> layer);

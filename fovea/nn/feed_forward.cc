@@ -4,7 +4,7 @@
 namespace fovea {
 
 FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scope)
-    : activation_(o.activation),
+    : activation_(function_of(o.activation)),
       in_({.in = o.width,
            .out = o.hidden,
            .bias = o.bias,

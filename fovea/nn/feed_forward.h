@@ -4,13 +4,14 @@
 #pragma once
 
 #include "fovea/nn/linear.h"
+#include "fovea/nn/options.h"
 
 namespace fovea {
 
 struct FeedForwardOptions {
   index width = 0;
   index hidden = 0;
-  Activation activation = Activation::kRelu;
+  LayerActivation activation = LayerActivation::kRelu;
   Biases bias = Biases::kLearned;
   Init input_init = Init::normal(kInitDeviation);   ///< of W1
   Init output_init = Init::normal(kInitDeviation);  ///< of W2, before a residual sum

@@ -42,6 +42,24 @@ enum class SinusoidOrder {
 
 enum class NormKind { kLayer, kRms };
 
+/// The activation of a feed-forward network or a convolution.
+enum class LayerActivation : std::uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
+
+/// What it does to one number.
+constexpr Activation function_of(LayerActivation activation) {
+  switch (activation) {
+    case LayerActivation::kGelu:
+      return Activation::kGelu;
+    case LayerActivation::kGeluTanh:
+      return Activation::kGeluTanh;
+    case LayerActivation::kSilu:
+      return Activation::kSilu;
+    case LayerActivation::kRelu:
+      break;
+  }
+  return Activation::kRelu;
+}
+
 /// Where a block normalises: kPre before attention and feed-forward, with one more norm at the end
 /// of the model (Xiong et al. 2020); kPost after each residual sum (Vaswani et al. 2017, 3.1).
 enum class NormPosition { kPre, kPost };
@@ -86,10 +104,13 @@ inline std::span<const EnumName<LayerNormVariant>> enum_names(LayerNormVariant) 
   return kLayerNormVariantNames;
 }
 
-inline constexpr EnumName<Activation> kActivationNames[] = {{Activation::kRelu, "relu"},
-                                                            {Activation::kGelu, "gelu"},
-                                                            {Activation::kGeluTanh, "gelu-tanh"},
-                                                            {Activation::kSilu, "silu"}};
-inline std::span<const EnumName<Activation>> enum_names(Activation) { return kActivationNames; }
+inline constexpr EnumName<LayerActivation> kLayerActivationNames[] = {
+    {LayerActivation::kRelu, "relu"},
+    {LayerActivation::kGelu, "gelu"},
+    {LayerActivation::kGeluTanh, "gelu-tanh"},
+    {LayerActivation::kSilu, "silu"}};
+inline std::span<const EnumName<LayerActivation>> enum_names(LayerActivation) {
+  return kLayerActivationNames;
+}
 
 }  // namespace fovea

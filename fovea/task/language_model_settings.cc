@@ -35,7 +35,7 @@ void apply_gpt2(LanguageModelSettings& s) {
   s.model.width = 768;
   s.model.block = 1024;
   s.model.bias = true;
-  s.model.activation = Activation::kGeluTanh;
+  s.model.activation = LayerActivation::kGeluTanh;
   s.text.batch_size = 8;
   s.recipe.lr = 6e-4;
   s.recipe.min_lr = 6e-5;
@@ -56,7 +56,7 @@ void apply_source(LanguageModelSettings& s) {
   s.model.norm_position = NormPosition::kPost;
   s.model.ln_variant = LayerNormVariant::kUnbiased;
   s.model.bias = true;
-  s.model.activation = Activation::kRelu;
+  s.model.activation = LayerActivation::kRelu;
   s.model.tie = false;
   s.text.tokenizer = kWordKind;
   s.text.lower = true;

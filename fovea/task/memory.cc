@@ -6,7 +6,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_stages.h"
-#include "fovea/nn/kv_cache.h"
+#include "fovea/model/layer_table.h"
 #include "fovea/task/run_cost.h"
 
 namespace fovea {
@@ -36,34 +36,18 @@ double batch_bytes(const LanguageModelRun& run) {
          static_cast<double>(run.training->largest_batch());
 }
 
-// The values that a session of one layer keeps of `tokens` tokens: keys and values, or the last
-// rows that a convolution sees.
-double cache_values(const EncoderLayerSpec& s, index in, index block, index tokens) {
-  constexpr index kWithoutEnd = index{1} << 60;
-  if (s.kind == EncoderLayerKind::kConvolution) {
-    return static_cast<double>(s.kernel - 1) * static_cast<double>(s.dilation) *
-           static_cast<double>(in);
-  }
-  if (s.kind == EncoderLayerKind::kAttentionRnn) {
-    const index window = *s.window > 0 ? std::min(*s.window, block) : block;
-    return 2 * static_cast<double>(KvCache::room_needed(kWithoutEnd, window)) *
-           static_cast<double>(s.width);
-  }
-  if (s.kv_heads == 0) return 0;
-  const index held = std::min(tokens, KvCache::room_needed(block, *s.window));
-  return 2 * static_cast<double>(held) * static_cast<double>(s.kv_heads * s.head_dim);
-}
-
 // Bytes of the keys and values that a decoder keeps for `tokens` tokens.
 double cache_bytes(const LanguageModelConfig& config, index tokens) {
   const LanguageModelConfig c = resolve(config);
   double values = 0;
   for (const SizedStage& stage : sized_stages(c)) {
     for (const SizedLayer& layer : stage.branches) {
+      const auto kept = layer.spec.kind->kept;
+      if (kept == nullptr) continue;
       // All but the first read the columns that they make.
-      values += cache_values(layer.spec, layer.in, c.block, tokens) +
-                static_cast<double>(layer.spec.layers - 1) *
-                    cache_values(layer.spec, layer.out, c.block, tokens);
+      values +=
+          kept(layer.spec, layer.in, c.block, tokens) +
+          static_cast<double>(layer.spec.layers - 1) * kept(layer.spec, layer.out, c.block, tokens);
     }
   }
   return sizeof(float) * values;

@@ -181,6 +181,15 @@ class Pages(CommandTest):
         positions = re.search(r"--position (\S+)", self.help_of("train lm"))[1].split("|")
         self.assertEqual({row[3] for row in rows} - {""}, set(positions) - {"learned", "sinusoidal", "rotary", "none"})
 
+    def test_the_page_of_layers_is_the_table_of_layers(self):
+        said = self.run_fovea("train", "lm", "--train", ROOT / "README.md", "--model", "encoder", "--encoder", "no-layer")
+        known = re.search(r"layers are: (.*)", said.stderr.decode())[1].split(", ")
+        self.assertGreater(len(known), 8)
+        section = text_of("train lm").split("| Layer | What | Settings |")[1].split("\n\n")[0]
+        cells = " ".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))
+        rows = {re.match("[a-z-]+", name)[0] for name in re.findall("`([^`]+)`", cells)}
+        self.assertEqual(rows, set(known))
+
     def test_fields_of_the_objects_are_documented(self):
         self.prepare()
         self.train(self.folder / "m", "--stop-after", "20u")

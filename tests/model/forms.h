@@ -14,19 +14,19 @@ inline std::vector<LanguageModelConfig> forms_of_blocks() {
   std::vector<LanguageModelConfig> all(4, small_config());
   all[1].position = PositionKind::kSinusoidal;
   all[1].norm = NormKind::kRms;
-  all[1].activation = Activation::kSilu;
+  all[1].activation = LayerActivation::kSilu;
   all[1].kv_heads = 1;
   all[1].tie = false;
   all[2].position = enum_from_name<PositionKind>("alibi");
   all[2].norm_position = NormPosition::kPost;
   all[2].ln_variant = LayerNormVariant::kUnbiased;
   all[2].bias = true;
-  all[2].activation = Activation::kGeluTanh;
+  all[2].activation = LayerActivation::kGeluTanh;
   all[2].head_dim = 3;
   all[3].position = PositionKind::kNone;
   all[3].bias = true;
   all[3].tie = false;
-  all[3].activation = Activation::kRelu;
+  all[3].activation = LayerActivation::kRelu;
   return all;
 }
 

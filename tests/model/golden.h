@@ -36,7 +36,7 @@ inline const std::vector<Form> kForms = {
        c.kv_heads = 1;
        c.position = enum_from_name<PositionKind>("sinusoidal");
        c.norm = NormKind::kRms;
-       c.activation = Activation::kSilu;
+       c.activation = LayerActivation::kSilu;
        c.tie = false;
      }),
      0u,
@@ -68,7 +68,7 @@ inline const std::vector<Form> kForms = {
        c.norm_position = NormPosition::kPost;
        c.ln_variant = LayerNormVariant::kUnbiased;
        c.bias = true;
-       c.activation = Activation::kGeluTanh;
+       c.activation = LayerActivation::kGeluTanh;
      }),
      0u,
      4.729767204108208,
@@ -107,7 +107,7 @@ inline const std::vector<Form> kForms = {
        c.ff = 5;
        c.position = enum_from_name<PositionKind>("none");
        c.bias = true;
-       c.activation = Activation::kRelu;
+       c.activation = LayerActivation::kRelu;
        c.tie = false;
      }),
      0u,
@@ -151,7 +151,7 @@ inline const std::vector<Form> kForms = {
        c.norm_position = NormPosition::kPost;
        c.ln_variant = LayerNormVariant::kUnbiased;
        c.bias = true;
-       c.activation = Activation::kRelu;
+       c.activation = LayerActivation::kRelu;
        c.tie = false;
      }),
      0u,
@@ -232,7 +232,7 @@ inline const std::vector<Form> kForms = {
        c.position = enum_from_name<PositionKind>("sinusoidal");
        c.embedding_scale = 1.5;
        c.ln_variant = LayerNormVariant::kUnbiased;
-       c.activation = Activation::kGeluTanh;
+       c.activation = LayerActivation::kGeluTanh;
      }),
      0u,
      4.540108060383481,
@@ -262,7 +262,7 @@ inline const std::vector<Form> kForms = {
        c.embedding_scale = 0.75;
        c.norm = NormKind::kRms;
        c.norm_position = NormPosition::kPost;
-       c.activation = Activation::kSilu;
+       c.activation = LayerActivation::kSilu;
      }),
      0u,
      4.870392957344121,

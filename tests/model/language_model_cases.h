@@ -69,7 +69,7 @@ inline std::vector<LanguageModelCase> language_model_cases() {
     change(c.config);
     all.push_back(c);
   };
-  add("relu", [](auto& c) { c.activation = Activation::kRelu; });
+  add("relu", [](auto& c) { c.activation = LayerActivation::kRelu; });
   add("rms", [](auto& c) { c.norm = NormKind::kRms; });
   add("post", [](auto& c) { c.norm_position = NormPosition::kPost; });
   add("grouped", [](auto& c) { c.kv_heads = 1; });

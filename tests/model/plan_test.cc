@@ -242,7 +242,7 @@ void draw(EncoderConfig& c, Random& random) {
   c.norm = any<NormKind>(random);
   c.norm_position = any<NormPosition>(random);
   c.bias = coin();
-  c.activation = any<Activation>(random);
+  c.activation = any<LayerActivation>(random);
   c.vocabulary = 2 + random.below(60);
   if (coin()) c.encoder = any_encoder(random);
 }

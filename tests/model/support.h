@@ -32,7 +32,7 @@ inline LanguageModelConfig source_config() {
   c.norm_position = NormPosition::kPost;
   c.ln_variant = LayerNormVariant::kUnbiased;
   c.bias = true;
-  c.activation = Activation::kRelu;
+  c.activation = LayerActivation::kRelu;
   c.tie = false;
   c.vocabulary = 1071;
   return c;

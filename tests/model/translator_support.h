@@ -18,7 +18,7 @@ inline TranslatorConfig translator_config() {
   c.heads = 2;
   c.width = 8;
   c.ff = 3;
-  c.activation = Activation::kGelu;  // whose gradient finite differences can check everywhere
+  c.activation = LayerActivation::kGelu;  // whose gradient finite differences can check everywhere
   c.block = 12;
   c.dropout = 0;
   c.vocabulary = 9;

@@ -17,7 +17,7 @@ BlockOptions block_options(index width, index hidden, index heads) {
   BlockOptions o;
   o.attention.width = width;
   o.attention.heads = heads;
-  o.feed_forward = {.width = width, .hidden = hidden, .activation = Activation::kGelu};
+  o.feed_forward = {.width = width, .hidden = hidden, .activation = LayerActivation::kGelu};
   o.residual.norm.width = width;
   return o;
 }

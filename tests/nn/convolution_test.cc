@@ -148,7 +148,7 @@ TEST(ConvolutionLayer, CausalRowsDoNotSeeLaterOnes) {
 // Spec L3: the position-wise network is a convolution of width 1, an activation, and another.
 TEST(ConvolutionLayer, TwoOfWidthOneAreTheFeedForwardNetwork) {
   ParameterSet set({});
-  const FeedForward network({.width = 24, .hidden = 96, .activation = Activation::kGelu},
+  const FeedForward network({.width = 24, .hidden = 96, .activation = LayerActivation::kGelu},
                             ParameterScope(set)["network"]);
   const ConvolutionLayer in({.in = 24, .out = 96, .width = 1, .activation = Activation::kGelu},
                             ParameterScope(set)["in"]);

@@ -20,7 +20,7 @@ DecoderBlockOptions block_options(NormPosition position = NormPosition::kPre) {
   o.attention.heads = o.cross.heads = 2;
   o.attention.mask = mask::Causal();
   o.cross.context = kSource;
-  o.feed_forward = {.width = C, .hidden = 6, .activation = Activation::kGelu};
+  o.feed_forward = {.width = C, .hidden = 6, .activation = LayerActivation::kGelu};
   o.residual = {.norm = {.width = C}, .position = position};
   return o;
 }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fovea/attention/mask/band.h"
-#include "tests/nn/support.h"
+#include "tests/nn/pieces.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -68,27 +68,6 @@ const std::vector<LayerCase>& cases() {
 
 ResidualIf residual(NormPosition position = NormPosition::kPre) {
   return ResidualOptions{.norm = {.width = C}, .position = position};
-}
-
-Variable rows(Tape& tape, const std::vector<float>& x, index first, index end) {
-  return tape.constant(Rows<const float>(x.data() + first * C, end - first, C));
-}
-
-// In pieces of 1, 2, 3 ... rows: the bits of all rows at once. After clear(), again.
-void expect_same_in_pieces(const EncoderLayer& layer, const std::vector<float>& x, index N) {
-  const auto whole = output_of([&](Tape& t) { return layer.forward(t, rows(t, x, 0, N), {{}}); });
-  const auto session = layer.begin(N);
-  for (int round = 0; round < 2; ++round) {
-    std::vector<float> pieces;
-    for (index first = 0, n = 1; first < N; first += n, ++n) {
-      n = std::min(n, N - first);
-      const auto piece =
-          output_of([&](Tape& t) { return session->forward(t, rows(t, x, first, first + n)); });
-      pieces.insert(pieces.end(), piece.begin(), piece.end());
-    }
-    ASSERT_EQ(pieces, whole) << "round " << round;
-    session->clear();
-  }
 }
 
 TEST(EncoderLayers, GoOnWithTheBitsOfTheWhole) {

@@ -32,7 +32,7 @@ TEST(FeedForward, TreatsEachRowAlone) {
 
 TEST(FeedForward, GradientIsThatOfTheForward) {
   auto set = float64_set();
-  const FeedForward layer({.width = 4, .hidden = 6, .activation = Activation::kSilu},
+  const FeedForward layer({.width = 4, .hidden = 6, .activation = LayerActivation::kSilu},
                           ParameterScope(set));
   const auto x = noise<double>(20);
   expect_gradients(set, [&](Tape& tape) {

@@ -8,35 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "fovea/nn/encoder_spec.h"
+#include "fovea/model/encoder_spec.h"
 
 namespace fovea {
 
-/// "bilstm" or "conv3".
-inline std::string name_of(const EncoderLayerSpec& spec) {
-  constexpr const char* kCells[] = {"rnn", "gru", "lstm", "sru"};
-  switch (spec.kind) {
-    case EncoderLayerKind::kRecurrent:
-      return std::string(spec.bidirectional ? "bi" : "") + kCells[static_cast<int>(spec.cell)];
-    case EncoderLayerKind::kAttentionRnn:
-      return "attention-rnn";
-    case EncoderLayerKind::kConvolution:
-      return fmt::format("conv{}", spec.kernel);
-    case EncoderLayerKind::kTextCnn:
-      return fmt::format("textcnn:{}", fmt::join(spec.widths, ","));
-    case EncoderLayerKind::kAttention:
-      return "attention";
-    case EncoderLayerKind::kFeedForward:
-      return "ff";
-    case EncoderLayerKind::kTransformer:
-      break;
-  }
-  return "transformer";
-}
-
 /// What a text can leave out is left out.
 inline std::string text_of(const EncoderLayerSpec& spec) {
-  std::string text = name_of(spec);
+  std::string text = layer_name(spec);
+  if (!spec.widths.empty()) text += fmt::format(":{}", fmt::join(spec.widths, ","));
   const auto add = [&](const char* name, index value, index usual) {
     if (value != usual) text += fmt::format(":{}={}", name, value);
   };

@@ -6,27 +6,18 @@
 #include <algorithm>
 #include <string_view>
 
+#include "fovea/model/layer_table.h"
+
 namespace fovea {
 
 namespace {
-
-using Kind = EncoderLayerKind;
-
-bool has_attention(Kind kind) {
-  return kind == Kind::kTransformer || kind == Kind::kAttention || kind == Kind::kAttentionRnn;
-}
-
-bool mixes_otherwise(const SizedLayer& layer) {
-  const Kind kind = layer.spec.kind;
-  return kind == Kind::kRecurrent || kind == Kind::kConvolution || kind == Kind::kAttentionRnn;
-}
 
 std::vector<AttentionLayerName> layers_named(std::string_view name,
                                              const std::vector<SizedStage>& stages) {
   std::vector<AttentionLayerName> layers;
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
-      if (!has_attention(layer.spec.kind)) continue;
+      if (!layer.spec.kind->shows_heads) continue;
       for (index n = 0; n < layer.spec.layers; ++n) {
         layers.push_back(
             {.name = fmt::format("{} {} ({}{})", name, layers.size() + 1, layer_name(layer.spec),
@@ -69,7 +60,8 @@ std::vector<AttentionLayerName> attention_layers(const TranslatorConfig& config)
 
 bool has_other_mixing(const std::vector<SizedStage>& stages) {
   return std::any_of(stages.begin(), stages.end(), [](const SizedStage& stage) {
-    return std::any_of(stage.branches.begin(), stage.branches.end(), mixes_otherwise);
+    return std::any_of(stage.branches.begin(), stage.branches.end(),
+                       [](const SizedLayer& layer) { return layer.spec.kind->mixes; });
   });
 }
 

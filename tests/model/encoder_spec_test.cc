@@ -1,47 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/encoder_spec.h"
+#include "fovea/model/encoder_spec.h"
 
 #include <gtest/gtest.h>
 
 #include "fovea/base/random.h"
+#include "fovea/model/layer_table.h"
 #include "tests/support/encoder_text.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
 
-using Kind = EncoderLayerKind;
+const LayerKind* kind(const char* name) { return &layer_kind(name); }
 
 TEST(EncoderSpec, ReadsStagesLayersAndSettings) {
   const auto stages = parse_encoder("conv3,attention:heads=8:window=8,bilstm:256");
   ASSERT_EQ(stages.size(), 3);
-  EXPECT_EQ(stages[0], EncoderStage({{.kind = Kind::kConvolution, .kernel = 3}}));
-  EXPECT_EQ(stages[1], EncoderStage({{.kind = Kind::kAttention, .heads = 8, .window = 8}}));
-  EXPECT_EQ(stages[2], EncoderStage({{.kind = Kind::kRecurrent,
-                                      .cell = RecurrentKind::kLstm,
-                                      .bidirectional = true,
-                                      .width = 256}}));
+  EXPECT_EQ(stages[0], EncoderStage({{.kind = kind("conv"), .kernel = 3}}));
+  EXPECT_EQ(stages[1], EncoderStage({{.kind = kind("attention"), .heads = 8, .window = 8}}));
+  EXPECT_EQ(stages[2], EncoderStage({{.kind = kind("bilstm"), .width = 256}}));
 }
 
 TEST(EncoderSpec, ReadsLayersSideBySide) {
   const auto stages = parse_encoder("conv12:64:dilation=2:gated+gru:layers=2:residual,ff:ff=9");
   ASSERT_EQ(stages.size(), 2);
   ASSERT_EQ(stages[0].size(), 2);
-  EXPECT_EQ(
-      stages[0][0],
-      (EncoderLayerSpec{
-          .kind = Kind::kConvolution, .width = 64, .kernel = 12, .dilation = 2, .gated = true}));
-  EXPECT_EQ(
-      stages[0][1],
-      (EncoderLayerSpec{
-          .kind = Kind::kRecurrent, .cell = RecurrentKind::kGru, .layers = 2, .residual = true}));
+  EXPECT_EQ(stages[0][0],
+            (EncoderLayerSpec{
+                .kind = kind("conv"), .width = 64, .kernel = 12, .dilation = 2, .gated = true}));
+  EXPECT_EQ(stages[0][1], (EncoderLayerSpec{.kind = kind("gru"), .layers = 2, .residual = true}));
   EXPECT_EQ(stages[1][0].ff, 9);
 }
 
 TEST(EncoderSpec, ReadsTheWindowsOfATextCnn) {
   const auto stages = parse_encoder("conv3, textcnn:3, 4,5:width=100");
   ASSERT_EQ(stages.size(), 2);
-  EXPECT_EQ(stages[1], EncoderStage({{.kind = Kind::kTextCnn, .width = 100, .widths = {3, 4, 5}}}));
+  EXPECT_EQ(stages[1],
+            EncoderStage({{.kind = kind("textcnn"), .width = 100, .widths = {3, 4, 5}}}));
   EXPECT_EQ(parse_encoder("textcnn:2")[0][0].widths, std::vector<index>({2}));
   EXPECT_THROWS(parse_encoder("textcnn"), kOptionValue, "needs the widths of its windows");
   EXPECT_THROWS(parse_encoder("textcnn:width=3"), kOptionValue, "needs the widths of its windows");
@@ -53,7 +48,8 @@ TEST(EncoderSpec, ReadsTheWindowsOfATextCnn) {
 
 TEST(EncoderSpec, ReadsStepsOfAttention) {
   const auto stages = parse_encoder("attention:dilation=2:window=4,transformer:strided=8");
-  EXPECT_EQ(stages[0][0], (EncoderLayerSpec{.kind = Kind::kAttention, .dilation = 2, .window = 4}));
+  EXPECT_EQ(stages[0][0],
+            (EncoderLayerSpec{.kind = kind("attention"), .dilation = 2, .window = 4}));
   EXPECT_EQ(stages[1][0].strided, 8);
   EXPECT_THROWS(parse_encoder("lstm:strided=2"), kOptionValue, "lstm has no setting 'strided'");
 }
@@ -70,14 +66,14 @@ TEST(EncoderSpec, ReadsChoices) {
       "attention:plain:scale=0.5:no-output,attention-rnn:heads=2:window=0");
   const EncoderLayerSpec& layer = stages[0][0];
   EXPECT_EQ(layer.position, PositionKind::kRotary);
-  EXPECT_EQ(layer.activation, Activation::kSilu);
+  EXPECT_EQ(layer.activation, LayerActivation::kSilu);
   EXPECT_EQ(layer.kv_heads, 1);
   EXPECT_EQ(layer.head_dim, 4);
   EXPECT_EQ(stages[1][0].residual, false);
   EXPECT_EQ(stages[1][0].scale, 0.5);
   EXPECT_TRUE(stages[1][0].no_output);
   EXPECT_FALSE(layer.scale || layer.no_output);
-  EXPECT_EQ(stages[2][0].kind, Kind::kAttentionRnn);
+  EXPECT_EQ(stages[2][0].kind, kind("attention-rnn"));
   EXPECT_EQ(stages[2][0].window, 0);
 }
 
@@ -164,28 +160,25 @@ class RandomSpec {
 
   EncoderLayerSpec layer() {
     EncoderLayerSpec s;
-    s.kind = static_cast<Kind>(random_.below(7));
-    if (s.kind == Kind::kTextCnn) {
+    const auto kinds = layer_kinds();
+    s.kind = &kinds[static_cast<std::size_t>(random_.below(static_cast<index>(kinds.size())))];
+    if (s.kind->windowed) {
       s.widths.push_back(size());
       if (maybe()) s.widths.push_back(size());
-      if (maybe()) s.width = size();
-      return s;
     }
-    const bool convolution = s.kind == Kind::kConvolution, recurrent = s.kind == Kind::kRecurrent,
-               rnn = s.kind == Kind::kAttentionRnn, network = s.kind == Kind::kFeedForward,
-               transformer = s.kind == Kind::kTransformer,
-               attending = s.kind == Kind::kAttention || transformer;
-    if (recurrent) s.cell = static_cast<RecurrentKind>(random_.below(4)), s.bidirectional = maybe();
-    if (convolution) s.kernel = size(), s.dilation = size(), s.gated = maybe();
-    if ((convolution || recurrent || rnn) && maybe()) s.width = size();
-    if (maybe()) s.layers = size();
-    if ((rnn || attending) && maybe()) s.heads = size();
-    if ((rnn || attending) && maybe()) s.window = maybe() ? 0 : size();
-    if (attending && maybe()) s.kv_heads = size(), s.head_dim = size();
-    if (attending && maybe()) s.position = any<PositionKind>();
-    if ((network || transformer) && maybe()) s.ff = size();
-    if ((network || transformer || convolution) && maybe()) s.activation = any<Activation>();
-    if (!rnn && !transformer && maybe()) s.residual = maybe();
+    if (s.kind->numbered) s.kernel = size();
+    const auto gives = [&](const char* setting) { return s.kind->has_setting(setting) && maybe(); };
+    if (gives("width")) s.width = size();
+    if (gives("layers")) s.layers = size();
+    if (gives("dilation")) s.dilation = size();
+    if (gives("gated")) s.gated = true;
+    if (gives("heads")) s.heads = size();
+    if (gives("window")) s.window = maybe() ? 0 : size();
+    if (gives("kv-heads")) s.kv_heads = size(), s.head_dim = size();
+    if (gives("position")) s.position = any<PositionKind>();
+    if (gives("ff")) s.ff = size();
+    if (gives("activation")) s.activation = any<LayerActivation>();
+    if (gives("residual")) s.residual = maybe();
     return s;
   }
 

@@ -1,50 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/encoder_spec.h"
+#include "fovea/model/encoder_spec.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
-#include <span>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/suggest.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
 namespace {
-
-using Kind = EncoderLayerKind;
-
-struct LayerName {
-  std::string_view name;
-  Kind kind;
-  RecurrentKind cell = RecurrentKind::kRnn;
-  bool bidirectional = false;
-};
-
-constexpr std::array kLayers = {
-    LayerName{"rnn", Kind::kRecurrent, RecurrentKind::kRnn},
-    LayerName{"gru", Kind::kRecurrent, RecurrentKind::kGru},
-    LayerName{"lstm", Kind::kRecurrent, RecurrentKind::kLstm},
-    LayerName{"sru", Kind::kRecurrent, RecurrentKind::kSru},
-    LayerName{"birnn", Kind::kRecurrent, RecurrentKind::kRnn, true},
-    LayerName{"bigru", Kind::kRecurrent, RecurrentKind::kGru, true},
-    LayerName{"bilstm", Kind::kRecurrent, RecurrentKind::kLstm, true},
-    LayerName{"bisru", Kind::kRecurrent, RecurrentKind::kSru, true},
-    LayerName{"attention-rnn", Kind::kAttentionRnn},
-    LayerName{"conv", Kind::kConvolution},
-    LayerName{"textcnn", Kind::kTextCnn},
-    LayerName{"attention", Kind::kAttention},
-    LayerName{"ff", Kind::kFeedForward},
-    LayerName{"transformer", Kind::kTransformer},
-};
 
 // A part of the text, and where it begins.
 struct Piece {
@@ -138,13 +110,13 @@ class Parser {
     }
   }
 
-  // Commas also stand between the windows of textcnn: no layer begins with a digit.
+  // Commas also stand between the windows of a layer: no layer begins with a digit.
   std::vector<Piece> stage_texts() const {
     std::vector<Piece> stages;
     for (const Piece& piece : split({text_, 0}, ',')) {
       const std::string_view text = trimmed(piece).text;
-      const bool goes_on = !stages.empty() && !text.empty() && is_digit(text[0]) &&
-                           last_layer(stages.back()).starts_with("textcnn:");
+      const bool goes_on =
+          !stages.empty() && !text.empty() && is_digit(text[0]) && begins_windows(stages.back());
       if (!goes_on) {
         stages.push_back(piece);
         continue;
@@ -155,8 +127,10 @@ class Parser {
     return stages;
   }
 
-  static std::string_view last_layer(const Piece& stage) {
-    return trimmed(split(stage, '+').back()).text;
+  static bool begins_windows(const Piece& stage) {
+    const std::vector<Piece> pieces = split(trimmed(split(stage, '+').back()), ':');
+    const LayerKind* const kind = find_named(layer_kinds(), pieces[0].text);
+    return kind != nullptr && kind->windowed && pieces.size() > 1;
   }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -171,32 +145,9 @@ class Parser {
 // A setting with a value, or a flag without.
 struct Setting {
   std::string_view name;
-  std::initializer_list<Kind> kinds;  // of the layers that have it
   void (*set)(EncoderLayerSpec& spec, const Parser& parser, const Piece& value);
   bool is_flag = false;
-
-  bool belongs_to(Kind kind) const {
-    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-  }
 };
-
-constexpr std::initializer_list<Kind> kEvery = {Kind::kRecurrent,   Kind::kAttentionRnn,
-                                                Kind::kConvolution, Kind::kAttention,
-                                                Kind::kFeedForward, Kind::kTransformer};
-constexpr std::initializer_list<Kind> kSized = {Kind::kRecurrent, Kind::kAttentionRnn,
-                                                Kind::kConvolution, Kind::kTextCnn};
-constexpr std::initializer_list<Kind> kConvolutions = {Kind::kConvolution};
-constexpr std::initializer_list<Kind> kDilated = {Kind::kConvolution, Kind::kAttention,
-                                                  Kind::kTransformer};
-constexpr std::initializer_list<Kind> kHeaded = {Kind::kAttentionRnn, Kind::kAttention,
-                                                 Kind::kTransformer};
-constexpr std::initializer_list<Kind> kAttending = {Kind::kAttention, Kind::kTransformer};
-constexpr std::initializer_list<Kind> kAttentions = {Kind::kAttention};
-constexpr std::initializer_list<Kind> kHidden = {Kind::kFeedForward, Kind::kTransformer};
-constexpr std::initializer_list<Kind> kActivated = {Kind::kConvolution, Kind::kFeedForward,
-                                                    Kind::kTransformer};
-constexpr std::initializer_list<Kind> kMayBePlain = {Kind::kRecurrent, Kind::kConvolution,
-                                                     Kind::kAttention, Kind::kFeedForward};
 
 // A size that must not be 0.
 template <index EncoderLayerSpec::*kMember>
@@ -207,31 +158,31 @@ void set_size(EncoderLayerSpec& spec, const Parser& parser, const Piece& value) 
 }
 
 const Setting kSettings[] = {
-    {"width", kSized, set_size<&EncoderLayerSpec::width>},
-    {"layers", kEvery, set_size<&EncoderLayerSpec::layers>},
-    {"dilation", kDilated, set_size<&EncoderLayerSpec::dilation>},
-    {"gated", kConvolutions, [](auto& spec, auto&, auto&) { spec.gated = true; }, true},
-    {"heads", kHeaded, set_size<&EncoderLayerSpec::heads>},
-    {"kv-heads", kAttending, set_size<&EncoderLayerSpec::kv_heads>},
-    {"head-dim", kAttending, set_size<&EncoderLayerSpec::head_dim>},
-    {"window", kHeaded, [](auto& spec, auto& p, auto& v) { spec.window = p.number(v); }},
-    {"strided", kAttending, set_size<&EncoderLayerSpec::strided>},
-    {"scale", kAttending, [](auto& spec, auto& p, auto& v) { spec.scale = p.real(v); }},
-    {"no-output", kAttentions, [](auto& spec, auto&, auto&) { spec.no_output = true; }, true},
-    {"position", kAttending,
+    {"width", set_size<&EncoderLayerSpec::width>},
+    {"layers", set_size<&EncoderLayerSpec::layers>},
+    {"dilation", set_size<&EncoderLayerSpec::dilation>},
+    {"gated", [](auto& spec, auto&, auto&) { spec.gated = true; }, true},
+    {"heads", set_size<&EncoderLayerSpec::heads>},
+    {"kv-heads", set_size<&EncoderLayerSpec::kv_heads>},
+    {"head-dim", set_size<&EncoderLayerSpec::head_dim>},
+    {"window", [](auto& spec, auto& p, auto& v) { spec.window = p.number(v); }},
+    {"strided", set_size<&EncoderLayerSpec::strided>},
+    {"scale", [](auto& spec, auto& p, auto& v) { spec.scale = p.real(v); }},
+    {"no-output", [](auto& spec, auto&, auto&) { spec.no_output = true; }, true},
+    {"position",
      [](auto& spec, auto& p, auto& v) { spec.position = p.template choice<PositionKind>(v); }},
-    {"joints", kEvery, [](auto& spec, auto&, auto&) { spec.joints = true; }, true},
-    {"ff", kHidden, set_size<&EncoderLayerSpec::ff>},
-    {"activation", kActivated,
-     [](auto& spec, auto& p, auto& v) { spec.activation = p.template choice<Activation>(v); }},
-    {"residual", kMayBePlain, [](auto& spec, auto&, auto&) { spec.residual = true; }, true},
-    {"plain", kMayBePlain, [](auto& spec, auto&, auto&) { spec.residual = false; }, true},
+    {"joints", [](auto& spec, auto&, auto&) { spec.joints = true; }, true},
+    {"ff", set_size<&EncoderLayerSpec::ff>},
+    {"activation",
+     [](auto& spec, auto& p, auto& v) { spec.activation = p.template choice<LayerActivation>(v); }},
+    {"residual", [](auto& spec, auto&, auto&) { spec.residual = true; }, true},
+    {"plain", [](auto& spec, auto&, auto&) { spec.residual = false; }, true},
 };
 
-std::vector<std::string> settings_of(Kind kind) {
+std::vector<std::string> settings_of(const LayerKind& kind) {
   std::vector<std::string> names;
   for (const Setting& setting : kSettings) {
-    if (setting.belongs_to(kind)) names.emplace_back(setting.name);
+    if (kind.has_setting(setting.name)) names.emplace_back(setting.name);
   }
   return names;
 }
@@ -242,34 +193,32 @@ std::string either(std::string guess, std::string list) {
 
 EncoderLayerSpec Parser::named_layer(const Piece& name) const {
   const std::size_t letters = std::min(name.text.find_first_of("0123456789"), name.text.size());
-  const LayerName* const row = find_named(kLayers, name.text.substr(0, letters));
-  if (row == nullptr) {
+  const LayerKind* const kind = find_named(layer_kinds(), name.text.substr(0, letters));
+  if (kind == nullptr) {
     std::vector<std::string> names;
-    for (const LayerName& layer : kLayers) names.emplace_back(layer.name);
+    for (const LayerKind& layer : layer_kinds()) names.emplace_back(layer.name);
     const std::string guess = did_you_mean(std::string(name.text.substr(0, letters)), names);
     fail_at(name,
             name.text.empty() ? "a layer is missing"
                               : fmt::format("there is no layer {}", printable(name.text)),
-            either(guess, "layers are: " + names_in(kLayers)));
+            either(guess, "layers are: " + names_in(layer_kinds())));
   }
   EncoderLayerSpec spec;
-  spec.kind = row->kind;
-  spec.cell = row->cell;
-  spec.bidirectional = row->bidirectional;
+  spec.kind = kind;
   const Piece digits{name.text.substr(letters), name.at + letters};
-  const bool numbered = row->kind == Kind::kConvolution;
-  if (numbered && digits.text.empty()) {
-    fail_at(name, "a convolution needs its width in tokens", "write conv3, for example");
+  if (kind->numbered) {
+    const std::string example = fmt::format("write {}3, for example", kind->name);
+    if (digits.text.empty())
+      fail_at(name, fmt::format("{} needs its width in tokens", kind->name), example);
+    spec.kernel = number(digits);
+    if (spec.kernel == 0) fail_at(digits, fmt::format("{} needs a token", kind->name), example);
+  } else if (!digits.text.empty()) {
+    fail_at(digits, fmt::format("{} takes no number here", kind->name),
+            kind->has_setting("width")
+                ? fmt::format("write {}:{} for its width", kind->name, digits.text)
+                : fmt::format("settings of {} are: {}", kind->name,
+                              fmt::join(settings_of(*kind), ", ")));
   }
-  if (!numbered && !digits.text.empty()) {
-    const bool has_width = std::find(kSized.begin(), kSized.end(), row->kind) != kSized.end();
-    fail_at(digits, fmt::format("{} takes no number here", row->name),
-            has_width ? fmt::format("write {}:{} for its width", row->name, digits.text)
-                      : fmt::format("settings of {} are: {}", row->name,
-                                    fmt::join(settings_of(row->kind), ", ")));
-  }
-  if (numbered) spec.kernel = number(digits);
-  if (numbered && spec.kernel == 0) fail_at(digits, "a convolution needs a token", "write conv3");
   return spec;
 }
 
@@ -286,8 +235,8 @@ std::string_view Parser::set(EncoderLayerSpec& spec, std::string_view layer,
     name = "width";
   }
   const Setting* const row = find_named(kSettings, name);
-  if (row == nullptr || !row->belongs_to(spec.kind)) {
-    const std::vector<std::string> names = settings_of(spec.kind);
+  if (row == nullptr || !spec.kind->has_setting(name)) {
+    const std::vector<std::string> names = settings_of(*spec.kind);
     fail_at(setting, fmt::format("{} has no setting {}", layer, printable(name)),
             either(did_you_mean(std::string(name), names),
                    fmt::format("settings of {} are: {}", layer, fmt::join(names, ", "))));
@@ -307,7 +256,7 @@ std::vector<index> Parser::widths(const Piece& text) const {
   for (const Piece& piece : split(text, ',')) {
     const Piece width = trimmed(piece);
     widths.push_back(number(width));
-    if (widths.back() == 0) fail_at(width, "a window needs a token", "write textcnn:3,4,5");
+    if (widths.back() == 0) fail_at(width, "a window needs a token", "write 3,4,5, for example");
   }
   return widths;
 }
@@ -316,10 +265,11 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
   const std::vector<Piece> pieces = split(text, ':');
   EncoderLayerSpec spec = named_layer(pieces[0]);
   std::size_t settings = 1;
-  if (spec.kind == Kind::kTextCnn) {
+  if (spec.kind->windowed) {
     if (pieces.size() == 1 || pieces[1].text.empty() || !is_digit(pieces[1].text[0])) {
-      fail_at(pieces[0], "textcnn needs the widths of its windows, in tokens",
-              "write textcnn:3,4,5, for example");
+      fail_at(pieces[0],
+              fmt::format("{} needs the widths of its windows, in tokens", spec.kind->name),
+              fmt::format("write {}:3,4,5, for example", spec.kind->name));
     }
     spec.widths = widths(pieces[1]);
     settings = 2;
@@ -343,13 +293,8 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
 std::vector<EncoderStage> parse_encoder(std::string_view text) { return Parser(text).encoder(); }
 
 std::string layer_name(const EncoderLayerSpec& spec) {
-  for (const LayerName& row : kLayers) {
-    const bool same_cell = row.cell == spec.cell && row.bidirectional == spec.bidirectional;
-    if (row.kind != spec.kind || (spec.kind == Kind::kRecurrent && !same_cell)) continue;
-    return spec.kind == Kind::kConvolution ? fmt::format("{}{}", row.name, spec.kernel)
-                                           : std::string(row.name);
-  }
-  fail(ErrorCode::kInternal, "encoder: a layer has no name");
+  std::string name(spec.kind->name);
+  return spec.kind->numbered ? name + std::to_string(spec.kernel) : name;
 }
 
 }  // namespace fovea

@@ -5,41 +5,30 @@
 //   encoder := stage ("," stage)*           one after another
 //   stage   := layer ("+" layer)*           side by side: their results are concatenated, and
 //                                           projected to the width of the model
-//   layer   := name (":" setting)*          "conv" is followed by its width in tokens: conv3;
-//                                           "textcnn" by those of its windows: textcnn:3,4,5
+//   layer   := name (":" setting)*          a name of model/layer_table.cc; its row says whether a
+//                                           width in tokens follows (conv3), or several, of windows
+//                                           (textcnn:3,4,5)
 //   setting := number | key "=" value | flag       a number alone is the width of the result
 //
 // A setting that the text leaves out is 0 or absent here; the model fills it in.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/kernel/recurrent.h"
 #include "fovea/nn/options.h"
 
 namespace fovea {
 
-enum class EncoderLayerKind : std::uint8_t {
-  kRecurrent,     ///< rnn, gru, lstm, sru; bidirectional with "bi" before the name
-  kAttentionRnn,  ///< attention-rnn: an RNN whose result is attention over its states
-  kConvolution,   ///< conv3
-  kTextCnn,       ///< textcnn:3,4,5: convolutions side by side, whose maxima describe a text
-  kAttention,     ///< attention, in a residual connection if that keeps the width
-  kFeedForward,   ///< ff, in a residual connection
-  kTransformer,   ///< transformer: attention, then ff
-};
+struct LayerKind;  // a row of model/layer_table.h
 
 /// One layer, or several equal ones in a row.
 struct EncoderLayerSpec {
-  EncoderLayerKind kind = EncoderLayerKind::kTransformer;
-  RecurrentKind cell = RecurrentKind::kRnn;
-  bool bidirectional = false;
-  index width = 0;                 ///< of the result; of one direction, if bidirectional
+  const LayerKind* kind = nullptr;
+  index width = 0;                 ///< of the result, or of one direction of it
   index layers = 1;                ///< one after another
   index kernel = 0;                ///< convolution: its width in tokens
   std::vector<index> widths = {};  ///< textcnn: of its windows, in tokens
@@ -50,7 +39,7 @@ struct EncoderLayerSpec {
   index ff = 0;
   std::optional<index> window = {};  ///< 0: all keys
   std::optional<PositionKind> position = {};
-  std::optional<Activation> activation = {};
+  std::optional<LayerActivation> activation = {};
   std::optional<double> scale = {};   ///< of the scores; none: the usual one, 1 / sqrt(head_dim)
   bool no_output = false;             ///< attention: the heads side by side, not projected
   bool joints = false;                ///< over the joints of each time step, instead of over time

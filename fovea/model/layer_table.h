@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of layers: a row for each name that --encoder knows, with all that differs from layer
+// to layer. The parser, sizes, construction, FLOPs, forecasts of memory and explanations ask the
+// row, so a new layer touches none of them. The table stands above `nn`, so that layers know
+// nothing of names and options.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/nn/encoder_layers.h"
+
+namespace fovea {
+
+/// How a layer stands in a residual connection with a norm.
+enum class LayerSum : std::uint8_t {
+  kNever,
+  kIfSaid,  ///< if the text says `residual`
+  kUsual,   ///< where the width stays, unless the text says `plain`
+  kInside,  ///< its two parts have one each
+};
+
+/// The parts from which a layer is built.
+struct LayerParts {
+  EncoderConfig config;          ///< with the sizes of the layer; its width is that of the input
+  const EncoderLayerSpec& spec;  ///< with every size filled in
+  index depth;                   ///< pairs of residual sums of the model
+  ResidualIf residual;
+};
+
+struct LayerKind {
+  std::string_view name;      ///< "bilstm"
+  std::string_view settings;  ///< those that a text may give it, with blanks between
+  bool numbered = false;      ///< its width in tokens follows the name: conv3
+  bool windowed = false;      ///< the widths of its windows follow a colon: textcnn:3,4,5
+
+  RecurrentKind cell = RecurrentKind::kRnn;
+  bool is_recurrent = false;  ///< a state goes from row to row
+  bool reads_back = false;    ///< from the last row to the first, too
+  bool in_one = false;        ///< one object has all its `layers`
+  bool attends = false;       ///< to the rows, as the options about attention say
+  bool shows_heads = false;   ///< explain can show the weights of its heads
+  bool mixes = false;         ///< rows read other rows otherwise than by attention
+  bool feeds_forward = false;
+  bool has_first_step = false;  ///< projected_once_columns() of encoder_sizes.h
+  bool is_last = false;         ///< and alone: a text takes the maxima of its result
+  LayerSum sum = LayerSum::kNever;
+
+  /// Fills in what the text has left out and checks what is said; `in`: columns of its input.
+  void (*fill)(EncoderLayerSpec& spec, const EncoderConfig& config, index in);
+  /// Columns of its result.
+  index (*out)(const EncoderLayerSpec& spec, index in);
+  std::unique_ptr<EncoderLayer> (*make)(const LayerParts& parts, const ParameterScope& scope);
+  /// The numbers in the matrices that one of its `layers` multiplies a token by.
+  double (*matrices)(const EncoderLayerSpec& spec, index in);
+  /// Keys that a token sees in the mean, times the columns of the heads; null: no keys.
+  double (*scores)(const EncoderLayerSpec& spec, const EncoderConfig& config) = nullptr;
+  /// The numbers that a session of one of its `layers` keeps of `tokens` tokens; null: few.
+  double (*kept)(const EncoderLayerSpec& spec, index in, index block, index tokens) = nullptr;
+
+  bool has_setting(std::string_view setting) const;
+};
+
+std::span<const LayerKind> layer_kinds();
+
+/// The row of this name. Throws kInternal if there is none.
+const LayerKind& layer_kind(std::string_view name);
+
+}  // namespace fovea
