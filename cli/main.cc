@@ -196,7 +196,7 @@ std::vector<CommandSpec> command_specs() {
 int main(int argc, char** argv) {
   using namespace fovea::cli;
   // First of all: a training promises what these signals do, from its first moment.
-  if (argc > 1 && std::string_view(argv[1]) == "train") keep_requests();
+  if (argc > 1 && std::string_view(argv[1]) == "train") prepare_for_signals();
   open_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a write to a closed pipe then returns EPIPE
   std::signal(SIGXFSZ, SIG_IGN);  // and one beyond `ulimit -f` EFBIG

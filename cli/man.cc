@@ -165,7 +165,8 @@ std::string exit_section() {
   std::string section = ".SH EXIT STATUS\n" + entry(bold("0"), "success");
   for (const auto& [status, text] : meanings) section += entry(bold(fmt::to_string(status)), text);
   return section + entry(bold("129") + ", " + bold("130") + ", " + bold("143"),
-                         "stopped by SIGHUP, SIGINT or SIGTERM; a training has saved a checkpoint");
+                         "stopped by SIGHUP, SIGINT or SIGTERM; a training that had read its data "
+                         "has saved a checkpoint");
 }
 
 std::string environment_section(const CommandSpec& command) {

@@ -152,7 +152,6 @@ TrainResult train_observed(const Context& context, const Job& job, StartAt start
 }
 
 int train(const Context& context, Job& job, const RunCost& cost, const RunFolder& run_folder) {
-  listen_to_signals();
   StartAt start{.resume = job.place.use == FolderUse::kResume};
   if (job.changed || job.place.goes_back) start.future = Future::kOther;
   if (job.stored) start.checkpoint = std::exchange(job.stored->checkpoint, std::nullopt);
@@ -212,6 +211,7 @@ int run_job(const Context& context, Job& job) {
              job.training.sizes());
   }
   describe_run(context, job.training.description(), cost, memory);
+  listen_to_signals();  // before the first file is written or removed
   if (!run_folder) run_folder.emplace(folder, use);
   run_folder->clear();
   return train(context, job, cost, *run_folder);

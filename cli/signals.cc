@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace fovea::cli {
@@ -10,6 +12,9 @@ namespace {
 volatile std::sig_atomic_t stop_signal = 0;
 volatile std::sig_atomic_t save_wanted = 0;
 
+int status_of(int signal) { return 128 + signal; }
+
+void leave(int signal) { ::_exit(status_of(signal)); }
 void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
   if (signal == SIGUSR2) {
@@ -36,19 +41,19 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
-}  // namespace
-
-void keep_requests() {
+void handle_all(void (*stop)(int)) {
+  handle(SIGINT, stop);
+  handle(SIGTERM, stop);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, stop);
   handle(SIGUSR1, note_save);
   handle(SIGUSR2, note_stop);
 }
 
-void listen_to_signals() {
-  handle(SIGINT, note_stop);
-  handle(SIGTERM, note_stop);
-  if (!is_ignored(SIGHUP)) handle(SIGHUP, note_stop);
-  keep_requests();
-}
+}  // namespace
+
+void prepare_for_signals() { handle_all(leave); }
+
+void listen_to_signals() { handle_all(note_stop); }
 
 Request requested() {
   if (stop_signal != 0) return Request::kStop;
@@ -57,6 +62,8 @@ Request requested() {
   return Request::kSave;
 }
 
-int stop_status() { return stop_signal == 0 || stop_signal == SIGUSR2 ? 0 : 128 + stop_signal; }
+int stop_status() {
+  return stop_signal == 0 || stop_signal == SIGUSR2 ? 0 : status_of(stop_signal);
+}
 
 }  // namespace fovea::cli

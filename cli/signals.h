@@ -6,10 +6,11 @@
 
 namespace fovea::cli {
 
-/// From now on SIGUSR1 and SIGUSR2 are kept for the training that will begin; by default they would
-/// end the process.
-void keep_requests();
+/// Of a process that will train, until it has read its data and writes: SIGINT, SIGTERM and SIGHUP
+/// end it at once, with the exit status of a training that they stop; SIGUSR1 and SIGUSR2 are kept.
+void prepare_for_signals();
 
+/// From now on the signals are requests.
 /// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.
 /// SIGHUP is ignored where the caller ignores it (nohup). SIGUSR1: save and go on. SIGUSR2: save
 /// and stop, successfully.

@@ -43,7 +43,7 @@ hint: check the path
 
 The first line says what went wrong and where, what was expected and what was found. The second line says what to do about it. The code is stable; its first two digits are the exit status. With `--json` the command also prints both lines as one object on stdout: `{"error": "E0301", "message": "...", "hint": "..."}`. The library throws the same as a `fovea::Error` with `code()`, `what()` and `hint()`. The hint is never empty: an error without a hint of its own has the hint of its code, below.
 
-The other exit statuses: 0 means success; 129, 130 and 143 mean that a training was stopped by SIGHUP, SIGINT or SIGTERM and has saved a checkpoint.
+The other exit statuses: 0 means success; 129, 130 and 143 mean that a training was stopped by SIGHUP, SIGINT or SIGTERM; if it had read its data, it has saved a checkpoint.
 
 If a result cannot be printed, because stdout is closed or its disk is full, the error is E0501. A pipe whose reader is gone is no error and does not change the exit status: `fovea train lm --help | head -1` ends with 0. If stderr is closed or full, the command goes on without messages.
 """
