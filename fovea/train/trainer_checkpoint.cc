@@ -102,10 +102,17 @@ RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoin
 // write: then that is reported as the error. An `rm -rf` that meets a write leaves the folder, but
 // without the files of the model.
 void Trainer::write_in_folder(const std::function<void()>& write) const {
-  const auto fail_gone = [](const std::filesystem::path& path, std::string_view what) {
+  // Without the folder or its manifest there is nothing that --resume could go on with.
+  const auto fail_gone = [](const std::filesystem::path& path, std::string_view what,
+                            bool needed = true) {
+    constexpr std::string_view kGoOn =
+        "the same command with --resume -o DIR goes on from the last checkpoint";
     throw Error(ErrorCode::kWrite, fmt::format("{}: {} while it was at work", path.string(), what),
-                "the same command with --resume -o DIR goes on from its last checkpoint, wherever "
-                "it is now");
+                needed ? fmt::format("if it was moved, {}, once it is back or with -o where it is "
+                                     "now; if it was removed, train again, with --overwrite where "
+                                     "a part of the run is left",
+                                     kGoOn)
+                       : std::string(kGoOn));
   };
   const auto require_folder = [&] {
     if (!folder_.is_in_place()) {
@@ -114,7 +121,8 @@ void Trainer::write_in_folder(const std::function<void()>& write) const {
     for (const std::filesystem::path& file : model_files_) {
       std::error_code error;
       if (std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
-        fail_gone(file, "the file of the run was moved or removed");
+        fail_gone(file, "the file of the run was moved or removed",
+                  file.filename() == kManifestName);
       }
     }
   };

@@ -153,7 +153,7 @@ class Moved(RunFolderTest):
         self.assertEqual(process.returncode, 5, err)
         self.assertIn("error[E0501]", lines[0])
         self.assertIn("moved or removed while it was at work", lines[0])
-        self.assertIn("--resume", lines[1])
+        self.assertIn("if it was removed, train again", lines[1])
         self.assertFalse(self.output.exists())
         self.succeed("inspect", moved, "--verify")
         process = self.start("train", "lm", "--resume", "-o", moved)
@@ -172,6 +172,14 @@ class Moved(RunFolderTest):
                 err = process.communicate(timeout=60)[1].decode()
                 self.assertEqual(process.returncode, 5, err)
                 self.assertRegex(err, rf"error\[E0501\].*{name}: the file of the run was moved or removed")
+                goes_on = self.run_fovea("train", "lm", "--resume", "-o", self.output, "--stop-after", "1u")
+                if name == "MANIFEST.json":
+                    self.assertEqual(goes_on.returncode, 4)
+                    self.assertIn("once it is back", err)
+                    self.train_here("--overwrite")
+                else:
+                    self.assertEqual(goes_on.returncode, 0, goes_on.stderr)
+                    self.assertIn("--resume -o DIR goes on", err)
 
 
 class Names(CommandTest):
