@@ -7,6 +7,7 @@
 #include <array>
 
 #include "fovea/config/flags.h"
+#include "fovea/nn/encoder_spec.h"
 
 namespace fovea::cli {
 
@@ -22,6 +23,21 @@ std::vector<Field> settable_fields(TrainClassifyOptions& options) {
     return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();
   });
   return fields;
+}
+
+// The default of --pooling is not that of a TextCNN.
+void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) {
+  if (model.encoder.empty() || model.pooling == PoolingKind::kMax ||
+      parse_encoder(model.encoder).back()[0].kind != EncoderLayerKind::kTextCnn) {
+    return;
+  }
+  if (std::find(set.begin(), set.end(), "model.pooling") != set.end()) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--pooling {}: textcnn in --encoder takes the maximum over time",
+                            to_string(model.pooling)),
+                "leave --pooling out, or take another --encoder, such as conv3");
+  }
+  model.pooling = PoolingKind::kMax;
 }
 
 }  // namespace
@@ -62,6 +78,7 @@ std::vector<std::string> defaults_of_npz() {
 ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments) {
   TrainClassifyOptions options{.settings = std::move(begin), .run = {}};
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
+  take_pooling(options.settings.model, set);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
   ClassifierTextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);

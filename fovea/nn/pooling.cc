@@ -17,6 +17,38 @@ void normalise(std::span<double> scores) {
   for (double& score : scores) score /= sum;
 }
 
+// query . x / sqrt(width) of each row.
+void attention_scores(Variable x, const Tensor& query, std::span<double> scores) {
+  const double scale = 1 / std::sqrt(static_cast<double>(x.columns()));
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const T* const q = query.vec<T>().data;
+    for (index n = 0; n < x.rows(); ++n) {
+      const T* const row = x.value<T>()[n];
+      double sum = 0;
+      for (index c = 0; c < x.columns(); ++c) sum += static_cast<double>(row[c]) * double{q[c]};
+      scores[static_cast<std::size_t>(n)] = scale * sum;
+    }
+  });
+}
+
+// Adds to each row from `first` on the share of the columns whose maximum it is.
+void add_maxima(Variable x, index first, std::span<double> shares) {
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> rows = x.value<T>();
+    const auto count = static_cast<index>(shares.size());
+    for (index c = 0; c < x.columns(); ++c) {
+      index best = 0;
+      bool differs = count == 1;
+      for (index n = 1; n < count; ++n) {
+        differs = differs || rows[first + n][c] != rows[first][c];
+        if (rows[first + n][c] > rows[first + best][c]) best = n;
+      }
+      if (!differs) continue;
+      shares[static_cast<std::size_t>(best)] += 1 / static_cast<double>(x.columns());
+    }
+  });
+}
+
 }  // namespace
 
 Pooling::Pooling(PoolingKind kind, index width, const ParameterScope& scope, index reverse)
@@ -54,25 +86,22 @@ Variable Pooling::ends(Tape& tape, Variable x, const PackedRows& rows) const {
 }
 
 std::vector<double> Pooling::weights(Variable x, const PackedRows& rows) const {
-  check(kind_ == PoolingKind::kAttention, "pooling: only attention has weights to look at");
+  check(kind_ == PoolingKind::kAttention || kind_ == PoolingKind::kMax,
+        "pooling: only attention and the maximum have weights to look at");
   check(x.columns() == width_, "pooling: x must have {} columns; it has {}", width_, x.columns());
   const index N = x.rows();
   std::vector<double> all(static_cast<std::size_t>(N));
-  const double scale = 1 / std::sqrt(static_cast<double>(width_));
-  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
-    const T* const query = query_->value.vec<T>().data;
-    for (index n = 0; n < N; ++n) {
-      const T* const row = x.value<T>()[n];
-      double sum = 0;
-      for (index c = 0; c < width_; ++c) sum += static_cast<double>(row[c]) * double{query[c]};
-      all[static_cast<std::size_t>(n)] = scale * sum;
-    }
-  });
+  if (kind_ == PoolingKind::kAttention) attention_scores(x, query_->value, all);
   for (index s = 0; s < rows.count(); ++s) {
     const index begin = rows.offsets.empty() ? 0 : rows.offsets[s];
     const index end = rows.offsets.empty() ? N : rows.offsets[s + 1];
-    normalise(std::span(all).subspan(static_cast<std::size_t>(begin),
-                                     static_cast<std::size_t>(end - begin)));
+    const auto part = std::span(all).subspan(static_cast<std::size_t>(begin),
+                                             static_cast<std::size_t>(end - begin));
+    if (kind_ == PoolingKind::kAttention) {
+      normalise(part);
+    } else if (!part.empty()) {
+      add_maxima(x, begin, part);
+    }
   }
   return all;
 }

@@ -39,8 +39,8 @@ class Pooling {
   /// x [N, width] -> [sequences, width]; an empty sequence gives zeros.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;
 
-  /// kAttention: the weight of each row [N] in that of its sequence, to look at. Throws
-  /// Error(kShape) for another kind.
+  /// [N], to look at: of each row its weight (kAttention), or the share of the columns whose first
+  /// maximum it is, unless all rows are alike there (kMax). Throws Error(kShape) for another kind.
   std::vector<double> weights(Variable x, const PackedRows& rows) const;
 
  private:

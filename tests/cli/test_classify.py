@@ -72,7 +72,22 @@ class TextCnn(ClassifyTest):
         alone = self.succeed("classify", model, stdin=b"good\n").stdout
         among = self.succeed("classify", model, stdin=b"good\nthe film was so awful and poor it is\n").stdout
         self.assertEqual(among.splitlines()[0], alone.splitlines()[0])
-        self.fails(4, "the model has no attention", "explain", model, "a good film")
+
+    def test_explain_shows_where_the_maxima_are(self):
+        model, page = self.train_classifier("cnn", self.test, *self.MODEL), self.folder / "page.html"
+        found = json.loads(self.succeed("explain", model, "a good film", "--page", page, "--json").stdout)
+        self.assertEqual((len(found["pooling"]), len(found["saliency"]["values"])), (3, 3))
+        self.assertTrue(0 < sum(found["pooling"]) < 1.001 and min(found["pooling"]) >= 0, found["pooling"])
+        self.assertIn("maximum of each filter", found["notes"][-1])
+        self.assertIn("maximum of each filter", page.read_text(encoding="utf-8"))
+        said = self.succeed("explain", model, "a good film", "--saliency", "rollout", env={"COLUMNS": "200"}).stdout
+        self.assertIn(b"the share of the filters whose maximum is at each token", said)
+
+    def test_another_pooling_is_refused_and_none_is_the_maximum(self):
+        train = ("train", "classify", "--train", self.test, *self.MODEL, "--dump-config")
+        self.fails(2, "--pooling mean: textcnn in --encoder takes the maximum", *train, "--pooling", "mean")
+        for more in ((), ("--pooling", "max"), ("--input", "npz")):
+            self.assertIn(b'pooling = "max"', self.succeed(*train, *more).stdout)
 
 
 class Classify(ClassifyTest):

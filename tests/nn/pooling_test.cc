@@ -104,8 +104,20 @@ TEST(Pooling, TheWeightsAreThoseOfTheMean) {
     for (std::size_t c = 0; c < kWidth; ++c) EXPECT_NEAR(mean[c], y[s * kWidth + c], 1e-6);
   }
   EXPECT_EQ(pooling.weights(rows, {}).size(), 11u) << "one sequence";
-  const Pooling other(PoolingKind::kMax, kWidth, ParameterScope(set));
-  EXPECT_THROWS((other.weights(rows, {})), kShape, "only attention has weights");
+  const Pooling other(PoolingKind::kMean, kWidth, ParameterScope(set));
+  EXPECT_THROWS((other.weights(rows, {})), kShape, "only attention and the maximum have weights");
+}
+
+TEST(Pooling, OfTheMaximumTheWeightsAreTheSharesOfTheColumns) {
+  ParameterSet set({.seed = 1});
+  const Pooling pooling(PoolingKind::kMax, 4, ParameterScope(set));
+  Tape tape(Context(1), TapeMode::kInference);
+  const std::vector<float> x = {1, 0, 5,  2,  // one row alone
+                                1, 0, -2, 2,  // its 1 comes first, its column of zeros says nothing
+                                1, 0, 3,  1, 0, 0, 3, 7};
+  const std::vector<std::int32_t> offsets = {0, 1, 1, 4};
+  EXPECT_THAT(pooling.weights(tape.constant(as_rows(x, 4)), sequences(offsets)),
+              testing::ElementsAre(1, 0.25, 0.25, 0.25));
 }
 
 TEST(Pooling, RefusesRowsOfAnotherWidth) {

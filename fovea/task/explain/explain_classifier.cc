@@ -55,10 +55,14 @@ Variable pick(Tape& tape, Variable logits, const Logit& logit) {
   return linear(tape, logits, column);
 }
 
-// How much of each row the result of pooling holds. `weights` are those of attention as pooling.
+bool has_pooling_weights(const ClassifierConfig& config) {
+  return config.pooling == PoolingKind::kAttention || ends_with_text_cnn(sized_stages(config));
+}
+
+// How much of each row the result of pooling holds. `weights` are those of pooling, if it has any.
 std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& weights,
                                 index count) {
-  if (pooling == PoolingKind::kAttention) return weights;
+  if (!weights.empty()) return weights;
   std::vector<double> rows(static_cast<std::size_t>(count));
   if (pooling == PoolingKind::kFirst) rows.front() = 1;
   if (pooling == PoolingKind::kLast) rows.back() = 1;
@@ -106,7 +110,7 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text,
   explanation.saliency.of = {fmt::format("the pooled {} ({})", numbers ? "sample" : "text", name),
                              fmt::format("池化后的{}（{}）", numbers ? "样本" : "文本", name)};
   note_rollout(sized_stages(config), explanation);
-  if (config.pooling == PoolingKind::kMax) {
+  if (config.pooling == PoolingKind::kMax && pooling.empty()) {
     explanation.notes.push_back({"Rollout takes the maximum over the rows as their mean.",
                                  "Rollout 把各行的最大值当作平均值处理。"});
   }
@@ -131,9 +135,20 @@ void add_gradient(Tape& tape, const LoadedClassifier& model, const ObservedText&
 }
 
 void require_explainable(const LoadedClassifier& model, const ExplainOptions& options) {
-  require_attention(model.model->config().pooling == PoolingKind::kAttention ||
-                    model.model->attentions() > 0);
+  require_attention(has_pooling_weights(model.model->config()) || model.model->attentions() > 0);
   require_target_counts(options);
+}
+
+void note_maxima(Explanation& explanation) {
+  explanation.pools_maxima = true;
+  explanation.notes.push_back(
+      {"Pooling takes the maximum of each filter of textcnn: shown is the share of the filters "
+       "whose "
+       "maximum lies at each place, the middle of the window. A filter that gives 0 everywhere "
+       "counts nowhere.",
+       "池化取 textcnn "
+       "每个卷积核的最大值：图中为最大值落在各位置（窗口中间）的卷积核所占的比例；处处为 0 "
+       "的卷积核不计入。"});
 }
 
 // Everything but what the tokens are.
@@ -157,9 +172,10 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
   const Rows<const float> values = model.model->predictions_of(tape, logits).value<float>();
   add_prediction(model, {values[0], values.columns}, explanation);
   std::vector<double> pooling;
-  if (config.pooling == PoolingKind::kAttention) {
+  if (has_pooling_weights(config)) {
     pooling = model.model->token_weights(tape, rows);
     explanation.pooling = by_token(pooling, observed);
+    if (config.pooling == PoolingKind::kMax) note_maxima(explanation);
   }
   explanation.saliency.method = options.saliency;
   if (options.saliency == SaliencyMethod::kNone) return;

@@ -25,8 +25,8 @@ std::string it_has(std::span<const std::string> names);
 /// Throws kModelWrongKind.
 void require_attention(bool has_attention, std::string_view what = "model",
                        std::string_view hint =
-                           "train one with attention in --encoder, with --pooling "
-                           "attention, or a language model with --model transformer");
+                           "train one with attention or textcnn in --encoder, with "
+                           "--pooling attention, or a language model with --model transformer");
 
 /// Throws kInputTooSmall.
 void require_tokens(bool has_tokens);

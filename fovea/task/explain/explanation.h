@@ -172,8 +172,10 @@ struct Explanation {
   index cut = 0;  ///< tokens of the text that the model did not read
   std::vector<ExplainedLayer> layers = {};
   std::optional<index> main_layer = {};  ///< that is shown first, from 1; none: the last
-  /// [T], with joints [T, joints]: the weights of attention as pooling; empty: another one
+  /// [T], with joints [T, joints]: the weights of attention as pooling or, of a TextCNN, the share
+  /// of its filters whose maximum lies there; empty: another pooling
   std::vector<float> pooling = {};
+  bool pools_maxima = false;  ///< that of a TextCNN
   /// The most probable labels or next tokens first; none for regression.
   std::vector<ExplainedLabel> prediction = {};
   std::string number = {};               ///< the answer of a regression

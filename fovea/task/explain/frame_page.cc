@@ -41,6 +41,7 @@ class SamplePage {
       if (layer.entropy.empty()) page_.rows_sum_to_one = page_.has_entropies = false;
     }
     if (!explanation_.pooling.empty()) add_pooling();
+    if (explanation_.pools_maxima) page_.rows_sum_to_one = false;
     if (!explanation_.saliency.values.empty()) add_saliency();
   }
 
@@ -143,7 +144,9 @@ class SamplePage {
       map.entropy = {static_cast<float>(entropy)};
       map.largest = {static_cast<float>(largest_of(map.weights))};
       if (explanation_.layers.empty()) page_.rows_sum_to_one = false;
-      page_.notes.emplace_back(kPoolingNote.in(page_.language));
+      if (!explanation_.pools_maxima) {
+        page_.notes.emplace_back(kPoolingNote.in(page_.language));
+      }
     }
     page_.maps.push_back(std::move(map));
   }

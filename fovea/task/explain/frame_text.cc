@@ -200,10 +200,13 @@ class SampleText {
     TerminalMap map = map_of_values(explanation_.pooling, "weight");
     add_side_of_time(map, -1);
     const std::string_view what =
-        joints_ > 0 ? "attention as pooling: the weight in the pooled sample of each time step (a "
-                      "row) and joint (a column); all of them sum to 1"
-                    : "attention as pooling: the weight of each time step in the pooled sample; "
-                      "they sum to 1";
+        explanation_.pools_maxima
+            ? "pooling: the share of the filters whose maximum is at each time step (a row)"
+        : joints_ > 0
+            ? "attention as pooling: the weight in the pooled sample of each time step (a "
+              "row) and joint (a column); all of them sum to 1"
+            : "attention as pooling: the weight of each time step in the pooled sample; "
+              "they sum to 1";
     return wrapped(what, columns_) + draw_terminal_map(map, terminal_);
   }
 

@@ -67,6 +67,7 @@ AttentionMap map_of(const ExplainedLayer& layer, PageLanguage language) {
 // Attention as pooling has one query, which is no token.
 void add_pooling(const Explanation& explanation, AttentionPage& page) {
   if (explanation.pooling.empty()) return;
+  if (explanation.pools_maxima) page.rows_sum_to_one = false;
   page.texts.push_back(
       {.name = text_in(page.language, "pooled", "池化"), .tokens = {"*"}, .positions = {1}});
   page.maps.push_back({.name = text_in(page.language, "pooling", "池化"),

@@ -242,8 +242,12 @@ class ExplanationText {
         .rows = {"pooled"}, .columns = names_shown(), .largest = largest_of(explanation_.pooling)};
     map.values.assign(explanation_.pooling.begin() + window_.begin,
                       explanation_.pooling.begin() + window_.end);
-    return "attention as pooling: the weight of each token in the pooled text\n" +
-           draw_terminal_map(map, terminal_);
+    const std::string_view what =
+        explanation_.pools_maxima
+            ? "pooling: the share of the filters whose maximum is at each token"
+            : "attention as pooling: the weight of each token in the pooled "
+              "text";
+    return fmt::format("{}\n{}", what, draw_terminal_map(map, terminal_));
   }
 
   std::string saliency_list() const {
