@@ -82,6 +82,11 @@ class Tags(ModelsTest):
         self.assertEqual(done.stderr.count(b"taken for text"), 1)
         self.assertEqual(self.said(self.tagger, "--format", "conll", stdin=text), "Ada saw Rome there. B-person\n")
 
+    def test_a_sentence_may_end_with_a_word_that_is_called_as_a_tag_is(self):
+        text = b"Ada saw a big O\n"
+        done = self.succeed("tag", self.tagger, stdin=text)
+        self.assertEqual(done.stdout.decode(), self.said(self.tagger, "--text", stdin=text))
+
     def test_lines_of_as_many_words_are_columns_as_before_and_a_warning_says_so(self):
         done = self.succeed("tag", self.tagger, stdin=b"Ada NNP\nsaw VBD\n")
         self.assertEqual(done.stdout, b"Ada NNP B-person\nsaw VBD O\n")

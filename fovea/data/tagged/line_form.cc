@@ -51,10 +51,10 @@ std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
                                       const ColumnSigns& signs) {
   if (lines.starts_with(kByteOrderMark)) lines.remove_prefix(kByteOrderMark.size());
   std::vector<std::string_view> columns;
-  std::size_t words = 0, read = 0;  // of the first line; lines
+  std::size_t words = 0, read = 0, tagged = 0;  // of the first line; lines; those with a tag
   while (const auto line = take_line(lines, is_all)) {
     if (is_empty_line(*line)) {
-      if (read == 0) continue;
+      if (read == tagged) continue;  // a sentence of one word, if more lines end with a tag
       is_all = true;
       break;
     }
@@ -63,12 +63,11 @@ std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
     columns_of_line(*line, columns);
     if (read++ == 0) {
       words = columns.size();
-      if (words == 1 || columns[0] == kDocumentWord || signs.is_tag(columns.back())) {
-        return LineForm::kColumns;
-      }
+      if (words == 1 || columns[0] == kDocumentWord) return LineForm::kColumns;
     } else if (columns.size() != words) {
       return LineForm::kText;
     }
+    if (signs.is_tag(columns.back()) && ++tagged == 2) return LineForm::kColumns;
   }
   if (!is_all) return std::nullopt;
   return read == 0 ? LineForm::kColumns : read == 1 ? LineForm::kText : LineForm::kUnclear;

@@ -24,9 +24,9 @@ struct ColumnSigns {
 };
 
 /// The form that the first lines show; nothing as long as more lines could change it. `is_all`: no
-/// more follow. A tab, a word alone, or a tag at the end of the first line make columns. Lines of
-/// several words make text if their numbers of words differ, or if there is one line. Only lines up
-/// to an empty one count.
+/// more follow. A tab, a word alone in the first line, or two lines of as many words that end with
+/// a tag make columns. Lines of several words make text if their numbers of words differ, or if
+/// there is one line. Only lines up to an empty one count, unless all of these end with a tag.
 std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
                                       const ColumnSigns& signs);
 

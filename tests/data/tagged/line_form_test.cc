@@ -16,13 +16,15 @@ std::string form(std::string_view lines, bool is_all = true, const ColumnSigns& 
   return *found == LineForm::kColumns ? "columns" : *found == LineForm::kText ? "text" : "unclear";
 }
 
-TEST(LineForm, ColumnsAreSeenFromTheFirstLine) {
+TEST(LineForm, ColumnsAreSeenFromTheFirstLines) {
   EXPECT_EQ(form("Ada\nsaw", false), "columns") << "words alone";
   EXPECT_EQ(form("New York\tB\n", false), "columns") << "a tab";
-  EXPECT_EQ(form("\n\r\nAda NNP O\r\n", false), "columns") << "a tag";
+  EXPECT_EQ(form("\n\r\nAda NNP O\r\nsaw VBD O\r\n", false), "columns") << "tags";
+  EXPECT_EQ(form("Ada NNP O\n\nBob NNP O\n", false), "columns") << "of sentences of one word";
+  EXPECT_EQ(form("Ada NNP B\nsaw VBD O\n. . O\n", false), "columns");
   EXPECT_EQ(form("\uFEFF-DOCSTART- -X- x\n", false), "columns");
   EXPECT_EQ(form("", true), "columns");
-  EXPECT_EQ(form("# id = 4\nAda O\n", false, {kSigns.is_tag, true}), "columns");
+  EXPECT_EQ(form("# id = 4\nAda O\nsaw O\n", false, {kSigns.is_tag, true}), "columns");
 }
 
 TEST(LineForm, TextHasLinesWithDifferentNumbersOfWords) {
@@ -31,6 +33,16 @@ TEST(LineForm, TextHasLinesWithDifferentNumbersOfWords) {
   EXPECT_EQ(form("Ada saw Rome.\n\n", false), "text") << "a single line before an empty one";
   EXPECT_EQ(form("Ada saw Rome.\nBob sees it.\n\n", false), "unclear");
   EXPECT_EQ(form("Ada NNP\nsaw VBD\n"), "unclear");
+}
+
+// The last word of a sentence may be called as a tag is.
+TEST(LineForm, OneTagAtTheEndOfALineSaysNothing) {
+  EXPECT_EQ(form("Ada has type O\n"), "text");
+  EXPECT_EQ(form("Ada has type O\n\n"), "text");
+  EXPECT_EQ(form("Ada has type O\n\nBob has another one.\n", false), "text");
+  EXPECT_EQ(form("Ada has type O\nBob has another one.\n", false), "text");
+  EXPECT_EQ(form("Ada has type O\nBob has another.\n"), "unclear");
+  EXPECT_EQ(form("Ada has type O\n", false), "more");
 }
 
 TEST(LineForm, WaitsForNoMoreThanItNeeds) {
