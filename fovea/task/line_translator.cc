@@ -186,12 +186,13 @@ void LineTranslator::add(const LineToTranslate& line) {
     tokens_.insert(tokens_.end(), ids.begin() + first, ids.begin() + behind);
     tokens_.push_back(vocabulary_.source().special().end);
     constexpr std::uint64_t kMostPieces = 1 << 16;
-    pieces_.push_back({waiting_, from, static_cast<index>(tokens_.size()),
+    pieces_.push_back({static_cast<index>(waiting_.size()), from,
+                       static_cast<index>(tokens_.size()),
                        line.number * kMostPieces + static_cast<std::uint64_t>(p)});
     from = static_cast<index>(tokens_.size());
   }
   source_tokens_ += length;
-  ++waiting_;
+  waiting_.emplace_back(detokenizes_ ? line.text : "");
   ++lines_;
 }
 
@@ -229,16 +230,16 @@ void LineTranslator::require_room(std::span<const Batch> batches) const {
                  "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
 }
 
-std::string LineTranslator::written(std::span<const token> ids) const {
+std::string LineTranslator::written(std::span<const token> ids, index line) const {
   std::string text = decoded(vocabulary_.target(), ids);
-  if (detokenizes_) text = detokenized(text);
+  if (detokenizes_) text = detokenized(text, waiting_[static_cast<std::size_t>(line)]);
   return options_.truecase ? truecased(text) : text;
 }
 
 TranslatedText LineTranslator::text_of(const Context& context, const Piece& piece,
                                        const Hypothesis& hypothesis) const {
   const Tokenizer& tokenizer = vocabulary_.target();
-  TranslatedText made{.text = written(hypothesis.tokens),
+  TranslatedText made{.text = written(hypothesis.tokens, piece.line),
                       .tokens = static_cast<index>(hypothesis.tokens.size()) + 1,
                       .log_probability = hypothesis.log_probability,
                       .score = hypothesis.score,
@@ -304,7 +305,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
 void LineTranslator::forget_waiting() {
   tokens_.clear();
   pieces_.clear();
-  waiting_ = 0;
+  waiting_.clear();
 }
 
 std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
@@ -335,7 +336,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
 
 // By lines, what was translated by pieces.
 std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
-  std::vector<std::vector<TranslatedText>> results(static_cast<std::size_t>(waiting_));
+  std::vector<std::vector<TranslatedText>> results(waiting_.size());
   for (std::size_t p = 0; p < pieces_.size();) {
     const index line = pieces_[p].line;
     auto& of_line = results[static_cast<std::size_t>(line)];
@@ -352,7 +353,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
       before.first += pieces_[p].end - pieces_[p].begin - 1;
       before.second += best.tokens - 1;
     }
-    all.text = written(all.ids);
+    all.text = written(all.ids, line);
     of_line.push_back(std::move(all));
   }
   return results;

@@ -55,7 +55,7 @@ class LineTranslator {
   /// Takes a line for the next call of translate(). Throws kInputFormat, "NAME:LINE: ...", for one
   /// that is too long, with LongLines::kRefuse, and kEncoding: then it is not taken.
   void add(const LineToTranslate& line);
-  index waiting() const { return waiting_; }  ///< lines that were taken
+  index waiting() const { return static_cast<index>(waiting_.size()); }  ///< lines that were taken
 
   /// The translations of each line that was taken, the best first; an empty line (or white space
   /// alone) has one that is empty, and a line in pieces the best alone. Throws kModelDamaged,
@@ -86,7 +86,7 @@ class LineTranslator {
   std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
   void translate_batch(TranslationModel& writer, Batch batch);
   void require_room(std::span<const Batch> batches) const;
-  std::string written(std::span<const token> ids) const;
+  std::string written(std::span<const token> ids, index line) const;
   TranslatedText text_of(const Context& context, const Piece& piece,
                          const Hypothesis& hypothesis) const;
 
@@ -98,9 +98,9 @@ class LineTranslator {
   const index batch_rows_;
   const bool detokenizes_;
   std::vector<bool> forbidden_;
-  Lent<TranslationModel> whole_;  // one that uses all threads
-  Lent<TranslationModel> alone_;  // those that use one
-  index waiting_ = 0;
+  Lent<TranslationModel> whole_;      // one that uses all threads
+  Lent<TranslationModel> alone_;      // those that use one
+  std::vector<std::string> waiting_;  // the lines, if detokenizes_
   std::vector<token> tokens_;
   std::vector<Piece> pieces_;
   std::vector<index> order_;                             // pieces, by length

@@ -31,6 +31,27 @@ TEST(Detokenized, TextComesBackAsItWas) {
   EXPECT_EQ(cut("red T-shirt, 3.5."), "red T - shirt , 3 . 5 .");
 }
 
+// Where words alone do not tell, the line that was translated does.
+TEST(Detokenized, TheSourceSaysWhereHyphensAndNumbersHaveBlanks) {
+  struct Case {
+    std::string_view source, text;
+  };
+  for (const auto& [source, text] : {
+           Case{"a man - in blue", "ein Mann - in Blau"},
+           {"a man \u2013 in a T-shirt", "ein Mann - im T-Shirt"},
+           {"the T-shirt and/or the hat - red", "das T-Shirt und/oder der Hut - rot"},
+           {"the T-shirt", "das T-Shirt mit Polo-Kragen"},
+           {"rooms 1, 2", "Zimmer 1, 2"},
+           {"1,000 of 10,000,000", "1.000 von 10.000.000"},
+           {"it costs 3.5 dollars", "es kostet 3,5 Dollar"},
+           {"at 10:30", "um 10.30"},
+           {"numbers 11,25 and 1, 2", "Zahlen 11,25 und 1, 2"},
+           {"some", "1,000 of 1, 2"},
+       }) {
+    EXPECT_EQ(detokenized(cut(text), source), text) << source;
+  }
+}
+
 TEST(Truecased, SentencesBeginWithACapitalLetter) {
   EXPECT_EQ(truecased("a man rides. \"he falls.\" why? \u00E4h, 3.5 is it."),
             "A man rides. \"He falls.\" Why? \u00C4h, 3.5 is it.");
