@@ -10,12 +10,13 @@
 
 namespace fovea {
 
-/// The losses of a run, over updates. There are three means of the training loss, which are easily
+/// The losses of a run, over updates. There are four means of the training loss, which are easily
 /// confused. They average over different updates, hence over different weights, so each has its
 /// own stroke and name.
 struct LossCurves {
   std::string title = "loss";
   std::vector<PlotPoint> last_batch = {};     ///< of each update alone
+  std::vector<PlotPoint> last16_mean = {};    ///< of the last 16 updates; drawn nowhere
   std::vector<PlotPoint> running_mean = {};   ///< over the interval so far; restarts with each
   std::vector<PlotPoint> interval_mean = {};  ///< exact, over all targets of a finished interval
   std::vector<PlotPoint> training = {};       ///< exact, with the weights of that update

@@ -63,6 +63,7 @@ std::string run_csv(std::span<const RunReport> runs) {
       }
     };
     columns.add(r, "training_loss_batch", run.losses.last_batch);
+    columns.add(r, "training_loss_last16_mean", run.losses.last16_mean);
     columns.add(r, "training_loss_running_mean", run.losses.running_mean);
     columns.add(r, "training_loss_interval_mean", run.losses.interval_mean);
     columns.add(r, "training_loss", run.losses.training);

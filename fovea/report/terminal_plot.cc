@@ -27,6 +27,8 @@ constexpr Phrase kValidation = {"validation, whole set", "验证，整个验证�
 constexpr Phrase kBest = {"best weights: {:.4f} at update {:.0f}",
                           "最佳权重：{:.4f}，第 {:.0f} 次更新"};
 constexpr Phrase kAbove = {"cut off at the top: up to {}", "顶部已截断：最高 {}"};
+constexpr Phrase kLast = {"update {:.0f}: its batch {:.4f}, mean of the last {} {:.4f}",
+                          "第 {:.0f} 次更新：该批 {:.4f}，最近 {} 次的平均 {:.4f}"};
 constexpr Phrase kNothing = {"nothing measured yet", "尚无测量值"};
 
 // The characters of a picture: lines of dots, a character over them here and there.
@@ -208,6 +210,10 @@ std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& opt
   if (plot.ring) legend(" @", say(kBest, plot.ring->point.y, plot.ring->point.x));
   if (highest(plot) > range.y_high) {
     legend(" ^", say(kAbove, short_number(highest(plot))));
+  }
+  if (!losses.last16_mean.empty() && !losses.last_batch.empty()) {
+    const PlotPoint last = losses.last16_mean.back();
+    text += say(kLast, last.x, losses.last_batch.back().y, std::min(last.x, 16.0), last.y) + "\n";
   }
   return text;
 }

@@ -15,8 +15,9 @@ struct TerminalPlotOptions {
 };
 
 /// The running mean of the training loss as a line of dots, the validation losses as o, that of the
-/// best weights as @, with axes, their units and a legend. It needs no colour. It is cut off at the
-/// top as in draw_svg(), and the legend says so. Names are printed as they are.
+/// best weights as @, with axes, their units and a legend, and the loss of the last batch and the
+/// mean of the last 16. It needs no colour. It is cut off at the top as in draw_svg(), and the
+/// legend says so. Names are printed as they are.
 std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& options);
 
 }  // namespace fovea

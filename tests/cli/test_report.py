@@ -138,6 +138,7 @@ class Pages(ReportTest):
         with open(output, newline="", encoding="utf-8") as file:
             rows = {int(row["update"]): row for row in csv.DictReader(file)}
         columns = {"update": {"loss": "training_loss_batch", "running_loss": "training_loss_running_mean", "lr": "lr",
+                              "mean16_loss": "training_loss_last16_mean",
                               "gradient_norm": "gradient_norm", "tokens_per_second": "targets_per_second",
                               "running_accuracy": "training_running_mean_accuracy"},
                    "evaluation": {"train_loss": "training_loss_interval_mean", "valid_loss": "validation_loss",

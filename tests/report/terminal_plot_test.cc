@@ -51,6 +51,18 @@ TEST(TerminalPlot, InAscii) {
 )");
 }
 
+// The numbers of articles: the loss of the last batch, and the mean of the last 16.
+TEST(TerminalPlot, EndsWithTheLastLosses) {
+  RunReport run = falling();
+  run.losses.last_batch = {{79, 1.5}, {80, 1.25}};
+  run.losses.last16_mean = {{79, 1.4}, {80, 1.3}};
+  EXPECT_TRUE(terminal_losses(run, {}).ends_with(
+      "\nupdate 80: its batch 1.2500, mean of the last 16 1.3000\n"));
+  run.losses.last_batch = run.losses.last16_mean = {{3, 2}};
+  EXPECT_THAT(terminal_losses(run, {}),
+              HasSubstr("update 3: its batch 2.0000, mean of the last 3"));
+}
+
 TEST(TerminalPlot, InBraille) {
   EXPECT_EQ(terminal_losses(falling(), {.columns = 60, .unicode = true}),
             R"(model: loss, nats per token

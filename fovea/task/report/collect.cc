@@ -115,6 +115,7 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
   for (const UpdateRecord& one : records.updates) {
     const auto x = static_cast<double>(one.step);
     losses.last_batch.push_back({x, one.loss});
+    losses.last16_mean.push_back({x, one.mean16_loss});
     losses.running_mean.push_back({x, one.running_loss});
     if (!std::isnan(one.running_accuracy)) {
       add(report.running_metrics, {std::string(kAccuracy), one.running_accuracy}, one.step);
