@@ -71,6 +71,7 @@ StepRequest request_of(const Arguments& arguments) {
     set = set_from_outside(flags_of(fields), arguments);
   }
   take_usual_sizes(options.model, set);
+  take_compat_alone(options.model, arguments);
   require_option(options.steps >= 1 && options.steps <= kMostSteps, "steps", options.steps,
                  "in 1 to {}", kMostSteps);
   settings.model = options.model;
@@ -166,7 +167,7 @@ CommandSpec bench_step_spec() {
   fovea bench step
   fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
   fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
-  for (OptionSpec& option : spec.options) option.placeholder = placeholder_of(option);
+  for (OptionSpec& option : spec.options) dress_setting(option);
   spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   spec.options.push_back(

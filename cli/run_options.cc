@@ -28,8 +28,6 @@ std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_vi
   return chosen;
 }
 
-}  // namespace
-
 std::string placeholder_of(const OptionSpec& option) {
   const bool is_text = option.placeholder == "TEXT";
   if (option.name == "tokenizer" && is_text) return names_in(kTokenizers, "|");
@@ -50,6 +48,13 @@ std::string placeholder_of(const OptionSpec& option) {
   return is_text ? "LENGTH" : option.placeholder;
 }
 
+}  // namespace
+
+void dress_setting(OptionSpec& option) {
+  option.placeholder = placeholder_of(option);
+  if (option.name == "compat") option.kind = OptionKind::kOptionalValue;
+}
+
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
   std::vector<OptionSpec> options;
   const auto add = [&](std::vector<OptionSpec> group) {
@@ -66,10 +71,7 @@ std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
        {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
        {"dry-run", OptionKind::kFlag, "",
         "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
-  for (OptionSpec& option : options) {
-    option.placeholder = placeholder_of(option);
-    if (option.name == "compat") option.kind = OptionKind::kOptionalValue;
-  }
+  for (OptionSpec& option : options) dress_setting(option);
   dress_message_options(options);
   for (const auto& [name, also] :
        {std::pair{"lr", "learning-rate"}, {"output", "o"}, {"threads", "t"}}) {

@@ -52,9 +52,9 @@ struct RunOptions {
 /// "model", "recipe" and "run".
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields);
 
-/// The placeholder of an option of a training, also where its type alone does not say what it must
-/// be.
-std::string placeholder_of(const OptionSpec& option);
+/// Gives an option of a training its placeholder, also where its type alone does not say what it
+/// must be, and lets --compat stand without a value.
+void dress_setting(OptionSpec& option);
 
 /// Sets fields from --config, then the environment, then the options. Returns the names of the
 /// fields that were set.

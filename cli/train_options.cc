@@ -135,6 +135,10 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
   if (model.kind == kEncoder) require_effects(model, set);
 }
 
+void take_compat_alone(LanguageModelConfig& model, const Arguments& arguments) {
+  if (arguments.has("compat") && model.compat.empty()) model.compat = "all";
+}
+
 RunOptions run_options_of(const Arguments& arguments) {
   TrainLmOptions options;
   read(options, arguments);
@@ -151,9 +155,7 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
     check_vocabulary(options.settings.text, set);
     take_usual_sizes(options.settings.model, set);
   }
-  if (arguments.has("compat") && options.settings.model.compat.empty()) {
-    options.settings.model.compat = "all";  // --compat without a list
-  }
+  take_compat_alone(options.settings.model, arguments);
   TextOptions& text = options.settings.text;
   for (std::string& file : text.train) make_absolute(file);
   for (std::string& file : text.valid) make_absolute(file);

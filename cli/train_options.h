@@ -26,6 +26,9 @@ std::vector<OptionSpec> train_lm_options();
 /// nothing to the model keeps its default: throws kOptionValue if it was given another value.
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set);
 
+/// --compat without a list means all defects.
+void take_compat_alone(LanguageModelConfig& model, const Arguments& arguments);
+
 /// How this process is run, from --config, the environment and the options.
 RunOptions run_options_of(const Arguments& arguments);
 

@@ -164,6 +164,7 @@ struct Observed {
   std::string_view name;
   std::string_view value;  // the value after "="; "": it takes no value
   Make<std::string_view> make;
+  std::string_view example = {};  // of a value
 };
 
 constexpr Observed kObserved[] = {
@@ -171,7 +172,7 @@ constexpr Observed kObserved[] = {
     {"max", "", [](auto& call, auto) { call.see(observe::Maximum(call.rows_out("max"))); }},
     {"distance", "",
      [](auto& call, auto) { call.see(observe::Distance(call.rows_out("distance"))); }},
-    {"topk", "K", [](auto& call, auto value) { see_top(call, value); }},
+    {"topk", "K", [](auto& call, auto value) { see_top(call, value); }, "8"},
     {"column_mass", "",
      [](auto& call, auto) { call.see(observe::ColumnMass(call.key_rows_out("column_mass"))); }},
     {"weights", "",
@@ -179,7 +180,7 @@ constexpr Observed kObserved[] = {
        const auto weights = call.scores_out("weights", call.sizes.T, call.sizes.S);
        call.see(observe::SelectedRows(0, call.sizes.T, weights));
      }},
-    {"rows", "A:B", [](auto& call, auto value) { see_rows(call, value); }},
+    {"rows", "A:B", [](auto& call, auto value) { see_rows(call, value); }, "0:4"},
     {"dropout_keep", "", [](auto& call, auto) { see_dropout(call); }},
 };
 
@@ -196,7 +197,10 @@ const Observed& observed_of(const ObserveWish& wish) {
   throw Error(ErrorCode::kOptionValue,
               fmt::format("--observe: expected some of: {}; got {}", observed_names(),
                           printable(wish.value.empty() ? wish.name : wish.name + "=" + wish.value)),
-              found != nullptr ? "write " + spelling_of(*found) : did_you_mean(wish.name, known));
+              found == nullptr ? did_you_mean(wish.name, known)
+              : found->value.empty()
+                  ? "write " + spelling_of(*found)
+                  : fmt::format("write --observe {}={}, for example", found->name, found->example));
 }
 
 }  // namespace

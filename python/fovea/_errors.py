@@ -70,6 +70,8 @@ _HELP = (
     (r"\bfovea (?:--)?help\b", "help(fovea)"),
     (r"\bthe command's (?:--)?help\b", "help() of the function"),
 )
+# Of a flag that takes names with values.
+_WISH = r"(?<!\S)(?:--)?(observe) (\w+=[\w:]+)"
 # A command with a flag stays, as do flags inside a path or quotes; a flag may stand before what it takes.
 _FLAG = r"\bfovea(?: [a-z-]+)+ --[a-z-]+|(?<![\w/.'\"-])--(no-)?([a-z][a-z0-9-]*)( [A-Z]{2,}\b)?"
 
@@ -91,6 +93,7 @@ def _help_of_command(found: re.Match[str]) -> str:
 def with_keywords(text: str, options: Iterable[tuple[str, str, str]] = ()) -> str:
     """What the command says, as a caller from Python knows it: "--batch-size" is batch_size. Where it refers to
     its help for an option, this says what `options` say of it."""
+    text = re.sub(_WISH, r"\1='\2'", text)
     if "--" not in text and "help" not in text:
         return text
 

@@ -27,6 +27,12 @@ class Bench(CommandTest):
         self.assertEqual(said["peak_gflops"], said["fma_gflops"])
         self.assertEqual((said["threads"], said["precision"]), (2, "float32"))
 
+    def test_compat_takes_a_list_or_none(self):
+        options = ["bench", "step", "--preset", "tiny", "--steps", "1", "--threads", "1"]
+        self.succeed(*options, "--compat")
+        self.succeed(*options, "--compat=ln-unbiased")
+        self.assert_error(self.run_fovea(*options, "--compat=sum-weight"), 2, "sum-weight")
+
     def test_bench_step_in_bfloat16(self):
         options = ["bench", "step", "--preset", "tiny", "--steps", "2", "--precision", "bf16", "--threads", "1"]
         said = self.last_object(self.succeed(*options, "--json"))

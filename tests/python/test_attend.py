@@ -199,6 +199,7 @@ class ErrorsTest(unittest.TestCase):
         self.assert_usage("^dropout: ", dropout="much")
         self.assert_usage("causal: .*sideways", causal="sideways")
         self.assert_usage("observe: .*entropi", "did you mean entropy", observe="entropi")
+        self.assert_usage("observe: .*topk", "^write observe='topk=8', for example$", observe="topk")
         self.assert_usage("scale: expected", scale=object())
         self.assert_usage("threads: -1", threads=-1)
         self.assert_usage("threads: 1.5", threads=1.5)

@@ -120,7 +120,8 @@ TEST(AttentionParts, NamesWhatMakesNoSense) {
   EXPECT_THROWS(call({.observe = "entrpy"}), kOptionValue, "--observe: expected some of: entropy");
   EXPECT_EQ(error_of([&] { call({.observe = "entrpy"}); })->hint(), "did you mean entropy?");
   EXPECT_THROWS(call({.observe = "topk"}), kOptionValue, "got 'topk'");
-  EXPECT_EQ(error_of([&] { call({.observe = "topk"}); })->hint(), "write topk=K");
+  EXPECT_EQ(error_of([&] { call({.observe = "topk"}); })->hint(),
+            "write --observe topk=8, for example");
   EXPECT_THROWS(call({.observe = "topk=0"}), kOptionValue, "--observe: topk='0'");
   EXPECT_THROWS(call({.observe = "max=2"}), kOptionValue, "got 'max=2'");
   for (const char* rows : {"rows=0:4", "rows=2:1", "rows=-1:2", "rows=1", "rows=a:b"}) {
