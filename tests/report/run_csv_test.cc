@@ -23,7 +23,8 @@ TEST(RunCsv, HasARowForEachUpdateAndEverySeries) {
   const std::string csv = run_csv(runs);
   EXPECT_EQ(csv,
             "run,update,training_loss_batch,training_loss_last16_mean,training_loss_running_mean,"
-            "training_loss_interval_mean,training_loss,validation_loss,lr,gradient_norm,targets_per_second,"
+            "training_loss_interval_mean,training_loss,validation_loss,lr,gradient_norm,targets_"
+            "per_second,"
             "validation_accuracy,validation_bleu\n"
             "\"a,\"\"b\"\"\",5,0.1,1.25,1.5,,,,1e-07,,,,\n"
             "\"a,\"\"b\"\"\",10,nan,,,,,0.25,,,,0.3333333333333333,\n"

@@ -39,9 +39,9 @@ TEST(LineForm, TextHasLinesWithDifferentNumbersOfWords) {
 TEST(LineForm, OneTagAtTheEndOfALineSaysNothing) {
   EXPECT_EQ(form("Ada has type O\n"), "text");
   EXPECT_EQ(form("Ada has type O\n\n"), "text");
-  EXPECT_EQ(form("Ada has type O\n\nBob has another one.\n", false), "text");
-  EXPECT_EQ(form("Ada has type O\nBob has another one.\n", false), "text");
-  EXPECT_EQ(form("Ada has type O\nBob has another.\n"), "unclear");
+  EXPECT_EQ(form("Ada has type O\n\nBob has another.\n", false), "text");
+  EXPECT_EQ(form("Ada has type O\nBob has another.\n", false), "text");
+  EXPECT_EQ(form("Ada has type O\nBob has another one.\n"), "unclear");
   EXPECT_EQ(form("Ada has type O\n", false), "more");
 }
 
