@@ -7,7 +7,7 @@
 #include <array>
 
 #include "fovea/config/flags.h"
-#include "fovea/nn/encoder_spec.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea::cli {
 
@@ -28,7 +28,7 @@ std::vector<Field> settable_fields(TrainClassifyOptions& options) {
 // The default of --pooling is not that of a TextCNN.
 void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) {
   if (model.encoder.empty() || model.pooling == PoolingKind::kMax ||
-      parse_encoder(model.encoder).back()[0].kind != EncoderLayerKind::kTextCnn) {
+      !parse_encoder(model.encoder).back()[0].kind->is_last) {
     return;
   }
   if (std::find(set.begin(), set.end(), "model.pooling") != set.end()) {
