@@ -47,7 +47,7 @@ ATTENTION_ROOT = {
 MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
 # Its headers that declare what users may use; the rest of them is internal.
 ATTENTION_INTERFACE = re.compile(
-    r"fovea/attention/(attention|call|dropout|norm|overlap|parts|reference|tile|view|lambda/(lambdas|of|place|trace)"
+    r"fovea/attention/(attention|call|dropout|norm|overlap|parts|reference|tile|view|lambda/(lambdas|of|trace|symbols/place)"
     r"|relative/shaw_table|score/score|(bias|mask|values)/\w+|observe/(?!state)\w+)\.h")
 FORWARD, BACKWARD = r"fovea/attention/fused/forward.*", r"fovea/attention/fused/.*backward.*"
 

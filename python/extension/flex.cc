@@ -19,8 +19,7 @@
 
 #include "fovea/attention/attention.h"
 #include "fovea/attention/fused/kept_tiles.h"
-#include "fovea/attention/lambda/program_bias.h"
-#include "fovea/attention/lambda/program_mask.h"
+#include "fovea/attention/lambda/program/program_parts.h"
 #include "fovea/attention/mask/blocks.h"
 #include "python/extension/room.h"
 #include "python/extension/row_type.h"

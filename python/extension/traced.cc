@@ -11,8 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "fovea/attention/lambda/program_bias.h"
-#include "fovea/attention/lambda/program_mask.h"
+#include "fovea/attention/lambda/program/program_parts.h"
 #include "fovea/base/check.h"
 #include "python/extension/arrays.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/attention/lambda/program_tape.h"
+#include "fovea/attention/lambda/program/planned_program.h"
 #include "fovea/base/error.h"
 #include "fovea/task/attention_call.h"
 

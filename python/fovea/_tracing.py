@@ -21,7 +21,7 @@ from ._errors import UsageError, usage_error
 if TYPE_CHECKING:
     from ._operators import Symbol
 
-# The leaves of ScoreStep (fovea/attention/lambda/score_program.h).
+# The leaves of ScoreStep (fovea/attention/lambda/program/score_program.h).
 _OPERATION, _CONSTANT, _SCORE, _BATCH, _HEAD, _QUERY, _KEY, _READ = range(8)
 MOST_AXES = 6
 # A step: its leaf; then the operation, the value or the table; then the steps that are operands or indices.

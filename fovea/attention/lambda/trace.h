@@ -17,8 +17,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "fovea/attention/lambda/program_bias.h"
-#include "fovea/attention/lambda/program_mask.h"
+#include "fovea/attention/lambda/program/program_parts.h"
 
 namespace fovea {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/attention/lambda/program_tape.h"
+#include "fovea/attention/lambda/program/planned_program.h"
 #include "tests/attention/support/call.h"
 
 namespace fovea::testing {
