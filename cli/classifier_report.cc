@@ -10,7 +10,7 @@
 
 #include "cli/aligned.h"
 #include "cli/confused_pairs.h"
-#include "fovea/data/frame_file.h"
+#include "fovea/data/frames.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"
 

@@ -10,7 +10,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/folder.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/language_model.h"

@@ -18,7 +18,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 set(text "// SPDX-License-Identifier: Apache-2.0\n// Made by cmake/FoveaPage.cmake.\n")
-string(APPEND text "#include \"fovea/report/page_file.h\"\n\nnamespace fovea {\n\n")
+string(APPEND text "#include \"fovea/report/html.h\"\n\nnamespace fovea {\n\n")
 string(APPEND text "std::string_view page_file(std::string_view name) {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME)

@@ -41,14 +41,13 @@ ATTENTION_FLOORS = (
 ATTENTION_ROOT = {
     "vocabulary": ("check_views", "dropout", "dropout-inl", "norm", "overlap", "parts", "tile", "view"),
     "call": ("call", "sequences", "lowered_call"),
-    "entry": ("attention", "bfloat16", "checks", "plan", "reference", "reference_loops",
-              "reference_score"),
+    "entry": ("attention", "bfloat16", "checks", "plan", "reference", "reference_score"),
 }
 MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
 # Its headers that declare what users may use; the rest of them is internal.
 ATTENTION_INTERFACE = re.compile(
     r"fovea/attention/(attention|call|dropout|norm|overlap|parts|reference|tile|view|lambda/(lambdas|of|trace|symbols/place)"
-    r"|relative/shaw_table|score/score|(bias|mask|values)/\w+|observe/(?!state)\w+)\.h")
+    r"|relative/shaw_table|score/score|(bias|mask|values)/\w+|observe/\w+)\.h")
 FORWARD, BACKWARD = r"fovea/attention/fused/forward.*", r"fovea/attention/fused/.*backward.*"
 
 # Headers of others that cost seconds a file, or that only one place may know: where they may stand.
@@ -58,7 +57,7 @@ BORROWED = {
     r"hwy/.*": r"fovea/simd/.*",
     r"nlohmann/.*": r"fovea/(config/json|tensor/safetensors_header)\.cc",
     r"toml\+\+/.*": r"fovea/config/toml\.cc",
-    r"zlib\.h": r"fovea/(tensor/(checksum|zip_member)|text/compressed)\.cc",
+    r"zlib\.h": r"fovea/(tensor/(checksum|zip)|text/compressed)\.cc",
     r"zstd.*\.h": r"fovea/text/compressed\.cc",
     r"sentencepiece_.*\.h": r"fovea/text/sentencepiece/trainer\.cc",  # its reader of models is not safe
     r"CLI/.*": r"cli/command_line\.cc",

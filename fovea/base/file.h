@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes whole files. A reader never sees a file that is half written.
+//
+// Lists and removes folders: this replaces the iterators of std::filesystem, which end the process
+// when memory runs out (libstdc++ 12): they allocate in a function that may not throw.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "fovea/base/error.h"
@@ -77,5 +81,16 @@ class HeldFolder {
 /// Bytes free to this user on the disk that holds `path` (or its nearest existing parent); the
 /// largest number if the system does not say.
 std::uintmax_t free_disk_bytes(const std::filesystem::path& path);
+
+/// The names in a folder, in no particular order. On an error, those found before it. Throws
+/// std::bad_alloc if memory runs out.
+std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& error);
+
+/// The names in a folder, in no particular order; throws Error(kRead) on an error.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+
+/// Removes a file, or a folder with all that is in it; links are not followed. A path that does not
+/// exist is no error. After an error it goes on and removes the rest as far as it can.
+void remove_tree(const std::filesystem::path& path, std::error_code& error);
 
 }  // namespace fovea

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine that this process runs on: processor, caches, memory and its limits.
+// Limits are also those that control groups set: version 1, version 2, or both at once.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,5 +78,40 @@ std::int64_t cgroup_memory_limit_bytes();
 /// The resident memory of this process: now, and at its highest so far.
 std::int64_t resident_memory_bytes();
 std::int64_t peak_memory_bytes();
+
+/// The groups of this process and their parents, as far as this process can see them. Inside a
+/// container that is often the container's own group alone.
+class Cgroups {
+ public:
+  /// `root` is put before every path that is read, so that a test can supply files of its own.
+  explicit Cgroups(const std::filesystem::path& root = "/");
+
+  /// The lowest limit of processors, possibly a fraction; infinity if no group sets a limit.
+  double processors() const;
+  /// The lowest limit of memory, in bytes; nothing if no group sets one.
+  std::optional<std::int64_t> memory_limit() const;
+  /// The least memory, in bytes, that is left under any of the limits. File pages that the kernel
+  /// drops when memory runs short count as free.
+  std::optional<std::int64_t> memory_left() const;
+
+ private:
+  struct Memory {
+    std::int64_t limit, left;
+  };
+  std::vector<Memory> memories() const;
+
+  using Folders = std::vector<std::filesystem::path>;
+  Folders unified_, memory_, cpu_;  // of version 2; of version 1's two controllers
+};
+
+/// The number that a text begins with; 0 if it begins with none.
+std::int64_t leading_number(const std::string& text);
+
+/// The number that a file holds; -1 if it holds a word ("max") or cannot be read.
+std::int64_t file_number(const std::filesystem::path& path);
+
+/// The text after `key` (and a colon, and spaces) on the first line that begins with it; empty if
+/// there is no such line.
+std::string line_value(const std::filesystem::path& path, std::string_view key);
 
 }  // namespace fovea

@@ -6,7 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/random.h"
 #include "fovea/data/batcher.h"
-#include "fovea/data/cut_anew.h"
+#include "fovea/data/epoch_order.h"
 
 namespace fovea {
 

@@ -2,15 +2,20 @@
 // The order in which the items of a training set are seen. Each epoch shuffles them; then those of
 // 64 updates at a time are sorted by length, unless told otherwise, and cut into updates; then the
 // updates are shuffled.
+//
+// Training texts that are cut anew in each epoch: subword regularization (Kudo 2018) and
+// BPE-dropout (Provilkov, Emelianenko, Voita 2020), see text/sentencepiece/cutter.h.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/random.h"
 #include "fovea/base/types.h"
+#include "fovea/text/tokenizer.h"
 
 namespace fovea {
 
@@ -45,5 +50,19 @@ class EpochOrder {
   std::vector<index> order_;    // items
   std::vector<index> updates_;  // groups of per_update_ in order_
 };
+
+/// How. A cut depends on the seed, the epoch and the text's number alone.
+struct CutAnew {
+  const Tokenizer* tokenizer = nullptr;  ///< must outlive its use
+  double alpha = 0;                      ///< 0: texts keep their usual cut
+  std::uint64_t seed = 0;
+};
+
+/// A drawn cut that has more tokens than so many times the usual one is not taken, so that the
+/// memory of a batch is known beforehand.
+inline constexpr index kMostOfUsualCut = 2;
+
+/// The tokens of a text, without marks. Its lines, if it has several, have the numbers that follow.
+std::vector<token> drawn_cut(const CutAnew& how, std::string_view text, index epoch, index number);
 
 }  // namespace fovea

@@ -6,7 +6,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/data/batcher.h"
-#include "fovea/data/cut_anew.h"
 #include "fovea/data/epoch_order.h"
 
 namespace fovea {

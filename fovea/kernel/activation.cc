@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/activation.h"
 
-#include "fovea/kernel/spans.h"
+#include "fovea/kernel/shapes.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/activation.cc"
@@ -36,6 +36,27 @@ void Backward(Activation f, const T* x, const T* dy, index n, T* dx) {
 
 auto ForwardKernel() { return PerPrecision{Forward<float>, Forward<double>}; }
 auto BackwardKernel() { return PerPrecision{Backward<float>, Backward<double>}; }
+
+template <class T>
+void Glu(const T* x, index C, T* y) {
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    const auto gate = Sigmoid(lanes.d, lanes.Load(x + C + c));
+    lanes.Store(hn::Mul(lanes.Load(x + c), gate.s), y + c);
+  });
+}
+
+template <class T>
+void GluGradient(const T* x, const T* dy, index C, T* dx) {
+  ForEachLane<T>(C, [=](auto lanes, index c) {
+    const auto gate = Sigmoid(lanes.d, lanes.Load(x + C + c));
+    const auto a = lanes.Load(x + c), g = lanes.Load(dy + c);
+    lanes.Store(hn::Mul(g, gate.s), dx + c);
+    lanes.Store(hn::Mul(g, hn::Mul(a, gate.slope)), dx + C + c);
+  });
+}
+
+auto GluKernel() { return PerPrecision{Glu<float>, Glu<double>}; }
+auto GluGradientKernel() { return PerPrecision{GluGradient<float>, GluGradient<double>}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -80,6 +101,43 @@ template void activation_backward(const Context&, Activation, Rows<const float>,
                                   Rows<float>);
 template void activation_backward(const Context&, Activation, Rows<const double>,
                                   Rows<const double>, Rows<double>);
+
+namespace {
+
+HWY_EXPORT(GluKernel);
+HWY_EXPORT(GluGradientKernel);
+
+constexpr double kCost = 12;  // operations for one element: an exponential and a division
+
+}  // namespace
+
+template <class T>
+void glu_forward(const Context& ctx, InRows<T> x, Rows<T> y) {
+  const index N = x.rows, C = y.columns;
+  check_rows("glu", "x", x, y.rows, 2 * C);
+  const auto row = FOVEA_DISPATCH(GluKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("glu", N, C, 3));
+  ctx.for_ranges(N, kCost * static_cast<double>(C), [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) row(x[n], C, y[n]);
+  });
+}
+
+template <class T>
+void glu_backward(const Context& ctx, InRows<T> x, InRows<T> dy, Rows<T> dx) {
+  const index N = x.rows, C = dy.columns;
+  check_rows("glu_backward", "x", x, dy.rows, 2 * C);
+  check_rows("glu_backward", "dx", dx, N, 2 * C);
+  const auto row = FOVEA_DISPATCH(GluGradientKernel)().of<T>();
+  const ProfileScope scope(ctx, pass_over<T>("glu backward", N, C, 5));
+  ctx.for_ranges(N, kCost * static_cast<double>(C), [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) row(x[n], dy[n], C, dx[n]);
+  });
+}
+
+template void glu_forward(const Context&, Rows<const float>, Rows<float>);
+template void glu_forward(const Context&, Rows<const double>, Rows<double>);
+template void glu_backward(const Context&, Rows<const float>, Rows<const float>, Rows<float>);
+template void glu_backward(const Context&, Rows<const double>, Rows<const double>, Rows<double>);
 
 }  // namespace fovea
 #endif  // HWY_ONCE

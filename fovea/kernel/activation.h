@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activation functions, element by element, forward and backward. activation-inl.h has the same
 // functions for one vector, for the epilogues of products.
+//
+// Gated linear units (Dauphin, Fan, Auli, Grangier 2017, "Language modeling with gated
+// convolutional networks", eq. 1).
 #pragma once
 
 #include <string_view>
@@ -26,5 +29,13 @@ void activation_forward(const Context& ctx, Activation f, InRows<T> x, Rows<T> y
 /// dx[n,c] = f'(x[n,c]) dy[n,c], from the x that forward saw. All [N,C]; dx may be dy or x.
 template <class T>
 void activation_backward(const Context& ctx, Activation f, InRows<T> x, InRows<T> dy, Rows<T> dx);
+
+/// y = a * sigmoid(b), for x = [a, b]: x [N, 2C], y [N, C].
+template <class T>
+void glu_forward(const Context& ctx, InRows<T> x, Rows<T> y);
+
+/// da = dy sigmoid(b), db = dy a sigmoid'(b): dx [N, 2C], which may be x.
+template <class T>
+void glu_backward(const Context& ctx, InRows<T> x, InRows<T> dy, Rows<T> dx);
 
 }  // namespace fovea

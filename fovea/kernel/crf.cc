@@ -12,7 +12,6 @@
 #include "fovea/base/profile.h"
 #include "fovea/kernel/crf_chain.h"
 #include "fovea/kernel/crf_checks.h"
-#include "fovea/kernel/crf_lanes.h"
 #include "fovea/kernel/crf_score.h"
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "fovea/base/memory.h"
-#include "fovea/simd/prefetch_row.h"
+#include "fovea/simd/prefetch.h"
 
 #ifndef FOVEA_KERNEL_EMBEDDING_TYPES_
 #define FOVEA_KERNEL_EMBEDDING_TYPES_

@@ -2,7 +2,7 @@
 #include "fovea/kernel/gathered_attention.h"
 
 #include "fovea/base/memory.h"
-#include "fovea/simd/prefetch_row.h"
+#include "fovea/simd/prefetch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/gathered_attention.cc"

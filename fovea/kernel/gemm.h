@@ -23,6 +23,7 @@
 // Where has_bfloat16_products(), two terms of a sum are one instruction, which takes numbers below
 // 2^-126 for 0 (on amx, 32 terms: simd/amx-inl.h says in which order); elsewhere the rounded values
 // are multiplied as float32 is.
+// Rows that products read and write: values, or values rounded to bfloat16.
 #pragma once
 
 #include <algorithm>
@@ -30,15 +31,125 @@
 #include <string_view>
 #include <type_traits>
 
+#include "fovea/base/bfloat16.h"
 #include "fovea/base/context.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/shares.h"
+#include "fovea/base/types.h"
 #include "fovea/base/view.h"
 #include "fovea/kernel/activation.h"
-#include "fovea/kernel/product_cut.h"
-#include "fovea/kernel/product_rows.h"
 #include "fovea/simd/isa.h"
+
+namespace fovea {
+
+/// Rows of T or of bfloat16; T may be const.
+template <class T>
+class ProductRows {
+ public:
+  using Rounded = std::conditional_t<std::is_const_v<T>, const BFloat16, BFloat16>;
+
+  ProductRows() = default;
+  ProductRows(Rows<T> values) : values_(values) {}
+  ProductRows(Rows<std::remove_const_t<T>> values) requires std::is_const_v<T> : values_(values) {}
+  ProductRows(Rows<Rounded> rounded) : rounded_(rounded), is_rounded_(true) {}
+  ProductRows(Rows<BFloat16> rounded) requires std::is_const_v<T>
+      : ProductRows(Rows<const BFloat16>(rounded)) {}
+
+  bool is_rounded() const { return is_rounded_; }
+  Rows<T> values() const { return values_; }          ///< empty if is_rounded()
+  Rows<Rounded> rounded() const { return rounded_; }  ///< empty if not
+  index rows() const {
+    return visit([](auto x) { return x.rows; });
+  }
+  index columns() const {
+    return visit([](auto x) { return x.columns; });
+  }
+  ProductRows slice(index begin, index end) const {
+    return visit([&](auto x) { return ProductRows(x.slice(begin, end)); });
+  }
+  ProductRows columns_slice(index begin, index end) const {
+    return visit([&](auto x) { return ProductRows(x.columns_slice(begin, end)); });
+  }
+  /// f(rows), of the type that they have.
+  template <class F>
+  auto visit(F&& f) const {
+    return is_rounded_ ? f(rounded_) : f(values_);
+  }
+
+ private:
+  Rows<T> values_;
+  Rows<Rounded> rounded_;
+  bool is_rounded_ = false;
+};
+
+}  // namespace fovea
+
+namespace fovea::detail {
+
+/// [0, size) in equal parts of at most `most`, rounded up to a multiple of `step`; the last one may
+/// be shorter.
+class AxisCut {
+ public:
+  AxisCut() = default;
+  AxisCut(index size, index most, index step);
+  struct Part {
+    index begin, end;
+  };
+  Part part(index i) const { return {i * length_, std::min(size_, (i + 1) * length_)}; }
+  index parts() const { return parts_; }
+  index length() const { return length_; }
+
+ private:
+  index size_ = 0, length_ = 0, parts_ = 0;
+};
+
+/// The items of a product: tiles of C.
+struct ProductCut {
+  AxisCut rows, columns;
+  /// The order of the items: all parts of the columns for a part of the rows, then the next part of
+  /// the rows. If false: all parts of the rows of a group for a part of the columns.
+  bool columns_first = false;
+  /// Groups of the rows, as many as threads. A thread begins with a share of the items that is its
+  /// own (Context::for_each), so it has some rows to itself, as in passes over rows.
+  index groups = 1;
+
+  index items() const { return rows.parts() * columns.parts(); }
+  struct Tile {
+    AxisCut::Part rows, columns;
+  };
+  Tile item(index i) const {
+    const index part = i / columns.parts();
+    if (columns_first) return {rows.part(part), columns.part(i % columns.parts())};
+    const EqualParts cut{rows.parts(), groups};
+    const index group = cut.holding(part);
+    const index begin = cut.begin(group), size = cut.size(group);
+    const index place = i - begin * columns.parts();
+    return {rows.part(begin + place % size), columns.part(place / size)};
+  }
+};
+
+/// The items of two products in one list, whose shares (Context::for_each) hold their part of the
+/// first product, then of the second.
+struct TwoProducts {
+  index first, second;
+  index shares;
+
+  index items() const { return first + second; }
+  struct Item {
+    bool is_of_first;
+    index number;
+  };
+  Item item(index i) const {
+    const EqualParts both{items(), shares}, of_first{first, shares};
+    const index share = both.holding(i), place = i - both.begin(share);
+    const index begin = of_first.begin(share);
+    if (place < of_first.size(share)) return {true, begin + place};
+    return {false, both.begin(share) - begin + place - of_first.size(share)};
+  }
+};
+
+}  // namespace fovea::detail
 
 namespace fovea {
 

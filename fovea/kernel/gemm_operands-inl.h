@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operands of a product as its tiles read them: whole, rounded to bfloat16, or in pairs of
-// bfloat16. Include it from gemm_tiles.cc, gemm_at_b.cc and gemm_end-inl.h alone.
+// bfloat16. Include it from gemm_tiles.cc and gemm_at_b.cc alone.
 #include <algorithm>
 #include <type_traits>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared part of the kernels that turn the rows of each sequence into one row.
+// The rows of each sequence become one row: the maximum of each column over the rows of each
+// sequence (Collobert et al. 2011, "Natural language processing (almost) from scratch",
+// section 3.2.2; TextCNN: Kim 2014), or the mean of each column over the rows of each sequence:
+// Keras' GlobalAveragePooling1D.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +12,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/context.h"
 #include "fovea/base/view.h"
+#include "fovea/kernel/shapes.h"
 
 namespace fovea {
 
@@ -37,5 +41,34 @@ void for_each_strip(const Context& ctx, Vec<const std::int32_t> offsets, index c
     }
   });
 }
+
+/// y[s][c] = the largest x[n][c] for n from offsets[s] to offsets[s + 1] - 1; 0 if there is none,
+/// NaN if one is NaN. x [N, C], y [sequences, C], offsets [sequences + 1].
+template <class T>
+void max_over_time_forward(const Context& ctx, InRows<T> x, Vec<const std::int32_t> offsets,
+                           Rows<T> y);
+
+/// The operands of the backward.
+template <class T>
+struct MaxOverTimeBackward {
+  Rows<const T> x, y, dy;  ///< y from the forward
+  Vec<const std::int32_t> offsets;
+  Rows<T> dx;
+};
+
+/// dx[n][c] = dy[s][c] in the first row n of sequence s whose x is y[s][c], and 0 in all others.
+template <class T>
+void max_over_time_backward(const Context& ctx, const MaxOverTimeBackward<T>& a);
+
+/// y[s] = the sum of x[n] for n from offsets[s] to offsets[s + 1] - 1, in this order, divided by
+/// their number; 0 if there is none. x [N, C], y [sequences, C], offsets [sequences + 1].
+template <class T>
+void mean_over_time_forward(const Context& ctx, InRows<T> x, Vec<const std::int32_t> offsets,
+                            Rows<T> y);
+
+/// dx[n] = dy[s] / the number of rows of sequence s, to which row n belongs.
+template <class T>
+void mean_over_time_backward(const Context& ctx, InRows<T> dy, Vec<const std::int32_t> offsets,
+                             Rows<T> dx);
 
 }  // namespace fovea

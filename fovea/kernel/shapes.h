@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the kernels of this folder: their parameter types and the checks of shapes on entry.
+// Shared by the kernels of this folder: their parameter types, the checks of shapes on entry, and
+// how element-wise work is cut into spans.
 //
 // Every kernel is a template over T, instantiated for float and double: training runs in float, the
 // gradient checks run the same code in double. T is deduced from the outputs.
@@ -9,6 +10,7 @@
 #include <type_traits>
 
 #include "fovea/base/check.h"
+#include "fovea/base/context.h"
 #include "fovea/base/view.h"
 
 namespace fovea {
@@ -43,6 +45,31 @@ template <class T>
 void check_optional(std::string_view operation, std::string_view name, const Vec<T>& x,
                     std::string_view letter, index size) {
   if (!x.empty()) check_vec(operation, name, x, letter, size);
+}
+
+enum class Layout { kContiguous, kStrided };
+
+/// kContiguous if every view is contiguous: then all rows can be treated as one long row.
+template <class... Views>
+Layout layout_of(const Views&... views) {
+  return (views.contiguous() && ...) ? Layout::kContiguous : Layout::kStrided;
+}
+
+/// Calls f(row, first, n) for spans that cover [rows, columns]: n values of `row` from column
+/// `first`. If all views are contiguous, a span may cover many rows, and its row is 0. `cost` is
+/// the work of an element in operations. The effect of f on a value must not depend on where its
+/// span ends.
+template <class F>
+void for_spans(const Context& ctx, index rows, index columns, Layout layout, double cost, F&& f) {
+  if (rows == 0 || columns == 0) return;
+  if (layout == Layout::kContiguous) {
+    ctx.for_ranges(rows * columns, cost,
+                   [&](index begin, index end) { f(index{0}, begin, end - begin); });
+  } else {
+    ctx.for_ranges(rows, cost * static_cast<double>(columns), [&](index begin, index end) {
+      for (index row = begin; row < end; ++row) f(row, index{0}, columns);
+    });
+  }
 }
 
 }  // namespace fovea

@@ -5,7 +5,6 @@
 
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
-#include "fovea/kernel/sru_part.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/sru.cc"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "fovea/base/memory.h"
-#include "fovea/kernel/winograd_pair.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/winograd.cc"

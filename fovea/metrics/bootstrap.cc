@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/metrics/multinomial.h"
 #include "fovea/metrics/sum.h"
 
 namespace fovea {
@@ -97,3 +97,114 @@ Interval bootstrap_mean(const Context& ctx, Vec<const double> values,
 }
 
 }  // namespace fovea
+
+namespace fovea::detail {
+
+namespace {
+
+// log k!. Not std::lgamma, which writes a global variable. The error of the series is below 1e-14.
+double log_factorial(double k) {
+  if (k < 12) {
+    double product = 1;
+    for (double i = 2; i <= k; ++i) product *= i;
+    return std::log(product);
+  }
+  const double x = k + 1, y = 1 / (x * x);
+  const double series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / x;
+  return (x - 0.5) * std::log(x) - x + 0.5 * std::log(2 * std::numbers::pi) + series;
+}
+
+// Adds up probabilities from 0 successes on; n p is so small that (1 - p)^n is far from underflow.
+index by_inversion(Random& random, index n, double p) {
+  const double odds = p / (1 - p), trials = static_cast<double>(n);
+  double left = random.uniform();
+  double probability = std::exp(trials * std::log1p(-p));
+  index k = 0;
+  while (left >= probability && probability > 0 && k < n) {
+    left -= probability;
+    ++k;
+    probability *= odds * (trials + 1 - static_cast<double>(k)) / static_cast<double>(k);
+  }
+  return k;
+}
+
+// Hörmann's names. p <= 1/2 and n p >= 10.
+index by_rejection(Random& random, index trials, double p) {
+  const double n = static_cast<double>(trials), spq = std::sqrt(n * p * (1 - p));
+  const double b = 1.15 + 2.53 * spq, a = -0.0873 + 0.0248 * b + 0.01 * p;
+  const double v_r = 0.92 - 4.2 / b, alpha = (2.83 + 5.1 / b) * spq;
+  const double m = std::floor((n + 1) * p), log_odds = std::log(p / (1 - p));
+  const double h = log_factorial(m) + log_factorial(n - m);
+  for (;;) {
+    const double u = random.uniform() - 0.5, v = 1 - random.uniform();
+    const double us = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / us + b) * u + n * p + 0.5);
+    if (!(k >= 0 && k <= n)) continue;
+    if (us >= 0.07 && v <= v_r) return static_cast<index>(k);
+    const double height = std::log(v * alpha / (a / (us * us) + b));
+    if (height <= h - log_factorial(k) - log_factorial(n - k) + (k - m) * log_odds) {
+      return static_cast<index>(k);
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t uniform_below(Random& random, std::uint32_t n) {
+  std::uint64_t product = std::uint64_t{random.next_u32()} * n;
+  if (static_cast<std::uint32_t>(product) < n) {
+    const std::uint32_t threshold = (0u - n) % n;
+    while (static_cast<std::uint32_t>(product) < threshold) {
+      product = std::uint64_t{random.next_u32()} * n;
+    }
+  }
+  return static_cast<std::uint32_t>(product >> 32);
+}
+
+index binomial(Random& random, index n, double p) {
+  constexpr double kFew = 10;
+  if (p > 0.5) return n - binomial(random, n, 1 - p);
+  if (n == 0 || p <= 0) return 0;
+  return static_cast<double>(n) * p < kFew ? by_inversion(random, n, p)
+                                           : by_rejection(random, n, p);
+}
+
+Multinomial::Multinomial(Vec<const index> cells) : cells_(cells) {
+  for (const index count : cells) examples_ += count;
+  // A binomial number takes about as long as this many uniform ones. The choice follows from the
+  // cells alone, so that the same examples always give the same resamples.
+  constexpr index kDrawsPerBinomial = 16;
+  const auto used = cells.size - std::count(cells.begin(), cells.end(), 0);
+  const bool drawn_one_by_one = examples_ < std::numeric_limits<std::uint32_t>::max() &&
+                                examples_ <= kDrawsPerBinomial * used;
+  if (!drawn_one_by_one) return;
+  cell_of_.reserve(static_cast<std::size_t>(examples_));
+  for (index i = 0; i < cells.size; ++i) {
+    cell_of_.insert(cell_of_.end(), static_cast<std::size_t>(cells[i]),
+                    static_cast<std::uint32_t>(i));
+  }
+}
+
+void Multinomial::draw(Random& random, Vec<index> times) const {
+  cell_of_.empty() ? draw_cells(random, times) : draw_examples(random, times);
+}
+
+void Multinomial::draw_examples(Random& random, Vec<index> times) const {
+  std::fill(times.begin(), times.end(), 0);
+  const auto n = static_cast<std::uint32_t>(examples_);
+  for (std::uint32_t i = 0; i < n; ++i) ++times[cell_of_[uniform_below(random, n)]];
+}
+
+// Among the draws that are left, the number of the next cell's is binomial.
+void Multinomial::draw_cells(Random& random, Vec<index> times) const {
+  index draws = examples_, examples = examples_;
+  for (index i = 0; i < cells_.size; ++i) {
+    const bool last = cells_[i] == examples;
+    const double p = last ? 1 : static_cast<double>(cells_[i]) / static_cast<double>(examples);
+    times[i] = cells_[i] == 0 ? 0 : last ? draws : binomial(random, draws, p);
+    draws -= times[i];
+    examples -= cells_[i];
+  }
+}
+
+}  // namespace fovea::detail

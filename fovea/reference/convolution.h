@@ -5,7 +5,7 @@
 #pragma once
 
 #include "fovea/kernel/convolution.h"
-#include "fovea/kernel/max_over_time.h"
+#include "fovea/kernel/over_time.h"
 
 namespace fovea::reference {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page that shows attention weights: layers, heads, a heat map, lines between tokens.
+// Its HTML: what can be read without its scripts, and what they fill.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "fovea/base/types.h"
 #include "fovea/report/html.h"
+#include "fovea/report/weight_code.h"
 
 namespace fovea {
 
@@ -108,5 +110,8 @@ struct PageLimits {
 /// Throws Error(kShape) that names what has a size that does not agree, or a number that is not
 /// finite.
 std::string draw_attention_page(const AttentionPage& page, const PageLimits& limits = {});
+
+std::string attention_body(const AttentionPage& page, const WeightDigits& digits,
+                           const PageLimits& limits);
 
 }  // namespace fovea

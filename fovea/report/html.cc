@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "fovea/base/base64.h"
-#include "fovea/report/page_file.h"
 
 namespace fovea {
 

@@ -51,7 +51,7 @@ struct HtmlPage {
   std::string_view style = {};  ///< more CSS; it may use the variables of page/page.css
   std::string_view body = {};   ///< HTML of <main>
   std::vector<PageData> data = {};
-  std::vector<std::string_view> scripts = {};  ///< names of page files (page_file.h)
+  std::vector<std::string_view> scripts = {};  ///< names of page files
 };
 
 /// The whole file: UTF-8, valid HTML and well-formed XML. Its policy (CSP) forbids every request;
@@ -62,5 +62,11 @@ struct HtmlPage {
 std::string draw_html(const HtmlPage& page);
 /// The mark in the first lines of each page, and of no other file.
 inline constexpr std::string_view kGeneratorMark = "<meta name=\"generator\" content=\"fovea\">";
+
+/// The text of a file of fovea/report/page, such as "page.css"; cmake/FoveaPage.cmake compiles them
+/// in. Empty if there is none of that name.
+std::string_view page_file(std::string_view name);
+/// The SHA-256 of that file, 32 bytes, computed during the build.
+std::string_view page_file_sha256(std::string_view name);
 
 }  // namespace fovea

@@ -9,8 +9,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/report/axis.h"
-#include "fovea/report/plot_style.h"
-#include "fovea/report/ring_label.h"
 #include "fovea/report/svg.h"
 
 namespace fovea {
@@ -409,6 +407,216 @@ std::string draw_sample(const Curve& curve) {
       "<svg class=\"sample\" viewBox=\"0 0 30 8\" width=\"30\" height=\"8\" "
       "aria-hidden=\"true\"><path class=\"curve {} {}\" d=\"M1 4h28\"/></svg>",
       class_of(curve.stroke), class_of(curve.ink));
+}
+
+namespace {
+
+// Colours differ in lightness as well as in hue, so that they can be told apart in grey print and
+// with common colour blindness.
+constexpr std::string_view kRules = R"(.curve{fill:none;stroke-linejoin:round;stroke-linecap:round}
+.faint{stroke-width:1;stroke-opacity:.38}
+.thin{stroke-width:1;stroke-opacity:.45}
+.bar{stroke-width:1.2;stroke-opacity:.7}
+.dashed{stroke-width:1.8;stroke-dasharray:5 4;stroke-linecap:butt}
+.dotted{stroke-width:2.2;stroke-dasharray:1 4}
+.solid{stroke-width:2.6}
+.band{stroke-width:0;fill-opacity:.16}
+.resumed{stroke:#8c959f;stroke-dasharray:2 3}
+.blue{stroke:#1f6fc4}
+.orange{stroke:#d9570a}
+.i0{stroke:#5e2a84}
+.i1{stroke:#3b5fb0}
+.i2{stroke:#17808c}
+.i3{stroke:#2a9d4f}
+.i4{stroke:#8f9a10}
+.i5{stroke:#d9570a}
+.r0{stroke:#1f6fc4}
+.r1{stroke:#d9570a}
+.r2{stroke:#8250df}
+.r3{stroke:#1a7f37}
+.r4{stroke:#bf3989}
+.r5{stroke:#0f7b8a}
+.r6{stroke:#8a5a00}
+.r7{stroke:#57606a}
+.band.blue,.band.r0{fill:#1f6fc4}
+.band.orange,.band.r1{fill:#d9570a}
+.band.r2{fill:#8250df}
+.band.r3{fill:#1a7f37}
+.band.r4{fill:#bf3989}
+.band.r5{fill:#0f7b8a}
+.band.r6{fill:#8a5a00}
+.band.r7{fill:#57606a}
+.dot{fill:#fff;stroke-width:1.8}
+.ring{fill:none;stroke:#1f2328;stroke-width:1.6}
+.leader{stroke:#1f2328;stroke-width:1;stroke-opacity:.6}
+.mark{fill:#1f2328}
+)";
+constexpr std::string_view kDarkRules = R"(.faint{stroke-opacity:.5}
+.blue{stroke:#58a6ff}
+.orange{stroke:#ff9248}
+.i0{stroke:#b98ae0}
+.i1{stroke:#7f9ff0}
+.i2{stroke:#4fc3cf}
+.i3{stroke:#5fd08f}
+.i4{stroke:#c8d84a}
+.i5{stroke:#ff9248}
+.r0{stroke:#58a6ff}
+.r1{stroke:#ff9248}
+.r2{stroke:#bc8cff}
+.r3{stroke:#4ac26b}
+.r4{stroke:#f778ba}
+.r5{stroke:#39c5cf}
+.r6{stroke:#d4a72c}
+.r7{stroke:#9198a1}
+.band{fill-opacity:.22}
+.band.blue,.band.r0{fill:#58a6ff}
+.band.orange,.band.r1{fill:#ff9248}
+.band.r2{fill:#bc8cff}
+.band.r3{fill:#4ac26b}
+.band.r4{fill:#f778ba}
+.band.r5{fill:#39c5cf}
+.band.r6{fill:#d4a72c}
+.band.r7{fill:#9198a1}
+.resumed{stroke:#6e7681}
+.dot{fill:#0d1117}
+.ring{stroke:#f0f6fc}
+.leader{stroke:#f0f6fc}
+.mark{fill:#f0f6fc}
+)";
+
+}  // namespace
+
+std::string_view class_of(Ink ink) {
+  constexpr std::string_view kNames[] = {"blue", "orange", "i0", "i1", "i2", "i3", "i4", "i5",
+                                         "r0",   "r1",     "r2", "r3", "r4", "r5", "r6", "r7"};
+  return kNames[static_cast<std::size_t>(ink)];
+}
+
+std::string_view class_of(Stroke stroke) {
+  constexpr std::string_view kNames[] = {"faint", "thin", "dashed", "dotted", "solid"};
+  return kNames[static_cast<std::size_t>(stroke)];
+}
+
+Ink ink_of_run(std::size_t n) {
+  return static_cast<Ink>(static_cast<std::size_t>(Ink::kRun0) + n % kRunInks);
+}
+
+Stroke stroke_of_run(std::size_t n) {
+  constexpr Stroke kStrokes[] = {Stroke::kSolid, Stroke::kDashed, Stroke::kDotted};
+  return kStrokes[std::min<std::size_t>(n / kRunInks, 2)];
+}
+
+std::string_view plot_rules() { return kRules; }
+std::string_view plot_dark_rules() { return kDarkRules; }
+
+namespace {
+
+// The height of a label above and below its baseline, and the distance that curves keep from it.
+constexpr double kAscent = 11, kDescent = 4, kAir = 4;
+constexpr double kRadius = 6.5;  // of the ring
+
+// From where to where a curve reaches in each column of pixels.
+class Skyline {
+ public:
+  Skyline(const Curve& curve, const std::function<PlotPoint(const PlotPoint&)>& pixel,
+          const PixelBox& area)
+      : left_(std::floor(area.low.x)),
+        columns_(static_cast<std::size_t>(std::max(area.high.x - left_, 0.0)) + 2) {
+    PlotPoint before = kNowhere;
+    for (const PlotPoint& point : curve.points) {
+      const PlotPoint at = pixel(point);
+      std::isnan(before.x) ? add_line(at, at) : add_line(before, at);
+      before = at;
+    }
+  }
+
+  bool touches(const PixelBox& box) const {
+    const std::size_t last = column(box.high.x);
+    for (std::size_t c = column(box.low.x); c <= last; ++c) {
+      if (columns_[c].low <= box.high.y && columns_[c].high >= box.low.y) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Reach {
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+  };
+
+  std::size_t column(double x) const {
+    return static_cast<std::size_t>(
+        std::clamp(std::floor(x - left_), 0.0, static_cast<double>(columns_.size() - 1)));
+  }
+
+  void add_line(PlotPoint a, PlotPoint b) {
+    if (std::isnan(a.x) || std::isnan(b.x)) return;
+    const std::size_t last = column(b.x);
+    for (std::size_t c = column(a.x); c <= last; ++c) {
+      const auto y_at = [&](double x) {
+        return b.x > a.x ? a.y + (b.y - a.y) * (std::clamp(x, a.x, b.x) - a.x) / (b.x - a.x) : b.y;
+      };
+      const double x = left_ + static_cast<double>(c);
+      for (const double y : {a.x == b.x ? a.y : y_at(x), y_at(x + 1)}) {
+        columns_[c].low = std::min(columns_[c].low, y);
+        columns_[c].high = std::max(columns_[c].high, y);
+      }
+    }
+  }
+
+  double left_;
+  std::vector<Reach> columns_;
+};
+
+// The places to try, the nearest ones first: over and under the ring, beside it, then ever farther
+// off, in the middle, to the left and to the right.
+std::vector<PlotPoint> places_around(PlotPoint ring, double half, const PixelBox& area) {
+  constexpr double kStep = 18;
+  const double low = area.low.y + kAscent - 1, high = area.high.y - kDescent - 2;
+  const double aside = half + kRadius + 2 * kAir;
+  const auto inside = [&](double x) {
+    return std::clamp(x, area.low.x + half, std::max(area.low.x + half, area.high.x - half));
+  };
+  std::vector<PlotPoint> places;
+  const auto add = [&](double x, double y) {
+    if (y >= low && y <= high) places.push_back({inside(x), y});
+  };
+  add(ring.x, ring.y - 14);
+  add(ring.x, ring.y + 24);
+  for (const double side : {-aside, aside}) {
+    // Pushed back inside it would cover the ring.
+    if (inside(ring.x + side) == ring.x + side) add(ring.x + side, ring.y + 4);
+  }
+  for (double off = 0; off <= area.high.y - area.low.y; off += kStep) {
+    for (const double y : {ring.y - 14 - off, ring.y + 24 + off}) {
+      for (const double side : {0.0, -aside, aside, -2 * aside, 2 * aside}) add(ring.x + side, y);
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+PlotPoint ring_label_place(const std::vector<Curve>& curves,
+                           const std::function<PlotPoint(const PlotPoint&)>& pixel, PlotPoint ring,
+                           double half, const PixelBox& area) {
+  std::vector<Skyline> skylines;
+  for (const Curve& curve : curves) skylines.emplace_back(curve, pixel, area);
+  PlotPoint best{
+      std::clamp(ring.x, area.low.x + half, std::max(area.low.x + half, area.high.x - half)),
+      ring.y + 24};
+  auto fewest = std::numeric_limits<std::ptrdiff_t>::max();
+  for (const PlotPoint& place : places_around(ring, half, area)) {
+    const PixelBox box{{place.x - half - kAir, place.y - kAscent - kAir},
+                       {place.x + half + kAir, place.y + kDescent + kAir}};
+    const auto through = std::count_if(skylines.begin(), skylines.end(),
+                                       [&](const Skyline& one) { return one.touches(box); });
+    if (through < fewest) {
+      fewest = through;
+      best = place;
+    }
+    if (fewest == 0) break;
+  }
+  return best;
 }
 
 }  // namespace fovea

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws curves as SVG: one self-contained file, readable on a light and on a dark background.
+// How curves look: colours and strokes, as CSS classes.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,9 +13,50 @@
 #include <vector>
 
 #include "fovea/report/html.h"
-#include "fovea/report/plot_style.h"
 
 namespace fovea {
+
+/// kShade0 to kShade5 are for what has an order, such as layers; kRun0 to kRun7 for what has none,
+/// such as runs side by side.
+enum class Ink {
+  kBlue,
+  kOrange,
+  kShade0,
+  kShade1,
+  kShade2,
+  kShade3,
+  kShade4,
+  kShade5,
+  kRun0,
+  kRun1,
+  kRun2,
+  kRun3,
+  kRun4,
+  kRun5,
+  kRun6,
+  kRun7,
+};
+inline constexpr int kShades = 6, kRunInks = 8;
+
+/// How a curve is drawn. The strokes can be told apart without colour.
+enum class Stroke {
+  kFaint,   ///< thin and pale, for noisy data; it does not affect the range of the y axis
+  kThin,    ///< one of many, such as a head of a layer; not in the legend, its name is a tooltip
+  kDashed,  ///< likewise:
+  kDotted,
+  kSolid,  ///< bold, with a dot at each point; a tooltip gives its values
+};
+
+std::string_view class_of(Ink ink);
+std::string_view class_of(Stroke stroke);
+
+/// The colour of run n, and beyond the eighth run another stroke.
+Ink ink_of_run(std::size_t n);
+Stroke stroke_of_run(std::size_t n);
+
+/// The CSS of these classes, a rule a line: on a light ground, and what changes on a dark one.
+std::string_view plot_rules();
+std::string_view plot_dark_rules();
 
 struct PlotPoint {
   double x, y;
@@ -80,5 +125,20 @@ std::string draw_sample(const Curve& curve);
 
 /// Several plots, one below another, as one file. Throws Error(kShape) without any.
 std::string draw_page(std::span<const Plot> plots);
+
+/// The pixel of a point that is not shown.
+inline constexpr PlotPoint kNowhere = {std::numeric_limits<double>::quiet_NaN(),
+                                       std::numeric_limits<double>::quiet_NaN()};
+
+/// Pixels from `low` to `high`.
+struct PixelBox {
+  PlotPoint low, high;
+};
+
+/// The middle of the baseline of a label as wide as 2 `half`, inside of `area`: the place nearest
+/// to the ring where no curve runs, or where the fewest do.
+PlotPoint ring_label_place(const std::vector<Curve>& curves,
+                           const std::function<PlotPoint(const PlotPoint&)>& pixel, PlotPoint ring,
+                           double half, const PixelBox& area);
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of the page of training runs, as HTML: a plot, its legend, what it says, its numbers.
+// The figures of the page of training runs, as HTML: a plot, its legend, what it says, its numbers;
+// and those of an evaluation's mistakes.
 #pragma once
 
 #include <span>
@@ -32,5 +33,8 @@ std::string metric_figures(std::span<const RunReport> runs, const FigureStyle& s
 std::string course_figures(std::span<const RunReport> runs, const FigureStyle& style);
 /// Entropy, largest score and distance of each head of a run, the n-th one of the page.
 std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle& style);
+
+/// Confusion and calibration of a run's evaluation.
+std::string mistake_figures(const RunReport& run, PageLanguage language);
 
 }  // namespace fovea

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/report/mistake_figures.h"
-#include "fovea/report/page_file.h"
+#include "fovea/report/html.h"
 #include "fovea/report/progress.h"
 #include "fovea/report/run_figures.h"
 #include "fovea/report/run_tables.h"

@@ -8,8 +8,8 @@
 #include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
-#include "fovea/report/metric_words.h"
 #include "fovea/report/progress.h"
 #include "fovea/report/terminal.h"
 
@@ -351,6 +351,140 @@ std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language
             cell(number_cell(bar.accuracy)) + "</tr>\n";
   }
   return folded(kBins.in(language), table(kBins.in(language), head, body));
+}
+
+namespace {
+
+constexpr Phrase kMetrics[] = {
+    {"accuracy", "准确率"},
+    {"average_precision", "平均精确率（AP）"},
+    {"bits_per_byte", "每字节比特数（BPB）"},
+    {"bleu", "BLEU"},
+    {"brier", "Brier 分数"},
+    {"chrf", "chrF"},
+    {"ece", "期望校准误差（ECE）"},
+    {"exact", "整句正确率"},
+    {"f1", "F1"},
+    {"hamming_loss", "汉明损失"},
+    {"known_recall", "登录词召回率"},
+    {"log_loss", "对数损失"},
+    {"loss", "损失"},
+    {"mae", "平均绝对误差（MAE）"},
+    {"mean", "各列平均"},
+    {"mse", "均方误差（MSE）"},
+    {"pearson", "Pearson 相关系数"},
+    {"perplexity", "困惑度（PPL）"},
+    {"precision", "精确率"},
+    {"r2", "决定系数（R²）"},
+    {"recall", "召回率"},
+    {"roc_auc", "ROC 曲线下面积（AUC）"},
+    {"span_f1", "片段 F1"},
+    {"spearman", "Spearman 等级相关系数"},
+    {"subset_accuracy", "子集准确率"},
+    {"tagged_word_f1", "词与标签 F1"},
+    {"ter", "TER"},
+    {"unknown_recall", "未登录词召回率"},
+    {"word_f1", "词 F1"},
+};
+constexpr Phrase kAverages[] = {{"macro_", "宏平均"},
+                                {"micro_", "微平均"},
+                                {"weighted_", "加权平均"},
+                                {"samples_", "样本平均"}};
+
+// Empty for a name that is not known.
+std::string in_chinese(std::string_view name) {
+  for (const Phrase& average : kAverages) {
+    if (!name.starts_with(average.english)) continue;
+    const std::string of = in_chinese(name.substr(average.english.size()));
+    // A Latin letter stands apart from Chinese ones.
+    return of.empty() ? of : fmt::format("{}{}{}", average.chinese, of == "F1" ? " " : "", of);
+  }
+  for (const Phrase& metric : kMetrics) {
+    if (name == metric.english) return std::string(metric.chinese);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string metric_words(std::string_view name, PageLanguage language) {
+  if (language == PageLanguage::kEnglish) return std::string(name);
+  if (const std::string whole = in_chinese(name); !whole.empty()) return whole;
+  for (std::size_t cut = name.rfind('_'); cut != name.npos && cut > 0;
+       cut = name.rfind('_', cut - 1)) {
+    const std::string metric = in_chinese(name.substr(0, cut));
+    if (!metric.empty()) return fmt::format("{}（{}）", metric, name.substr(cut + 1));
+  }
+  return std::string(name);
+}
+
+namespace {
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
+  std::string quoted;
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return fmt::format("\"{}\"", quoted);
+}
+
+// The columns of all runs, in the order in which they first occur, and the points of each.
+class Columns {
+ public:
+  // Adds a column of run number `r`.
+  void add(std::size_t r, const std::string& name, const std::vector<PlotPoint>& points) {
+    auto at = std::find(names_.begin(), names_.end(), name);
+    if (at == names_.end()) at = names_.insert(at, name);
+    const auto column = static_cast<std::size_t>(at - names_.begin());
+    for (const PlotPoint& p : points) cells_[{r, p.x}][column] = p.y;
+  }
+
+  std::string text(std::span<const RunReport> runs) const {
+    std::string text = "run,update";
+    for (const std::string& name : names_) text += fmt::format(",{}", csv_cell(name));
+    text += '\n';
+    for (const auto& [place, cells] : cells_) {
+      text += fmt::format("{},{:.0f}", csv_cell(runs[place.first].name), place.second);
+      for (std::size_t column = 0; column < names_.size(); ++column) {
+        const auto cell = cells.find(column);
+        text += ',';
+        if (cell != cells.end()) text += fmt::format("{}", cell->second);
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::pair<std::size_t, double>, std::map<std::size_t, double>> cells_;
+};
+
+}  // namespace
+
+std::string run_csv(std::span<const RunReport> runs) {
+  Columns columns;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const RunReport& run = runs[r];
+    const auto add_metrics = [&](std::string_view of, const std::vector<NamedCurve>& curves) {
+      for (const NamedCurve& one : curves) {
+        columns.add(r, fmt::format("{}_{}", of, one.name), one.points);
+      }
+    };
+    columns.add(r, "training_loss_batch", run.losses.last_batch);
+    columns.add(r, "training_loss_last16_mean", run.losses.last16_mean);
+    columns.add(r, "training_loss_running_mean", run.losses.running_mean);
+    columns.add(r, "training_loss_interval_mean", run.losses.interval_mean);
+    columns.add(r, "training_loss", run.losses.training);
+    columns.add(r, "validation_loss", run.losses.validation);
+    columns.add(r, "lr", run.lr);
+    columns.add(r, "gradient_norm", run.gradient_norm);
+    columns.add(r, "targets_per_second", run.speed);
+    add_metrics("training_running_mean", run.running_metrics);
+    add_metrics("training_interval_mean", run.interval_metrics);
+    add_metrics("training", run.training_metrics);
+    add_metrics("validation", run.metrics);
+  }
+  return columns.text(runs);
 }
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of the page of training runs, as HTML.
+// The numbers of training runs as tables, in HTML and as CSV, and the names of metrics on pages.
 #pragma once
 
 #include <span>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/report/html.h"
 #include "fovea/report/run_report.h"
 #include "fovea/report/series.h"
 
@@ -42,5 +43,18 @@ std::string mistakes_table(const ReportEvaluation& evaluation, PageLanguage lang
 /// The counts of a confusion matrix, and the bins of a calibration, inside <details>.
 std::string confusion_table(const ConfusionPlot& plot, PageLanguage language);
 std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language);
+
+/// In English the name itself, as in metrics.jsonl and `fovea eval --json`: "macro_f1". In Chinese
+/// the usual term; of a metric of one tag column ("accuracy_upos") with the column in brackets. A
+/// name that is not known stays as it is.
+std::string metric_words(std::string_view name, PageLanguage language);
+
+/// How each such file begins.
+inline constexpr std::string_view kRunCsvMark = "run,update,training_loss_batch,";
+
+/// A row for each run and update at which anything was logged, a column for each series, below the
+/// names of the columns. A cell is empty where its series has no point. Numbers have all their
+/// digits; names with a comma or a quote are quoted (RFC 4180), lines end with LF.
+std::string run_csv(std::span<const RunReport> runs);
 
 }  // namespace fovea

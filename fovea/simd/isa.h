@@ -42,3 +42,11 @@ bool has_tiles();
 void unpin_isa();
 
 }  // namespace fovea
+
+namespace fovea::detail {
+
+/// Whether the processor has AMX with bfloat16, AVX-512 with vdpbf16ps beside it, and the operating
+/// system lets this process use it: Linux wants to be asked, once, which the first call does.
+bool may_use_amx();
+
+}  // namespace fovea::detail

@@ -29,7 +29,7 @@ inline std::span<const EnumName<ClassifierMetric>> enum_names(ClassifierMetric) 
 /// The contents of the files.
 enum class InputKind {
   kText,  ///< labelled texts
-  kNpz,   ///< arrays of numbers over time (data/frame_file.h)
+  kNpz,   ///< arrays of numbers over time (data/frames.h)
 };
 inline constexpr EnumName<InputKind> kInputKindNames[] = {{InputKind::kText, "text"},
                                                           {InputKind::kNpz, "npz"}};

@@ -10,7 +10,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/folder.h"
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"

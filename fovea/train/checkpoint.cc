@@ -11,7 +11,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/folder.h"
 
 namespace fovea {
 

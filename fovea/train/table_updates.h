@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdamW for a table of which a step uses few rows (RowUse::kSparse): the other rows are updated
-// when they are read next, with the same bits (kernel/adamw_rows.h).
+// when they are read next, with the same bits (kernel/adamw.h).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "fovea/grad/parameter.h"
-#include "fovea/kernel/adamw_rows.h"
+#include "fovea/kernel/adamw.h"
 
 namespace fovea {
 

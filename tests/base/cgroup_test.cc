@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/cgroup.h"
-
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <limits>
 
+#include "fovea/base/machine.h"
 #include "tests/support/folder.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/equal_parts.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "fovea/base/shares.h"
 
 namespace fovea {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/folder.h"
+#include "tests/support/folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "tests/support/folder.h"
+#include "fovea/base/file.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/system_files.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "fovea/base/machine.h"
 #include "tests/support/folder.h"
 
 namespace fovea {

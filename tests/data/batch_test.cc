@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/batch.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/base/error.h"
+#include "fovea/data/batcher.h"
 
 namespace fovea {
 namespace {

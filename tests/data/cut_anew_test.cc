@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/cut_anew.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
 #include "fovea/data/batcher.h"
+#include "fovea/data/epoch_order.h"
 #include "fovea/data/examples.h"
 #include "fovea/data/parallel/pair_batch.h"
 #include "fovea/data/tagged/tagged_batch.h"

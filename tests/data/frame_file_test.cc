@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/frame_file.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <limits>
 
+#include "fovea/data/frames.h"
 #include "fovea/tensor/npz.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/npz_vectors.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -8,7 +6,8 @@
 #include <fstream>
 #include <limits>
 
-#include "fovea/tensor/npy.h"
+#include "fovea/data/word_vectors.h"
+#include "fovea/tensor/npz.h"
 #include "fovea/tensor/zip.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

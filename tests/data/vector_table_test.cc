@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/vector_table.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/data/word_vectors.h"
 #include "tests/support/throws.h"
 #include "tests/support/time_taken.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be read can be written, and is the same when read again.
-#include "fovea/tensor/npy.h"
+#include "fovea/tensor/npz.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

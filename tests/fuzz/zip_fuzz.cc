@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "fovea/tensor/zip_member.h"
+#include "fovea/tensor/zip.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/adamw_rows.h"
-
+#include "fovea/kernel/adamw.h"
 #include "tests/kernel/support.h"
 
 namespace fovea {

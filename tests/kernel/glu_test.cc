@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/glu.h"
-
+#include "fovea/kernel/activation.h"
 #include "fovea/reference/convolution.h"
 #include "tests/kernel/support.h"
 

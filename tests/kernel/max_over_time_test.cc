@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/max_over_time.h"
-
+#include "fovea/kernel/over_time.h"
 #include "fovea/reference/convolution.h"
 #include "tests/kernel/support.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/product_cut.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
+
+#include "fovea/kernel/gemm.h"
 
 namespace fovea::detail {
 namespace {

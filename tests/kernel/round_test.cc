@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/round.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -8,6 +6,7 @@
 
 #include "fovea/base/error.h"
 #include "fovea/base/random.h"
+#include "fovea/kernel/elementwise.h"
 #include "tests/isa.h"
 
 namespace fovea {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/multinomial.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <numeric>
 #include <vector>
+
+#include "fovea/metrics/bootstrap.h"
 
 namespace fovea::detail {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/shifted_edits.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "fovea/base/random.h"
+#include "fovea/metrics/ter.h"
 
 namespace fovea::detail {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/attention_body.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/report/attention_page.h"
 #include "tests/report/xml.h"
 
 namespace fovea {

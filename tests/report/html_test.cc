@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "fovea/base/base64.h"
-#include "fovea/report/page_file.h"
 
 namespace fovea {
 namespace {

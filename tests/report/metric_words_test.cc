@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/metric_words.h"
-
 #include <gtest/gtest.h>
+
+#include "fovea/report/run_tables.h"
 
 namespace fovea {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/mistake_figures.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/report/run_figures.h"
 #include "tests/report/xml.h"
 
 namespace fovea {

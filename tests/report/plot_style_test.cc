@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/plot_style.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 #include <utility>
+
+#include "fovea/report/plot.h"
 
 namespace fovea {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/ring_label.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "fovea/report/plot.h"
 
 namespace fovea {
 namespace {

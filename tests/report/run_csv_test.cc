@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/run_csv.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "fovea/report/run_tables.h"
 
 namespace fovea {
 namespace {

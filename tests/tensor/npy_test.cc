@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/tensor/npy.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "fovea/tensor/npz.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

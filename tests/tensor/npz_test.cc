@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "fovea/tensor/npy.h"
 #include "fovea/tensor/zip.h"
 #include "tests/support/throws.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/tensor/zip_member.h"
-
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>
 
 #include "fovea/tensor/checksum.h"
+#include "fovea/tensor/zip.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/tensor/zip_member.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -5,7 +5,6 @@
 #include "fovea/attention/bias/alibi.h"
 #include "fovea/attention/bias/dense.h"
 #include "fovea/attention/bias/kerple.h"
-#include "fovea/attention/bias/kerple_power.h"
 #include "fovea/attention/bias/log_n_scale.h"
 #include "fovea/attention/bias/shaw.h"
 #include "fovea/attention/bias/softcap.h"

@@ -5,12 +5,24 @@
 #include <algorithm>
 
 #include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/fused/query_gradient.h"
 #include "fovea/attention/fused/scratch_sizes.h"
 #include "fovea/attention/fused/tile_cover.h"
+#include "fovea/base/types.h"
 #include "fovea/simd/prefetch.h"
 
 namespace fovea::detail {
+
+/// Where a chunk of keys sums up its part of dq: rows of whole vectors.
+template <class T>
+struct QueryGradient {
+  T* data = nullptr;
+  index first_head = 0, begin = 0;  ///< of the first row
+  index head_stride = 0, row_stride = 0;
+
+  T* row(index head, index query) const {
+    return data + (head - first_head) * head_stride + (query - begin) * row_stride;
+  }
+};
 
 template <class T>
 struct BackwardCall : KernelCall<T> {

@@ -21,7 +21,6 @@
 
 #include "fovea/attention/dropout-inl.h"
 #include "fovea/attention/fused/softmax_backward-inl.h"
-#include "fovea/attention/fused/softmax_pairs-inl.h"
 #include "fovea/simd/bits-inl.h"
 #include "fovea/simd/non_finite-inl.h"
 #include "fovea/simd/product-inl.h"

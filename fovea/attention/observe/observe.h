@@ -4,10 +4,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "fovea/attention/norm.h"
 #include "fovea/attention/parts.h"
+#include "fovea/base/types.h"
 
 namespace fovea {
 
@@ -120,6 +124,20 @@ template <class T>
 bool sees_columns(const Observe<T>& observe) {
   const auto& parts = observe.parts();
   return std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p->sees_columns(); });
+}
+
+template <class T>
+using StateInteger = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+
+/// Bit casts, because a float is not exact beyond 2^24. Copy such values, do not compute with
+/// them.
+template <class T>
+T state_from_index(index n) {
+  return std::bit_cast<T>(static_cast<StateInteger<T>>(n));
+}
+template <class T>
+index state_to_index(T value) {
+  return std::bit_cast<StateInteger<T>>(value);
 }
 
 }  // namespace fovea::detail

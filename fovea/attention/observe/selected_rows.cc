@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "fovea/attention/observe/state.h"
+#include "fovea/attention/observe/observe.h"
 #include "fovea/base/check.h"
 
 #undef HWY_TARGET_INCLUDE

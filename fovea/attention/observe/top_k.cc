@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "fovea/attention/observe/state.h"
+#include "fovea/attention/observe/observe.h"
 #include "fovea/base/check.h"
 
 #undef HWY_TARGET_INCLUDE

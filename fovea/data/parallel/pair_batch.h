@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/data/cut_anew.h"
+#include "fovea/data/epoch_order.h"
 #include "fovea/data/parallel/token_order.h"
 #include "fovea/text/tokenizer.h"
 

@@ -2,15 +2,16 @@
 #include "fovea/data/table/labelled_reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/float32.h"
 #include "fovea/base/machine.h"
+#include "fovea/config/json.h"
 #include "fovea/data/table/columns.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/data/table/row_source.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
@@ -196,6 +197,356 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                           : "the first row: " + reader.summary().problems[0]);
   }
   return rows;
+}
+
+namespace {
+
+constexpr std::size_t kRecordsToLookAt = 1000;
+
+void split_labels(std::string_view field, std::string_view separator, LabelledText& row) {
+  while (!separator.empty() && field.find(separator) != std::string_view::npos) {
+    const std::size_t end = field.find(separator);
+    if (!trimmed(field.substr(0, end)).empty())
+      row.labels.emplace_back(trimmed(field.substr(0, end)));
+    field.remove_prefix(end + separator.size());
+  }
+  if (!trimmed(field).empty()) row.labels.emplace_back(trimmed(field));
+}
+
+class DelimitedRows final : public RowSource {
+ public:
+  DelimitedRows(std::unique_ptr<LineReader> lines, Dialect dialect, const TableOptions& options,
+                TableSummary& summary)
+      : lines_(std::move(lines)),
+        options_(options),
+        quotes_(dialect.quotes),
+        records_(*lines_, dialect, options.encoding, options.longest_row) {
+    // A sample is needed only where two columns have no names, and only there it is waited for.
+    std::string sample;
+    if (needs_sample(dialect)) sample = lines_->peek_sample();
+    stop_at_bad_rows([&] { pending_ = records_.next(record_); });
+    if (!pending_) return;  // empty lines alone
+    std::vector<std::vector<std::string>> first;
+    first.emplace_back(record_.fields.begin(), record_.fields.end());
+    if (record_.fields.size() == 2) add_sample(sample, dialect, first);
+    columns_ = find_columns(first, options, lines_->place(record_.line));
+    pending_ = !columns_.has_header;
+    summary.has_header = columns_.has_header;
+    summary.text_column = columns_.text_name;
+    summary.label_column = columns_.label_name;
+    if (columns_.count == 2) summary.label_of_two = columns_.label;
+  }
+
+  bool next(LabelledText& row) override {
+    if (!std::exchange(pending_, false) && !records_.next(record_)) return false;
+    row.line = record_.line;
+    if (record_.fields.size() != columns_.count) fail_count();
+    row.text = record_.fields[columns_.text];
+    row.labels.clear();
+    if (columns_.label) {
+      split_labels(record_.fields[*columns_.label], options_.label_separator, row);
+    }
+    return true;
+  }
+
+  index empty_lines() const override { return records_.empty_lines(); }
+
+ private:
+  bool needs_sample(Dialect dialect) const {
+    if (!options_.text_column.empty() || !options_.label_column.empty()) return false;
+    const std::vector<std::string_view> parts =
+        parts_of_line(lines_->peek_line(), dialect.separator);
+    return options_.header == HeaderRow::kNo ||
+           std::none_of(parts.begin(), parts.end(), is_usual_text_name);
+  }
+
+  // The columns depend on the first row: it cannot be left out.
+  template <class Read>
+  static void stop_at_bad_rows(Read&& read) {
+    try {
+      read();
+    } catch (const BadRow& error) {
+      throw Error(error);  // no BadRow any more
+    }
+  }
+
+  // The records behind the first one that are whole in the sample.
+  void add_sample(std::string_view sample, Dialect dialect,
+                  std::vector<std::vector<std::string>>& first) const {
+    sample = sample.substr(0, sample.rfind('\n') + 1);
+    LineReader lines(std::make_unique<MemoryStream>(sample), "sample", sample.size());
+    RecordReader records(lines, dialect, TextEncoding::kAnyBytes, sample.size());
+    Record record;
+    bool is_first = true;
+    while (first.size() < kRecordsToLookAt) {
+      try {
+        if (!records.next(record)) return;
+      } catch (const BadRow&) {
+        continue;
+      } catch (const Error&) {
+        return;  // a quote that is closed behind the sample
+      }
+      if (!std::exchange(is_first, false)) {
+        first.emplace_back(record.fields.begin(), record.fields.end());
+      }
+    }
+  }
+
+  [[noreturn]] void fail_count() const {
+    const std::size_t got = record_.fields.size();
+    const std::string_view hint =
+        got < columns_.count ? "add what is missing, or remove the row"
+        : quotes_            ? "put a field that holds a separator in quotes"
+                  : "a tab inside of a text begins another column: write a space instead";
+    throw BadRow(ErrorCode::kInputFormat,
+                 fmt::format("{}: expected {} column{}, as in the first row; got {}",
+                             lines_->place(record_.line), columns_.count,
+                             columns_.count == 1 ? "" : "s", got),
+                 std::string(hint));
+  }
+
+  std::unique_ptr<LineReader> lines_;
+  const TableOptions& options_;
+  bool quotes_;
+  RecordReader records_;
+  Record record_;
+  Columns columns_;
+  bool pending_ = false;  // record_ is the next row
+};
+
+/// Formats in which each line is a row.
+class LineRows : public RowSource {
+ public:
+  LineRows(std::unique_ptr<LineReader> lines, const TableOptions& options)
+      : lines_(std::move(lines)), options_(options) {}
+
+  bool next(LabelledText& row) final {
+    for (;; ++empty_lines_) {
+      Line line;
+      if (!lines_->next(line)) return false;
+      if (options_.encoding == TextEncoding::kUtf8) lines_->require_text(line);
+      if (line.text.ends_with('\r')) line.text.remove_suffix(1);
+      if (trimmed(line.text).empty() && !keeps_empty_lines()) continue;
+      row.line = line.number;
+      row.labels.clear();
+      read(line.text, row);
+      return true;
+    }
+  }
+  index empty_lines() const final { return empty_lines_; }
+
+ protected:
+  virtual void read(std::string_view line, LabelledText& row) = 0;
+  virtual bool keeps_empty_lines() const { return false; }
+
+  std::unique_ptr<LineReader> lines_;
+  const TableOptions& options_;
+
+ private:
+  index empty_lines_ = 0;
+};
+
+class PlainRows final : public LineRows {
+ public:
+  using LineRows::LineRows;
+
+ private:
+  void read(std::string_view line, LabelledText& row) override { row.text = line; }
+  bool keeps_empty_lines() const override { return options_.empty_texts == EmptyTexts::kKeep; }
+};
+
+// As fastText reads it: every word that begins with the prefix is a label, also behind other words.
+class FastTextRows final : public LineRows {
+ public:
+  using LineRows::LineRows;
+
+ private:
+  void read(std::string_view line, LabelledText& row) override {
+    line = take_labels(line, row);
+    row.text.clear();
+    for (;;) {
+      const std::size_t prefix = line.find(kLabelPrefix);
+      const bool is_word = prefix != 0 && prefix != std::string_view::npos &&
+                           (line[prefix - 1] == ' ' || line[prefix - 1] == '\t');
+      const std::size_t end = prefix == std::string_view::npos ? prefix
+                              : is_word                        ? prefix
+                                                               : prefix + 1;
+      row.text += line.substr(0, end);
+      if (end == std::string_view::npos) break;
+      line.remove_prefix(end);
+      if (is_word) line = take_labels(line, row);
+    }
+    while (!row.labels.empty() && (row.text.ends_with(' ') || row.text.ends_with('\t'))) {
+      row.text.pop_back();
+    }
+  }
+
+  // Appends the labels at the front, and returns what stands behind them.
+  static std::string_view take_labels(std::string_view line, LabelledText& row) {
+    for (;;) {
+      const std::size_t begin = line.find_first_not_of(" \t");
+      const std::string_view rest = begin == std::string_view::npos ? "" : line.substr(begin);
+      if (!rest.starts_with(kLabelPrefix)) return row.labels.empty() ? line : rest;
+      const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+      const std::string_view label = rest.substr(kLabelPrefix.size(), end - kLabelPrefix.size());
+      if (!label.empty()) row.labels.emplace_back(label);
+      line = rest.substr(end);
+    }
+  }
+};
+
+class JsonRows final : public LineRows {
+ public:
+  JsonRows(std::unique_ptr<LineReader> lines, const TableOptions& options, TableSummary& summary)
+      : LineRows(std::move(lines), options), summary_(summary) {}
+
+ private:
+  void read(std::string_view line, LabelledText& row) override {
+    try {
+      read_object(parse_json(line, {lines_->place(row.line), ErrorCode::kInputFormat}), row);
+    } catch (const BadRow&) {
+      throw;
+    } catch (const Error& error) {
+      if (!knows_keys_ && error.code() == ErrorCode::kOptionValue) throw;
+      throw BadRow(ErrorCode::kInputFormat, error.what(),
+                   line.starts_with('[') ? "write one object a line: jq -c '.[]' FILE > NEW"
+                                         : "write one JSON object a line");
+    }
+  }
+
+  void read_object(const Json& object, LabelledText& row) {
+    if (object.get_if<Json::Object>() == nullptr) fail_kind("an object", "the line", object, row);
+    if (!knows_keys_) find_keys(object.object(), row);
+    const Json& text = value(object, summary_.text_column, row);
+    const auto* content = text.get_if<std::string>();
+    if (content == nullptr) fail_kind("a text", summary_.text_column, text, row);
+    require_no_nul(*content, summary_.text_column, row);
+    row.text = *content;
+    if (summary_.label_column.empty()) find_label(object.object());
+    if (summary_.label_column.empty()) return;
+    if (needs_labels(options_)) value(object, summary_.label_column, row);
+    if (const Json* label = object.find(summary_.label_column)) add_labels(*label, row);
+  }
+
+  const Json& value(const Json& object, std::string_view key, const LabelledText& row) const {
+    if (const Json* found = object.find(key)) return *found;
+    throw BadRow(ErrorCode::kInputFormat,
+                 fmt::format("{}: expected the key {}, got {}", lines_->place(row.line),
+                             excerpt(key), keys_of(object.object())),
+                 "add the key, or remove the line");
+  }
+
+  // JSON writes it as \u0000.
+  void require_no_nul(std::string_view text, std::string_view key, const LabelledText& row) const {
+    if (text.find('\0') == std::string_view::npos) return;
+    throw BadRow(ErrorCode::kEncoding,
+                 fmt::format("{}: expected text as {}, got a NUL character",
+                             lines_->place(row.line), excerpt(key)),
+                 "remove the NUL characters (\\u0000), or the line");
+  }
+
+  void add_labels(const Json& label, LabelledText& row) const {
+    if (const auto* list = label.get_if<Json::Array>()) {
+      for (const Json& one : *list) {
+        if (one.get_if<Json::Array>() != nullptr) fail_kind("a label", "the list", one, row);
+        add_labels(one, row);
+      }
+    } else if (const auto* text = label.get_if<std::string>()) {
+      require_no_nul(*text, summary_.label_column, row);
+      split_labels(*text, options_.label_separator, row);
+    } else if (label.get_if<Json::Object>() != nullptr) {
+      fail_kind("a text, a number or a list", summary_.label_column, label, row);
+    } else if (!label.is_null()) {
+      row.labels.push_back(label.line());
+    }
+  }
+
+  static std::vector<std::string_view> names_of(const Json::Object& members) {
+    std::vector<std::string_view> names;
+    for (const auto& [key, content] : members) names.emplace_back(key);
+    return names;
+  }
+
+  // Optional labels may be in later lines alone.
+  void find_label(const Json::Object& members) {
+    const std::vector<std::string_view> names = names_of(members);
+    if (const auto found = find_usual_label(names)) summary_.label_column = names[*found];
+  }
+
+  void find_keys(const Json::Object& members, const LabelledText& row) {
+    const std::vector<std::string_view> names = names_of(members);
+    const auto find = [&](const std::string& said, const auto& find_usual) -> std::string {
+      const auto found =
+          said.empty() ? find_usual(names) : find_column(said, names, lines_->place(row.line));
+      if (!said.empty() && !found) return said;
+      return found ? std::string(names[*found]) : "";
+    };
+    summary_.text_column = find(options_.text_column, find_usual_text);
+    summary_.label_column = find(options_.label_column, find_usual_label);
+    const bool no_text = summary_.text_column.empty();
+    if (no_text || (summary_.label_column.empty() && needs_labels(options_))) {
+      throw Error(ErrorCode::kOptionValue,
+                  fmt::format("{}: expected a key of the {}, got {}", lines_->place(row.line),
+                              no_text ? "text" : "label", keys_of(members)),
+                  "say the keys: --text-column KEY --label-column KEY");
+    }
+    knows_keys_ = true;
+  }
+
+  static std::string keys_of(const Json::Object& members) {
+    std::string keys;
+    for (const auto& [key, content] : members) {
+      if (keys.size() > 200) return keys + ", ...";
+      keys += (keys.empty() ? "" : ", ") + excerpt(key);
+    }
+    return keys.empty() ? "no keys" : keys;
+  }
+
+  [[noreturn]] void fail_kind(std::string_view expected, std::string_view of, const Json& got,
+                              const LabelledText& row) const {
+    throw BadRow(ErrorCode::kInputFormat,
+                 fmt::format("{}: expected {} as {}, got {}", lines_->place(row.line), expected,
+                             excerpt(of), got.kind()),
+                 got.get_if<Json::Array>() != nullptr && of == "the line"
+                     ? "write one object a line: jq -c '.[]' FILE > NEW"
+                     : "write one JSON object a line");
+  }
+
+  TableSummary& summary_;
+  bool knows_keys_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
+                                           const TableOptions& options, TableSummary& summary) {
+  std::string line(lines->peek_line());
+  summary.byte_order_mark = lines->had_byte_order_mark();
+  summary.format = find_format(lines->name(), line, options);
+  switch (summary.format) {
+    case TableFormat::kJsonLines:
+      return std::make_unique<JsonRows>(std::move(lines), options, summary);
+    case TableFormat::kFastText:
+      return std::make_unique<FastTextRows>(std::move(lines), options);
+    case TableFormat::kTsv:
+    case TableFormat::kCsv: {
+      const auto excel = separator_of_excel(line);
+      if (excel) {
+        for (Line said; lines->next(said) && is_blank(said.text);) {
+        }
+        line = lines->peek_line();
+      }
+      const Dialect dialect{.separator = excel && options.separator.empty()
+                                             ? *excel
+                                             : find_separator(line, summary.format, options),
+                            .quotes = summary.format == TableFormat::kCsv};
+      return std::make_unique<DelimitedRows>(std::move(lines), dialect, options, summary);
+    }
+    case TableFormat::kAuto:
+    case TableFormat::kLines:
+      break;
+  }
+  return std::make_unique<PlainRows>(std::move(lines), options);
 }
 
 }  // namespace fovea

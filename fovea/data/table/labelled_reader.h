@@ -12,6 +12,7 @@
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/error.h"
 #include "fovea/base/types.h"
+#include "fovea/data/table/line_reader.h"
 #include "fovea/data/table/table_options.h"
 
 namespace fovea {
@@ -39,7 +40,7 @@ struct TableSummary {
   std::vector<std::string> problems;  ///< the messages of the first three of these
 };
 
-/// How a format gives its rows (labelled_reader.cc makes them; see row_source.h).
+/// How a format gives its rows (labelled_reader.cc makes them).
 class RowSource;
 
 /// Takes memory for the longest row and a few pieces of the file.
@@ -91,5 +92,20 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                         const TableOptions& options,
                                         std::vector<std::string>* notes = nullptr,
                                         std::optional<std::size_t>* label_of_two = nullptr);
+
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  /// Sets text, labels and line; false at the end. Throws BadRow for a row after which it can go
+  /// on.
+  virtual bool next(LabelledText& row) = 0;
+  /// Lines that are no row, so far.
+  virtual index empty_lines() const = 0;
+};
+
+/// The rows of `lines`, in the format and the columns that are found and put into `summary`.
+/// Objects that the arguments refer to must outlive the source.
+std::unique_ptr<RowSource> make_row_source(std::unique_ptr<LineReader> lines,
+                                           const TableOptions& options, TableSummary& summary);
 
 }  // namespace fovea

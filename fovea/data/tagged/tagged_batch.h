@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/data/cut_anew.h"
 #include "fovea/data/epoch_order.h"
 #include "fovea/text/vocabulary.h"
 

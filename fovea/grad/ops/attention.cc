@@ -9,7 +9,7 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
 #include "fovea/grad/ops/rounded_rows.h"
-#include "fovea/kernel/round.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {

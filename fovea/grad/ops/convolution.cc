@@ -3,7 +3,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/convolution_call.h"
-#include "fovea/kernel/glu.h"
+#include "fovea/kernel/activation.h"
 
 namespace fovea {
 

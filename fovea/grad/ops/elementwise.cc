@@ -3,6 +3,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/kernel/dropout.h"
 
 namespace fovea {
 
@@ -59,6 +60,78 @@ Variable scale(Tape& tape, Variable x, double factor) {
     });
   });
   return y;
+}
+
+namespace {
+
+DropoutMask mask_of(const DropoutOptions& options, const PackedRows& rows, TapeMode mode) {
+  return {.p = mode == TapeMode::kTrain ? options.p : 0, .key = options.key, .rows = rows.rows};
+}
+
+}  // namespace
+
+Variable dropout(Tape& tape, Variable x, const DropoutOptions& options, const PackedRows& rows) {
+  const DropoutMask mask = mask_of(options, rows, tape.mode());
+  if (mask.p == 0) return x;
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    dropout_forward(tape.context(), mask, x.value<T>(), y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(x), [&](Rows<T> dx) {
+        dropout_backward(t.context(), mask, t.gradient_of<T>(y), dx);
+      });
+    });
+  });
+  return y;
+}
+
+Variable residual(Tape& tape, Variable x, Variable f, const DropoutOptions& options,
+                  const PackedRows& rows) {
+  const DropoutMask mask = mask_of(options, rows, tape.mode());
+  if (mask.p == 0) return add(tape, x, f);
+  check_operand("residual", "f", f, x.rows(), x.columns(), x.dtype());
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    dropout_add_forward(tape.context(), mask, x.value<T>(), f.value<T>(), y.value<T>());
+    tape.record(y, {x, f}, [=](Tape& t) {
+      write_or_add(t.context(), t.gradient_for<T>(f), [&](Rows<T> df) {
+        dropout_backward(t.context(), mask, t.gradient_of<T>(y), df);
+      });
+      hand_over<T>(t, y, x);
+    });
+  });
+  return y;
+}
+
+namespace {
+
+// factor x the sum of all elements, summed in double, in ascending order of rows.
+Variable scaled_sum(Tape& tape, Variable x, double factor) {
+  const Variable y = tape.result(1, 1, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    double total = 0;
+    for (index n = 0; n < x.rows(); ++n) {
+      const T* row = x.value<T>()[n];
+      for (index c = 0; c < x.columns(); ++c) total += static_cast<double>(row[c]);
+    }
+    y.value<T>()[0][0] = static_cast<T>(factor * total);
+    tape.record(y, {x}, [=](Tape& t) {
+      const T each = static_cast<T>(factor) * t.gradient_of<T>(y)[0][0];
+      write_or_add(t.context(), t.gradient_for<T>(x),
+                   [&](Rows<T> dx) { fill(t.context(), each, dx); });
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
+Variable sum(Tape& tape, Variable x) { return scaled_sum(tape, x, 1); }
+
+Variable mean(Tape& tape, Variable x) {
+  const index n = x.rows() * x.columns();
+  check(n > 0, "mean: there is nothing to take the mean of");
+  return scaled_sum(tape, x, 1.0 / static_cast<double>(n));
 }
 
 }  // namespace fovea

@@ -3,8 +3,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
-#include "fovea/kernel/max_over_time.h"
-#include "fovea/kernel/mean_over_time.h"
+#include "fovea/kernel/over_time.h"
 
 namespace fovea {
 

@@ -9,7 +9,7 @@
 #include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"
 #include "fovea/grad/tape.h"
-#include "fovea/kernel/round.h"
+#include "fovea/kernel/elementwise.h"
 
 namespace fovea {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "fovea/base/context.h"
-#include "fovea/data/frame_file.h"
+#include "fovea/data/frames.h"
 #include "fovea/task/classifier.h"
 #include "fovea/task/explain/explanation.h"
 #include "fovea/task/language_model.h"

@@ -8,7 +8,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/folder.h"
 #include "fovea/base/median.h"
 #include "fovea/config/json.h"
 #include "fovea/report/plot.h"

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/sentencepiece/normalizer.h"
 
+#include <algorithm>
+
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/size_text.h"
+#include "fovea/base/types.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -124,6 +128,143 @@ std::string PieceNormalizer::denormalize(std::string_view text) const {
     text.remove_prefix(match.length);
   }
   return out;
+}
+
+namespace {
+
+// A unit of darts-clone: bit 31 marks the place of a text; otherwise bits 0-7 are the label, bit 8
+// says that a rule ends here, bits 10-30 are an offset, in steps of 256 with bit 9.
+constexpr std::uint32_t kIsValue = std::uint32_t{1} << 31;
+
+constexpr bool ends_rule(std::uint32_t unit) { return ((unit >> 8) & 1) != 0; }
+constexpr std::size_t offset_of(std::uint32_t unit) {
+  return static_cast<std::size_t>(unit >> 10) << ((unit & (1u << 9)) >> 6);
+}
+
+std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return value;
+}
+
+[[noreturn]] void fail_map(std::string_view name, std::string_view what) {
+  throw Error(ErrorCode::kModelDamaged, fmt::format("{}: rules of normalization: {}", name, what),
+              "name a .model file that SentencePiece or fovea tokenizer train has written");
+}
+
+}  // namespace
+
+CharsMap::CharsMap(std::string_view bytes, std::string_view name) {
+  if (bytes.empty()) return;
+  if (bytes.size() < 4) fail_map(name, fmt::format("{} bytes", bytes.size()));
+  const std::size_t trie = little_endian(bytes, 0);
+  if (trie == 0 || trie % 4 != 0 || trie > bytes.size() - 4) {
+    fail_map(name, fmt::format("a trie of {} bytes in {} bytes", trie, bytes.size()));
+  }
+  units_.reserve(trie / 4);
+  for (std::size_t at = 4; at < 4 + trie; at += 4) units_.push_back(little_endian(bytes, at));
+  texts_ = bytes.substr(4 + trie);
+  check_trie(name);
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto label = static_cast<unsigned char>(byte);
+    begins_[label] = is_child(children_of(0) ^ label, label);
+  }
+}
+
+bool CharsMap::is_child(std::size_t at, unsigned char label) const {
+  return at < units_.size() && (units_[at] & (kIsValue | 0xFF)) == label;
+}
+
+std::size_t CharsMap::children_of(std::size_t at) const { return at ^ offset_of(units_[at]); }
+
+std::string_view CharsMap::text_at(std::uint32_t place) const {
+  return std::string_view(texts_).substr(place, texts_.find('\0', place) - place);
+}
+
+CharsMap::Match CharsMap::longest(std::string_view text) const {
+  Match match;
+  if (text.empty() || !begins_[static_cast<unsigned char>(text.front())]) return match;
+  std::size_t base = children_of(0);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto label = static_cast<unsigned char>(text[i]);
+    const std::size_t at = base ^ label;
+    if (!is_child(at, label)) break;
+    base = children_of(at);
+    if (ends_rule(units_[at])) match = {i + 1, text_at(units_[base] & ~kIsValue)};
+  }
+  return match;
+}
+
+// Visits each unit that a text can reach once, looks at where its rule ends, and finds how long the
+// longest text is that leads on from it. The children of a base b are the units q with
+// q ^ label = b: listed by base, so that no unit needs 256 looks.
+struct CharsMap::Walk {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  enum class State : char { kNew, kOpen, kDone };
+
+  explicit Walk(const std::vector<std::uint32_t>& units)
+      : first(units.size() + 256, kNone),
+        next(units.size(), kNone),
+        heights(units.size()),
+        states(units.size()) {
+    for (std::size_t q = 0; q < units.size(); ++q) {
+      if ((units[q] & kIsValue) != 0) continue;
+      std::uint32_t& head = first[q ^ (units[q] & 0xFF)];
+      next[q] = head;
+      head = static_cast<std::uint32_t>(q);
+    }
+  }
+
+  std::uint32_t first_child(std::size_t base) const {
+    return base < first.size() ? first[base] : kNone;
+  }
+
+  void raise(std::size_t at, std::size_t child) {
+    heights[at] = std::max(heights[at], heights[child] + 1);
+  }
+
+  std::vector<std::uint32_t> first, next;
+  std::vector<std::uint32_t> heights;  // bytes of the longest text that leads on from a unit
+  std::vector<State> states;
+};
+
+void CharsMap::check_trie(std::string_view name) const {
+  Walk walk(units_);
+  struct Step {
+    std::size_t at;
+    std::uint32_t child;
+  };
+  std::vector<Step> path{{0, walk.first_child(children_of(0))}};
+  walk.states[0] = Walk::State::kOpen;
+  while (!path.empty()) {
+    Step& step = path.back();
+    if (step.child == Walk::kNone) {
+      const std::size_t done = step.at;
+      walk.states[done] = Walk::State::kDone;
+      path.pop_back();
+      if (!path.empty()) walk.raise(path.back().at, done);
+      continue;
+    }
+    const std::size_t at = step.child;
+    step.child = walk.next[at];
+    if (walk.states[at] == Walk::State::kOpen) fail_map(name, "the trie has a cycle");
+    if (walk.states[at] == Walk::State::kDone) {
+      walk.raise(step.at, at);
+      continue;
+    }
+    const std::size_t base = children_of(at);
+    if (ends_rule(units_[at])) {
+      if (base >= units_.size()) fail_map(name, "a rule ends outside of the trie");
+      const std::size_t place = units_[base] & ~kIsValue;
+      if (place > texts_.size()) fail_map(name, "a rule ends outside of the texts");
+    }
+    walk.states[at] = Walk::State::kOpen;
+    path.push_back({at, walk.first_child(base)});
+  }
+  if (walk.heights[0] > kLongestPiece) {
+    fail_map(name, fmt::format("one is for a text of {} bytes; at most {} are read",
+                               walk.heights[0], kLongestPiece));
+  }
 }
 
 }  // namespace fovea

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The power form of KERPLE by hand, against plain loops, and in whole calls.
-#include "fovea/attention/bias/kerple_power.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/bias/kerple.h"
 #include "tests/attention/support/bias_checks.h"
 #include "tests/attention/support/gradients.h"
 #include "tests/support/throws.h"

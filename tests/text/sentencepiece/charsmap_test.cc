@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps that SentencePiece has written are tested in sentencepiece_test.cc.
-#include "fovea/text/sentencepiece/charsmap.h"
-
 #include <gtest/gtest.h>
 
 #include "fovea/base/random.h"
+#include "fovea/text/sentencepiece/normalizer.h"
 #include "fovea/text/sentencepiece/piece_model.h"
 #include "tests/support/throws.h"
 #include "tests/text/sentencepiece/charsmap_writer.h"

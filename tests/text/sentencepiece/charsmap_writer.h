@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the rules of a normalization as a double array (fovea/text/sentencepiece/charsmap.h).
+// Writes the rules of a normalization as a double array (fovea/text/sentencepiece/normalizer.h).
 #pragma once
 
 #include <cstdint>

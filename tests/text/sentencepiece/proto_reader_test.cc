@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/sentencepiece/proto_reader.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "tests/support/throws.h"
 #include "tests/text/sentencepiece/proto_writer.h"
 
