@@ -8,8 +8,21 @@
 
 namespace fovea::cli {
 
+namespace {
+
+// Who writes a text where a file is expected learns how a text is given.
+std::unique_ptr<FileStream> opened(const std::string& file) try {
+  return std::make_unique<FileStream>(file);
+} catch (const Error& error) {
+  if (error.code() != ErrorCode::kMissingInput) throw;
+  throw Error(error.code(), error.what(),
+              "name a file, or give a text on standard input: echo \"TEXT\" | fovea ...");
+}
+
+}  // namespace
+
 std::unique_ptr<ByteStream> answered_stream(const std::string& file, std::function<void()> answer) {
-  auto stream = std::make_unique<FileStream>(file);
+  auto stream = opened(file);
   stream->before_waiting(std::move(answer));
   return unpacked(std::move(stream), name_of_input(file));
 }

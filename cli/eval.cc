@@ -18,6 +18,7 @@
 #include "cli/field_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/run_options.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
@@ -108,6 +109,7 @@ int eval_language_model(const Arguments& arguments, const std::vector<std::strin
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
                      arguments.text("DIR")));
   const TextScore score = evaluate_text(context, loaded, files);
+  warn_of_trained_files(loaded.settings.text.train, files);
   warn_of_what_was_left_out(score);
   print(arguments.on("json") ? evaluation_line(json_of(score), arguments.text("DIR"))
                              : line_of(score));

@@ -12,6 +12,7 @@
 #include "cli/classifier_use.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
+#include "cli/run_options.h"
 #include "cli/table_options.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
@@ -134,6 +135,7 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
   std::vector<std::string> notes;
   const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
+  warn_of_trained_files(model.settings.text.train, files);
   warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
   print(arguments.on("json") ? evaluation_line(json_of_score(score), arguments.text("DIR"))

@@ -8,6 +8,7 @@
 
 #include "cli/field_options.h"
 #include "cli/output.h"
+#include "cli/run_options.h"
 #include "cli/tag_options.h"
 #include "cli/tagger_report.h"
 #include "cli/threads.h"
@@ -56,6 +57,7 @@ int eval_tagger(const Arguments& arguments, const std::vector<std::string>& file
   std::vector<std::string> notes;
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
+  warn_of_trained_files(model.settings.text.train, files);
   print(arguments.on("json") ? evaluation_line(json_of_scores(scores), arguments.text("DIR"))
                              : report_of(scores));
   return 0;

@@ -10,6 +10,7 @@
 #include "cli/eval_translations.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
+#include "cli/run_options.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
@@ -180,9 +181,12 @@ std::vector<OptionSpec> translator_test_options() {
 int eval_translator(const Arguments& arguments) {
   const Context context = model_context_of(arguments);
   SentencePairs pairs;
-  read_pairs(pairs, files_of(arguments), EmptyPairs::kKeep);
+  const PairFiles files = files_of(arguments);
+  read_pairs(pairs, files, EmptyPairs::kKeep);
   const LoadedTranslator loaded = load_translator(arguments.text("DIR"));
   const TranslatorScore score = evaluate_translator(context, loaded, pairs);
+  warn_of_trained_files(loaded.settings.text.source, files.source);
+  warn_of_trained_files(loaded.settings.text.train, files.tables);
   warn_of_what_was_left_out(score);
   if (arguments.on("score")) {
     print_scores(score, arguments.on("json"));

@@ -114,4 +114,17 @@ void make_absolute(std::string& file) {
   file = std::filesystem::absolute(file).lexically_normal().string();
 }
 
+void warn_of_trained_files(const std::vector<std::string>& trained,
+                           const std::vector<std::string>& tested) {
+  for (const std::string& file : tested) {
+    const bool learned = std::any_of(trained.begin(), trained.end(), [&](const std::string& other) {
+      std::error_code none;  // a file that is gone, or no file, is not the same
+      return std::filesystem::equivalent(file, other, none);
+    });
+    if (!learned) continue;
+    warn(
+        fmt::format("{}: the model was trained on this file; of new texts it may know less", file));
+  }
+}
+
 }  // namespace fovea::cli

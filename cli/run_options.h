@@ -71,4 +71,9 @@ void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set
 /// So that a run can be resumed from any folder.
 void make_absolute(std::string& file);
 
+/// A score of the texts that a model learned says little of others. Each file of `trained` that is
+/// among the `tested` is named once.
+void warn_of_trained_files(const std::vector<std::string>& trained,
+                           const std::vector<std::string>& tested);
+
 }  // namespace fovea::cli

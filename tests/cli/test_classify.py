@@ -192,7 +192,9 @@ class Classify(ClassifyTest):
             self.assertEqual(done.stdout.decode(), before)  # what stands before is answered
         self.fails(3, "expected a line of at most 64.0 MiB", "classify", self.model, stdin=b"x" * (65 << 20))
         self.fails(3, "got a directory", "classify", self.model, self.folder)
-        self.fails(3, "cannot open", "classify", self.model, self.folder / "none")
+        done = self.run_fovea("classify", self.model, "a text where a file is expected")
+        self.assert_error(done, 3, "cannot open")
+        self.assertIn('hint: name a file, or give a text on standard input: echo "TEXT" | fovea', done.stderr.decode())
         empty = self.folder / "empty"
         empty.touch()
         self.fails(3, "is empty", "classify", self.model, empty)

@@ -318,6 +318,12 @@ class Use(CommandTest):
         process.stderr.close()
         process.wait(timeout=20)
 
+    def test_eval_of_the_text_that_was_learned_says_so(self):
+        learned = "the model was trained on this file"
+        said = self.succeed("eval", self.model, "--test", self.text, self.keep.text).stderr.decode()
+        self.assertEqual(said.count(learned), 1)
+        self.assertIn(f"warning: {self.keep.text}: {learned}", said)
+
     def test_eval(self):
         result = self.last_object(self.succeed("eval", self.model, "--test", self.text, "--json"))
         self.assertEqual(list(result), ["loss", "perplexity", "bits_per_byte", "tokens", "unknown", "single_lines",

@@ -77,8 +77,8 @@ void read_table(Adder& pairs, const std::string& file) {
           ErrorCode::kInputFormat,
           fmt::format("{}:{}: expected a sentence, a tab and its translation, got {} tabs",
                       name_of_input(file), number, std::count(line.begin(), line.end(), '\t')),
-          "of two files with a sentence a line, give one as --source, the other as "
-          "--target");
+          "of two files with a sentence a line, give one as --source, the other as --target, "
+          "or of eval as --reference");
     }
     pairs.add(line.substr(0, tab), line.substr(tab + 1));
   }

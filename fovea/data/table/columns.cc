@@ -20,11 +20,13 @@ using Names = std::span<const std::string_view>;
 
 // In the order in which they are taken.
 constexpr std::string_view kTextNames[] = {
-    "text", "sentence", "review",   "content",     "document",  "comment",  "tweet",      "message",
-    "body", "input",    "headline", "review_text", "utterance", "question", "description"};
+    "text",        "sentence", "review", "content",  "document",    "comment",   "tweet",
+    "message",     "body",     "input",  "headline", "review_text", "utterance", "question",
+    "description", "文本",     "内容",   "评论",     "句子",        "正文"};
 constexpr std::string_view kLabelNames[] = {
-    "label", "labels",   "sentiment", "class", "target",  "category", "y",    "rating", "score",
-    "stars", "polarity", "intent",    "topic", "emotion", "tag",      "tags", "output"};
+    "label",  "labels", "sentiment", "class",  "target", "category", "y",   "rating",
+    "score",  "stars",  "polarity",  "intent", "topic",  "emotion",  "tag", "tags",
+    "output", "标签",   "情感",      "类别",   "分类",   "评分"};
 
 constexpr std::string_view kSayColumns =
     "say which columns they are, by name or by number from 1: --label-column 1 --text-column 2";

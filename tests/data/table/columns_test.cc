@@ -25,6 +25,7 @@ TEST(Columns, UsualNamesAreAHeader) {
   EXPECT_EQ(found({{"id", "text"}}, kAny), "header 2 -");
   EXPECT_EQ(found({{"text"}}, kAny), "header 1 -");
   EXPECT_EQ(found({{"text", "target"}}, {.labels = LabelUse::kNumbers}), "header 1 2");
+  EXPECT_EQ(found({{"编号", "评论", "情感"}}), "header 2 3");
 }
 
 TEST(Columns, RowsWithoutNamesAreRows) {
