@@ -260,7 +260,7 @@ double attention_scores(const Spec& spec, const EncoderConfig& c) {
 }
 
 double kept_by_attention(const Spec& spec, index, index block, index tokens) {
-  const index held = std::min(tokens, KvCache::room_needed(block, *spec.window));
+  const index held = std::min(tokens, KvCache::room_needed(block, *spec.window * spec.dilation));
   return 2 * real(held) * real(spec.kv_heads * spec.head_dim);
 }
 

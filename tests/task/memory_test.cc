@@ -75,6 +75,22 @@ TEST_F(MemoryTest, OfEvaluationAndGeneration) {
   EXPECT_GT(evaluation_memory(context, c, set), 2000.0 * 8 * 4 * 13 * 512);
 }
 
+// The keys of a window are `dilation` apart: all rows between the first and the last are kept.
+TEST_F(MemoryTest, OfGenerationCountsTheReachOfADilatedWindow) {
+  settings.model.kind = LanguageModelKind::kEncoder;
+  settings.model.width = 512;
+  settings.model.heads = 8;
+  settings.model.block = 4096;
+  settings.model.vocabulary = 300;
+  const auto cache = [&](const char* encoder) {
+    settings.model.encoder = encoder;
+    const LanguageModelConfig c = resolve(settings.model);
+    return generation_memory(Context(1), c, 1, 4095) - generation_memory(Context(1), c, 1, 1);
+  };
+  EXPECT_EQ(cache("attention:window=100:dilation=20"), cache("attention:window=2000"));
+  EXPECT_LT(cache("attention:window=2000"), cache("attention"));
+}
+
 // A convolution puts rows of zeros around each sequence, however short it is.
 TEST_F(MemoryTest, OfEvaluationCountsTheSequencesOfABatch) {
   settings.model.kind = LanguageModelKind::kEncoder;
