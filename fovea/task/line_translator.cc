@@ -217,15 +217,12 @@ std::vector<LineTranslator::Batch> LineTranslator::make_batches() {
   return batches;
 }
 
-void LineTranslator::require_room(std::span<const Batch> batches) const {
+// The first batch has the longest pieces, and no other has more of them.
+void LineTranslator::require_room(const Batch& first) const {
   const TranslatorConfig& config = model_.config();
-  double most = 0;
-  for (const Batch& batch : batches) {
-    const Piece& longest =
-        pieces_[static_cast<std::size_t>(order_[static_cast<std::size_t>(batch.begin)])];
-    most = std::max(
-        most, batch_bytes(config, options_, batch.end - batch.begin, longest.end - longest.begin));
-  }
+  const Piece& longest = pieces_[static_cast<std::size_t>(order_.front())];
+  const double most =
+      batch_bytes(config, options_, first.end - first.begin, longest.end - longest.begin);
   require_memory("the translations", bytes_of_threads(context_, config, most),
                  "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
 }
@@ -312,7 +309,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
   const double began = monotonic_seconds();
   translated_.assign(pieces_.size(), {});
   const std::vector<Batch> batches = make_batches();
-  require_room(batches);
+  if (!batches.empty()) require_room(batches.front());
   if (batches.size() == 1) {
     whole_.lend([&] { return make_writer(context_); },
                 [&](TranslationModel& writer) { translate_batch(writer, batches[0]); });
@@ -369,11 +366,11 @@ double translating_bytes(const Context& context, const TranslatorConfig& config,
 std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,
                                                       std::span<const std::string> lines,
                                                       const std::function<bool()>& interrupted) {
-  constexpr std::size_t kLines = 128;  // so that an interruption is seen soon
+  constexpr std::size_t kAtOnce = 128;  // so that an interruption is seen soon
   std::vector<std::string> made;
   while (made.size() < lines.size()) {
     if (interrupted()) return std::nullopt;
-    const std::size_t end = std::min(lines.size(), made.size() + kLines);
+    const std::size_t end = std::min(lines.size(), made.size() + kAtOnce);
     for (std::size_t n = made.size(); n < end; ++n) {
       translator.add({lines[n], static_cast<std::uint64_t>(n) + 1});
     }

@@ -85,7 +85,7 @@ class LineTranslator {
   std::vector<std::vector<TranslatedText>> collect();
   std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
   void translate_batch(TranslationModel& writer, Batch batch);
-  void require_room(std::span<const Batch> batches) const;
+  void require_room(const Batch& first) const;
   std::string written(std::span<const token> ids, index line) const;
   TranslatedText text_of(const Context& context, const Piece& piece,
                          const Hypothesis& hypothesis) const;
