@@ -189,10 +189,11 @@ Asked asked_of(const Line& line, const LoadedTagger& model, const TagForm& form)
 // Where nobody has said what the file is, and it has no columns, it is text.
 void find_form(std::unique_ptr<ByteStream>& stream, const std::string& file,
                const LoadedTagger& model, const TaggedOptions& table, TagForm& form) {
+  // If the model has the tag ".", sentences end with it: such tags say nothing.
   const auto is_tag = [&](std::string_view word) {
     const bool has_letter = std::any_of(word.begin(), word.end(), [](unsigned char c) {
       return std::isalpha(c) != 0 || c >= 0x80;
-    });  // of a tag "." each sentence would be one
+    });
     return has_letter && std::any_of(model.tags.begin(), model.tags.end(), [&](const TagSet& tags) {
              return tags.find(std::string(word)) >= 0;
            });
@@ -207,8 +208,8 @@ void find_form(std::unique_ptr<ByteStream>& stream, const std::string& file,
   }
   if (found == LineForm::kUnclear) {
     warn(
-        fmt::format("{}: the first lines have as many words each, which are taken for the columns "
-                    "of a word (--format conll); if each line is a sentence, say --text",
+        fmt::format("{}: the first lines have the same number of words, so they are taken for a "
+                    "word and its columns (--format conll); if each line is a sentence, say --text",
                     name_of_input(file)));
   }
 }
