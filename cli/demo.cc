@@ -10,6 +10,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
+#include "fovea/base/option.h"
 #include "fovea/config/json.h"
 #include "fovea/task/article_demo.h"
 #include "fovea/text/utf8.h"
@@ -29,10 +30,12 @@ struct DemoOptions {
   }
 };
 
-template <class Demo>
-void show(const Demo& demo, bool json, PageLanguage language) {
+// Runs the example, multi_head_demo or padding_demo.
+template <auto kRun>
+void show(const Context& context, const DemoOptions& options, bool json) {
+  const auto demo = kRun(context, options.seed);
   if (!json) {
-    print(demo_text(demo, language));
+    print(demo_text(demo, options.lang));
     return;
   }
   const Json::Object object{{"seed", static_cast<index>(demo.seed)},
@@ -43,6 +46,13 @@ void show(const Demo& demo, bool json, PageLanguage language) {
   print(Json(object).line() + "\n");
 }
 
+struct ArticleDemo {
+  std::string_view name;
+  void (*show)(const Context& context, const DemoOptions& options, bool json);
+};
+
+constexpr ArticleDemo kDemos[] = {{"s1", show<multi_head_demo>}, {"s3", show<padding_demo>}};
+
 }  // namespace
 
 CommandSpec demo_spec() {
@@ -51,7 +61,7 @@ CommandSpec demo_spec() {
       .summary = "Runs the example of an article and prints the shape of every step.",
       .positionals = {{.name = "NAME",
                        .help = "s1: multi-head attention; s3: a padding mask",
-                       .choices = "s1|s3"}},
+                       .choices = names_in(kDemos, "|")}},
       .options = {{"json", OptionKind::kFlag, "",
                    "print seed, input, shape, output and weights as one JSON object", "Run", ""}},
       .epilog = R"(Examples:
@@ -75,14 +85,12 @@ int demo(const Arguments& arguments) {
   DemoOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   const Context context = context_of(arguments);
-  if (name == "s1") {
-    show(multi_head_demo(context, options.seed), arguments.on("json"), options.lang);
-  } else if (name == "s3") {
-    show(padding_demo(context, options.seed), arguments.on("json"), options.lang);
-  } else {
+  const ArticleDemo* const found = find_named(kDemos, name);
+  if (found == nullptr) {
     throw Error(ErrorCode::kUsage, fmt::format("demo: there is no {}", excerpt(name)),
-                "name one of: s1, s3");
+                "name one of: " + names_in(kDemos));
   }
+  found->show(context, options, arguments.on("json"));
   return 0;
 }
 

@@ -144,7 +144,8 @@ CommandSpec report_spec() {
   fovea report model --terminal
   fovea report small large --csv curves.csv
 
-The page needs no network. With --terminal or --csv a page is written only if -o names it. fovea train ... --report keeps one in the folder of the run.)"};
+The page needs no network. With --terminal or --csv a page is written only if -o names it.
+fovea train ... --report keeps one in the folder of the run.)"};
   for (OptionSpec& option : page_options()) spec.options.push_back(std::move(option));
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;

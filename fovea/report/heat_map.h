@@ -22,8 +22,7 @@ inline constexpr index kMostHeatMapNames = 512;
 
 /// A cell is shaded by its share of the largest value; a tooltip says the exact value. Names of
 /// columns stand below them: single characters and Chinese words upright, others turned by 90
-/// degrees; long names are cut. One self-contained file, as draw_svg()
-/// makes.
+/// degrees; long names are cut. One self-contained file, as draw_svg() makes.
 ///
 /// Throws Error(kShape) unless there are 1 to 512 rows and columns, and rows x columns values that
 /// are finite and not negative.

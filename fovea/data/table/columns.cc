@@ -229,6 +229,7 @@ std::optional<std::size_t> find_column(std::string_view name, Names names, std::
   const std::string lower = lower_text(name);
   std::vector<std::size_t> exact, alike;
   for (std::size_t i = 0; i < names.size(); ++i) {
+    // A name in another case has about as many bytes; a first row of data may have long texts.
     if (names[i] == name) exact.push_back(i);
     if (names[i].size() <= 4 * name.size() && lower_text(names[i]) == lower) alike.push_back(i);
   }

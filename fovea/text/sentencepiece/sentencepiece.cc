@@ -131,10 +131,9 @@ std::vector<EncodedPiece> SentencePiece::named(const std::vector<CutPiece>& cut)
 
 std::string SentencePiece::normalized(std::string_view text) const {
   std::string normalized = normalizer_.normalize(text);
-  // Most is taken by a line whose pieces have a byte each.
+  // Most is taken by a line whose pieces have a byte each. Short lines need no look at the system.
   constexpr double kOfByte = 128;
-  constexpr std::size_t kLongLine = std::size_t{1}
-                                    << 20;  // shorter ones need no look at the system
+  constexpr std::size_t kLongLine = std::size_t{1} << 20;
   if (normalized.size() >= kLongLine) {
     require_memory("the cut of a line", kOfByte * static_cast<double>(normalized.size()),
                    kShorterLines);
