@@ -73,14 +73,8 @@ void transpose(const CrfTable<T>& t, const CrfMatrix<T>& from, const CrfMatrix<T
 }
 
 template <class T>
-CrfTable<T> make_table(Scratch& scratch, const CrfSteps<T>& steps, const CrfScores<T>& scores) {
-  const index K = scores.start.size, P = (K + steps.lanes - 1) / steps.lanes * steps.lanes;
-  CrfTable<T> t{
-      .tags = K, .stride = P, .forward = {}, .backward = {}, .start = {}, .end = {}, .top = 0};
-  t.start = allocate_scaled<T>(scratch, P);
-  t.end = allocate_scaled<T>(scratch, P);
-  t.forward = allocate_matrix(scratch, t);
-  t.backward = allocate_matrix(scratch, t);
+void fill_table(CrfTable<T>& t, const CrfSteps<T>& steps, const CrfScores<T>& scores) {
+  const index K = t.tags, P = t.stride;
   const CrfAllowed& allowed = scores.allowed;
   split_row(steps, t, scores.start.data, t.start,
             [&](index k) { return detail::may_start(allowed, k); });
@@ -98,6 +92,19 @@ CrfTable<T> make_table(Scratch& scratch, const CrfSteps<T>& steps, const CrfScor
   }
   steps.join({t.forward.parts.m, t.forward.parts.e}, K * P, t.forward.plain);
   transpose(t, t.forward, t.backward);
+}
+
+template <class T>
+CrfTable<T> make_table(const Context& ctx, Scratch& scratch, const CrfSteps<T>& steps,
+                       const CrfScores<T>& scores) {
+  const index K = scores.start.size, P = (K + steps.lanes - 1) / steps.lanes * steps.lanes;
+  CrfTable<T> t{
+      .tags = K, .stride = P, .forward = {}, .backward = {}, .start = {}, .end = {}, .top = 0};
+  t.start = allocate_scaled<T>(scratch, P);
+  t.end = allocate_scaled<T>(scratch, P);
+  t.forward = allocate_matrix(scratch, t);
+  t.backward = allocate_matrix(scratch, t);
+  ctx.run_here([&] { fill_table(t, steps, scores); });
   return t;
 }
 
@@ -287,7 +294,7 @@ void crf_log_partition(const Context& ctx, const CrfScores<T>& scores, const Crf
       ctx, pass_over<T>("crf partition", rows.emissions.rows, rows.emissions.columns, 1));
   const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
+  const CrfTable<T> table = make_table(ctx, scratch, kernels.tags, scores);
   for_each_group(ctx, rows, kernels.width(table.tags), [&](index begin, index end) {
     Group<T>(kernels, table, rows, begin, end).forward(log_partition);
   });
@@ -307,7 +314,7 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
   const ProfileScope scope(ctx, pass_over<T>("crf loss", N, K, with_gradient ? 2 : 1));
   const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
+  const CrfTable<T> table = make_table(ctx, scratch, kernels.tags, scores);
   const LossGradient<T> pull{table, rows, targets, gradient};
   const index width = kernels.width(K), groups = (S + width - 1) / width;
   const index chunks = std::min(groups, kMostChunks);
@@ -327,7 +334,7 @@ double crf_loss(const Context& ctx, const CrfScores<T>& scores, const CrfRows<T>
       for (index s = begin; s < end; ++s) pull.pull(s, part_of(sums, chunk));
     }
   });
-  if (with_gradient) pull.add_up(sums, chunks);
+  if (with_gradient) ctx.run_here([&] { pull.add_up(sums, chunks); });
   double total = 0;
   for (const double loss : losses) total += loss;
   return total;
@@ -342,7 +349,7 @@ void crf_marginals(const Context& ctx, const CrfScores<T>& scores, const CrfRows
   const ProfileScope scope(ctx, pass_over<T>("crf marginals", N, K, 2));
   const Kernels<T> kernels;
   Scratch scratch;
-  const CrfTable<T> table = make_table(scratch, kernels.tags, scores);
+  const CrfTable<T> table = make_table(ctx, scratch, kernels.tags, scores);
   std::vector<double> log_z(static_cast<std::size_t>(detail::crf_sequences(rows)));
   for_each_group(ctx, rows, kernels.width(K), [&](index begin, index end) {
     Group<T> group(kernels, table, rows, begin, end);

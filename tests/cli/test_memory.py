@@ -122,6 +122,13 @@ class Shapes(MemoryTest):
             self.assertIn(b"too much: the run would be refused", done.stdout, model)
             self.assertLess(peak, 128 * MIB, model)
 
+    def test_a_plan_of_a_crf_touches_no_value_either(self):
+        tagged = self.folder / "tags.conll"
+        tagged.write_text("".join(f"w T{n}\n" + "\n" * (n % 10 == 9) for n in range(4000)))
+        done, peak = self.peak_of("train", "tag", "--train", tagged, "-o", self.folder / "run", "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(peak, 192 * MIB)
+
     def test_resuming_is_foreseen(self):
         options = SHAPES["many parameters"]
         self.foreseen_and_used(options)
