@@ -7,6 +7,7 @@
 #include "fovea/base/option.h"
 #include "fovea/kernel/sru.h"
 #include "fovea/model/layer_options.h"
+#include "fovea/nn/depthwise.h"
 #include "fovea/nn/kv_cache.h"
 #include "fovea/parts/axes.h"
 
@@ -111,14 +112,17 @@ double attention_rnn_matrices(const Spec& spec, index in) {
 
 // ------------------------------------------------------------------------------ convolutions
 
+void check_reach(const Spec& spec, const EncoderConfig& c) {
+  if (spec.kernel == 1 || spec.dilation <= (c.block - 1) / (spec.kernel - 1)) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--encoder: {}:dilation={}: it sees further back than --block ({})",
+                          layer_name(spec), spec.dilation, c.block),
+              "choose a smaller width or dilation, or a larger --block");
+}
+
 void fill_convolution(Spec& spec, const EncoderConfig& c, index in) {
   fill_width(spec, c, in);
-  if (spec.kernel > 1 && spec.dilation > (c.block - 1) / (spec.kernel - 1)) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--encoder: {}:dilation={}: it sees further back than --block ({})",
-                            layer_name(spec), spec.dilation, c.block),
-                "choose a smaller width or dilation, or a larger --block");
-  }
+  check_reach(spec, c);
   if (spec.gated && spec.activation) {
     throw Error(
         ErrorCode::kOptionValue,
@@ -149,6 +153,23 @@ double convolution_matrices(const Spec& spec, index in) {
 // A convolution keeps the last rows that it sees.
 double kept_by_convolution(const Spec& spec, index in, index, index) {
   return real(spec.kernel - 1) * real(spec.dilation) * real(in);
+}
+
+void fill_depthwise(Spec& spec, const EncoderConfig& c, index) {
+  constexpr index kLeast = 2, kMost = 7;
+  if (spec.kernel < kLeast || spec.kernel > kMost) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}: its width must be {} to {} tokens", layer_name(spec),
+                            kLeast, kMost),
+                "write dwconv4, for example");
+  }
+  check_reach(spec, c);
+}
+
+std::unique_ptr<EncoderLayer> make_depthwise(const LayerParts& p, const ParameterScope& scope) {
+  const DepthwiseConvolutionOptions options{.columns = p.config.width, .width = p.spec.kernel};
+  return in_residual(std::make_unique<DepthwiseConvolution>(options, scope["depthwise"]),
+                     p.residual, scope);
 }
 
 void fill_text_cnn(Spec& spec, const EncoderConfig& c, index in) {
@@ -318,6 +339,16 @@ constexpr LayerKind kLayers[] = {
      .out = own_width,
      .make = make_convolution,
      .matrices = convolution_matrices,
+     .kept = kept_by_convolution},
+    {.name = "dwconv",
+     .settings = "layers joints residual plain",
+     .numbered = true,
+     .mixes = true,
+     .sum = LayerSum::kUsual,
+     .fill = fill_depthwise,
+     .out = same_width,
+     .make = make_depthwise,
+     .matrices = [](const Spec& spec, index in) { return real(spec.kernel) * real(in); },
      .kept = kept_by_convolution},
     {.name = "textcnn",
      .settings = "width",

@@ -20,6 +20,7 @@ MODELS = {
     "attention-rnn": ["--model", "attention-rnn", "--heads", "2", "--window", "5"],
     "defects": ["--model", "attention-rnn", "--heads", "2", "--compat"],
     "mixed": ["--model", "encoder", "--encoder", "conv3,attention:window=8,gru:residual"],
+    "depthwise": ["--model", "encoder", "--encoder", "dwconv4,attention,ff,dwconv2:plain"],
     "side-by-side": ["--model", "encoder", "--encoder", "conv3:gated+lstm+attention:position=alibi,transformer"],
 }
 
@@ -44,7 +45,7 @@ class Models(CommandTest):
                 self.assertGreaterEqual(len(said), 60)  # beyond the block of 16
 
     def test_a_run_that_was_stopped_ends_with_the_same_bits(self):
-        for name in ("lstm", "attention-rnn", "mixed"):
+        for name in ("lstm", "attention-rnn", "mixed", "depthwise"):
             with self.subTest(name):
                 whole, parts = self.folder / f"{name}-whole", self.folder / f"{name}-parts"
                 arguments = [*MODELS[name], *QUICK, "--stop-after", "400u"]
@@ -73,6 +74,7 @@ class Models(CommandTest):
         refused("conv3,,gru", "a layer is missing")
         refused("conv3:dilation=32", "it sees further back than --block (64)")
         refused("conv3:gated:activation=silu", "exclude each other")
+        refused("dwconv9", "its width must be 2 to 7 tokens")
         refused("attention:heads=128:position=rotary", "--head-dim")
         refused("狐狸", "there is no layer")
 

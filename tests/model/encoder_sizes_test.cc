@@ -60,6 +60,12 @@ TEST(EncoderSizes, SizesThatDoNotFitAreRefused) {
                 "position=learned belongs to the embeddings");
   EXPECT_THROWS(resolve(encoder("conv3:dilation=4")), kOptionValue,
                 "it sees further back than --block (8)");
+  EXPECT_THROWS(resolve(encoder("dwconv8")), kOptionValue,
+                "dwconv8: its width must be 2 to 7 tokens");
+  EXPECT_THROWS(resolve(encoder("dwconv1")), kOptionValue, "its width must be 2 to 7 tokens");
+  LanguageModelConfig narrow = encoder("dwconv7");
+  narrow.block = 6;
+  EXPECT_THROWS(resolve(narrow), kOptionValue, "it sees further back than --block (6)");
   EXPECT_THROWS(resolve(encoder("conv5:dilation=2000000000")), kOptionValue, "--block");
   EXPECT_THROWS(resolve(encoder("attention:heads=8:position=rotary")), kShape, "--head-dim");
   EXPECT_THROWS(resolve(encoder(std::string(70000, 'f'))), kOptionValue, "70000 bytes");

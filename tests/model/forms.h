@@ -116,7 +116,7 @@ inline std::vector<LanguageModelConfig> forms_of_encoders() {
        {"conv3:activation=gelu,attention:heads=2:window=4,lstm",
         "conv2:gated:dilation=2,gru:residual,ff:ff=6",
         "conv3:activation=silu+sru+attention:plain:position=alibi,transformer:layers=2",
-        "attention-rnn:heads=2:window=2,conv1:plain",
+        "attention-rnn:heads=2:window=2,conv1:plain", "dwconv4,attention,dwconv2:plain",
         "attention:no-output:scale=1:plain,attention:no-output:heads=2",
         "attention:dilation=2:window=2,transformer:strided=3", "transformer:dilation=3"}) {
     add(LanguageModelKind::kEncoder).encoder = layers;

@@ -9,6 +9,7 @@
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/segments.h"
+#include "fovea/nn/depthwise.h"
 #include "fovea/nn/encoder_layers.h"
 #include "tests/isa.h"
 #include "tests/nn/support.h"
@@ -100,6 +101,10 @@ std::vector<LayerCase> cases() {
                                                        .dilation = 3,
                                                        .activation = Activation::kGelu}));
   all.push_back(convolution("glu", {.in = C, .out = C, .gated = true}));
+  all.push_back({"dwconv7", [](const ParameterScope& s) {
+                   return layer_of(std::make_unique<DepthwiseConvolution>(
+                       DepthwiseConvolutionOptions{.columns = C, .width = 7}, s));
+                 }});
   all.push_back({"max over time",
                  [](const ParameterScope& s) -> Layer {
                    const auto cnn = std::make_shared<TextCnn>(

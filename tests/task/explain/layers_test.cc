@@ -64,6 +64,7 @@ TEST(AttentionLayers, SayWhetherTheyRunOverJoints) {
 TEST(AttentionLayers, OtherLayersMayMixTokens) {
   EXPECT_FALSE(has_other_mixing(sized_stages(config_of("attention,ff"))));
   EXPECT_TRUE(has_other_mixing(sized_stages(config_of("attention,conv3"))));
+  EXPECT_TRUE(has_other_mixing(sized_stages(config_of("attention,dwconv4"))));
   EXPECT_TRUE(has_other_mixing(sized_stages(config_of("attention-rnn:8"))));
 }
 
