@@ -130,6 +130,12 @@ void fill_convolution(Spec& spec, const EncoderConfig& c, index in) {
         "a gated linear unit has no other activation");
   }
   if (!spec.activation) spec.activation = LayerActivation::kRelu;
+  if (is_gated(*spec.activation)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}:activation={} is of feed-forward networks",
+                            layer_name(spec), to_string(*spec.activation)),
+                "a convolution has gates with `gated`");
+  }
 }
 
 std::unique_ptr<EncoderLayer> make_convolution(const LayerParts& p, const ParameterScope& scope) {
@@ -292,7 +298,9 @@ void fill_feed_forward(Spec& spec, const EncoderConfig& c, index in) {
   if (!spec.activation) spec.activation = c.activation;
 }
 
-double feed_forward_matrices(const Spec& spec, index in) { return 2 * real(in) * real(spec.ff); }
+double feed_forward_matrices(const Spec& spec, index in) {
+  return (is_gated(*spec.activation) ? 3 : 2) * real(in) * real(spec.ff);
+}
 
 std::unique_ptr<EncoderLayer> make_transformer(const LayerParts& p, const ParameterScope& scope) {
   return block_layer({attention_options(p.config, p.spec, p.depth),

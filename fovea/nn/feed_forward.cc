@@ -3,14 +3,27 @@
 
 namespace fovea {
 
+namespace {
+
+LinearOptions hidden_options(const FeedForwardOptions& o) {
+  return {.in = o.width,
+          .out = o.hidden,
+          .bias = o.bias,
+          .weight = o.input_init,
+          .bias_start = o.bias_start};
+}
+
+std::optional<Linear> gate(const FeedForwardOptions& o, const ParameterScope& scope) {
+  if (!is_gated(o.activation)) return std::nullopt;
+  return Linear(hidden_options(o), scope["gate"]);
+}
+
+}  // namespace
+
 FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scope)
     : activation_(function_of(o.activation)),
-      in_({.in = o.width,
-           .out = o.hidden,
-           .bias = o.bias,
-           .weight = o.input_init,
-           .bias_start = o.bias_start},
-          scope["in"]),
+      in_(hidden_options(o), scope["in"]),
+      gate_(gate(o, scope)),
       out_({.in = o.hidden,
             .out = o.width,
             .bias = o.bias,
@@ -19,7 +32,9 @@ FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scop
            scope["out"]) {}
 
 Variable FeedForward::forward(Tape& tape, Variable x) const {
-  return out_.forward(tape, in_.forward(tape, x, activation_, ForReader::kProduct));
+  if (!gate_) return out_.forward(tape, in_.forward(tape, x, activation_, ForReader::kProduct));
+  const Variable gates = gate_->forward(tape, x, activation_);
+  return out_.forward(tape, multiply(tape, gates, in_.forward(tape, x)));
 }
 
 }  // namespace fovea

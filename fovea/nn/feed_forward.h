@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The position-wise network (Vaswani et al. 2017, eq. 2): W2 f(W1 x + b1) + b2. It is two
 // convolutions of window 1 (the same paper, section 3.3).
+//
+// Gated (Shazeer 2020, eq. 6): W2 (f(W x + b) * (W1 x + b1)) + b2, with W in gate.weight. The
+// hidden width is that of the options, so a third matrix comes to the two.
 #pragma once
+
+#include <optional>
 
 #include "fovea/nn/linear.h"
 #include "fovea/nn/options.h"
@@ -18,7 +23,8 @@ struct FeedForwardOptions {
   BiasStart bias_start = BiasStart::kZeros;
 };
 
-/// Parameters: in.weight [F, C], in.bias [F], out.weight [C, F], out.bias [C].
+/// Parameters: in.weight [F, C], in.bias [F]; if gated gate.weight [F, C], gate.bias [F];
+/// out.weight [C, F], out.bias [C].
 class FeedForward {
  public:
   FeedForward(const FeedForwardOptions& options, const ParameterScope& scope);
@@ -28,7 +34,9 @@ class FeedForward {
 
  private:
   Activation activation_;
-  Linear in_, out_;
+  Linear in_;
+  std::optional<Linear> gate_;
+  Linear out_;
 };
 
 }  // namespace fovea

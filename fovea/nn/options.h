@@ -42,19 +42,36 @@ enum class SinusoidOrder {
 
 enum class NormKind { kLayer, kRms };
 
-/// The activation of a feed-forward network or a convolution.
-enum class LayerActivation : std::uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
+/// The activation of a feed-forward network or a convolution. The last three are of feed-forward
+/// networks alone: the activation of one product multiplies another product, its gate (Shazeer
+/// 2020, "GLU Variants Improve Transformer").
+enum class LayerActivation : std::uint8_t {
+  kRelu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kReglu,
+  kGeglu,
+  kSwiglu
+};
+
+constexpr bool is_gated(LayerActivation activation) {
+  return activation >= LayerActivation::kReglu;
+}
 
 /// What it does to one number.
 constexpr Activation function_of(LayerActivation activation) {
   switch (activation) {
     case LayerActivation::kGelu:
+    case LayerActivation::kGeglu:
       return Activation::kGelu;
     case LayerActivation::kGeluTanh:
       return Activation::kGeluTanh;
     case LayerActivation::kSilu:
+    case LayerActivation::kSwiglu:
       return Activation::kSilu;
     case LayerActivation::kRelu:
+    case LayerActivation::kReglu:
       break;
   }
   return Activation::kRelu;
@@ -105,10 +122,10 @@ inline std::span<const EnumName<LayerNormVariant>> enum_names(LayerNormVariant) 
 }
 
 inline constexpr EnumName<LayerActivation> kLayerActivationNames[] = {
-    {LayerActivation::kRelu, "relu"},
-    {LayerActivation::kGelu, "gelu"},
-    {LayerActivation::kGeluTanh, "gelu-tanh"},
-    {LayerActivation::kSilu, "silu"}};
+    {LayerActivation::kRelu, "relu"},          {LayerActivation::kGelu, "gelu"},
+    {LayerActivation::kGeluTanh, "gelu-tanh"}, {LayerActivation::kSilu, "silu"},
+    {LayerActivation::kReglu, "reglu"},        {LayerActivation::kGeglu, "geglu"},
+    {LayerActivation::kSwiglu, "swiglu"}};
 inline std::span<const EnumName<LayerActivation>> enum_names(LayerActivation) {
   return kLayerActivationNames;
 }

@@ -116,7 +116,7 @@ class Training(TypedDict, total=False):
     norm_position: Literal["pre", "post"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
     forget_bias: SupportsFloat | None
     tie: bool | None
     lr: SupportsFloat | None

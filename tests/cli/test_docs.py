@@ -182,7 +182,8 @@ class Pages(CommandTest):
         self.assertEqual({row[3] for row in rows} - {""}, set(positions) - {"learned", "sinusoidal", "rotary", "none"})
 
     def test_the_page_of_layers_is_the_table_of_layers(self):
-        said = self.run_fovea("train", "lm", "--train", ROOT / "README.md", "--model", "encoder", "--encoder", "no-layer")
+        said = self.run_fovea("train", "lm", "--train", ROOT / "README.md", "-o", self.folder / "no",
+                              "--model", "encoder", "--encoder", "no-layer")
         known = re.search(r"layers are: (.*)", said.stderr.decode())[1].split(", ")
         self.assertGreater(len(known), 8)
         section = text_of("train lm").split("| Layer | What | Settings |")[1].split("\n\n")[0]

@@ -20,6 +20,7 @@ MODELS = {
     "attention-rnn": ["--model", "attention-rnn", "--heads", "2", "--window", "5"],
     "defects": ["--model", "attention-rnn", "--heads", "2", "--compat"],
     "mixed": ["--model", "encoder", "--encoder", "conv3,attention:window=8,gru:residual"],
+    "gated": ["--activation", "swiglu", "--ff", "24", "--layers", "2", "--heads", "2"],
     "depthwise": ["--model", "encoder", "--encoder", "dwconv4,attention,ff,dwconv2:plain"],
     "side-by-side": ["--model", "encoder", "--encoder", "conv3:gated+lstm+attention:position=alibi,transformer"],
 }
@@ -45,7 +46,7 @@ class Models(CommandTest):
                 self.assertGreaterEqual(len(said), 60)  # beyond the block of 16
 
     def test_a_run_that_was_stopped_ends_with_the_same_bits(self):
-        for name in ("lstm", "attention-rnn", "mixed", "depthwise"):
+        for name in ("lstm", "attention-rnn", "mixed", "depthwise", "gated"):
             with self.subTest(name):
                 whole, parts = self.folder / f"{name}-whole", self.folder / f"{name}-parts"
                 arguments = [*MODELS[name], *QUICK, "--stop-after", "400u"]
@@ -59,6 +60,22 @@ class Models(CommandTest):
                     process.communicate()
                 self.succeed("train", "lm", "--resume", "-o", parts)
                 self.assertEqual(self.weights(whole), self.weights(parts))
+
+    def test_gates_of_feed_forward_networks_are_counted_and_written(self):
+        def planned(activation, ff="24"):
+            return self.last_object(self.train(self.folder / "no", "--layers", "2", "--heads", "2", "--ff", ff,
+                                               "--activation", activation, "--dry-run", "--json"))
+        plain, matrix = planned("gelu"), 2 * 32 * 24  # of both layers
+        for activation in ("reglu", "geglu", "swiglu"):
+            gated = planned(activation)
+            self.assertEqual(gated["parameters"], plain["parameters"] + matrix)
+            self.assertEqual(gated["flops_per_update"], plain["flops_per_update"] + 6 * matrix * plain["tokens_per_update"])
+            model = self.folder / activation
+            self.train(model, *MODELS["gated"], "--activation", activation, "--precision", "bfloat16", "--stop-after", "5u")
+            self.assertEqual(self.last_object(self.succeed("inspect", model, "--json"))["parameters"], gated["parameters"])
+            self.assertIn(b"blocks.1.feed_forward.gate.weight", self.weights(model))
+        wide, gates = (planned(activation, "20000")["predicted_memory_bytes"] for activation in ("gelu", "swiglu"))
+        self.assertGreater(gates - wide, 2 * 32 * 20000 * 4)  # the third matrices, at least
 
     def test_an_encoder_that_does_not_parse_says_where(self):
         def refused(text, *needles, status=2):

@@ -60,6 +60,8 @@ TEST(EncoderSizes, SizesThatDoNotFitAreRefused) {
                 "position=learned belongs to the embeddings");
   EXPECT_THROWS(resolve(encoder("conv3:dilation=4")), kOptionValue,
                 "it sees further back than --block (8)");
+  EXPECT_THROWS(resolve(encoder("conv3:activation=geglu")), kOptionValue,
+                "conv3:activation=geglu is of feed-forward networks");
   EXPECT_THROWS(resolve(encoder("dwconv8")), kOptionValue,
                 "dwconv8: its width must be 2 to 7 tokens");
   EXPECT_THROWS(resolve(encoder("dwconv1")), kOptionValue, "its width must be 2 to 7 tokens");
@@ -106,6 +108,7 @@ TEST(EncoderSizes, FlopsAreThoseOfTheMatrices) {
   const double scores = 14 * 4.5 * 8;  // 8 tokens see 4.5 keys in the mean
   EXPECT_EQ(per_token(encoder("attention")), 6 * (4 * 8 * 8 + output) + scores);
   EXPECT_EQ(per_token(encoder("attention:no-output")), 6 * (3 * 8 * 8 + output) + scores);
+  EXPECT_EQ(per_token(encoder("ff:ff=5:activation=swiglu")), 6 * (3 * 5 * 8 + output));
   EXPECT_EQ(per_token(encoder("ff:ff=5,ff:ff=5")), per_token(encoder("ff:ff=5:layers=2")));
 }
 

@@ -27,6 +27,12 @@ inline std::vector<LanguageModelConfig> forms_of_blocks() {
   all[3].bias = true;
   all[3].tie = false;
   all[3].activation = LayerActivation::kRelu;
+  all.push_back(small_config());
+  all[4].activation = LayerActivation::kSwiglu;
+  all[4].ff = 12;
+  all.push_back(small_config());
+  all[5].activation = LayerActivation::kGeglu;
+  all[5].bias = true;
   return all;
 }
 

@@ -71,6 +71,7 @@ inline std::vector<LanguageModelCase> language_model_cases() {
     all.push_back(c);
   };
   add("relu", [](auto& c) { c.activation = LayerActivation::kRelu; });
+  add("swiglu", [](auto& c) { c.activation = LayerActivation::kSwiglu; });
   add("rms", [](auto& c) { c.norm = NormKind::kRms; });
   add("post", [](auto& c) { c.norm_position = NormPosition::kPost; });
   add("grouped", [](auto& c) { c.kv_heads = 1; });
