@@ -5,6 +5,7 @@
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
 #include "fovea/simd/isa.h"

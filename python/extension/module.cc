@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "fovea/base/context.h"
+#include "fovea/base/version.h"
 #include "python/extension/attention.h"
 #include "python/extension/errors.h"
 #include "python/extension/flex.h"

@@ -6,6 +6,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fovea/base/clock.h"
+#include "fovea/base/version.h"
 #include "fovea/report/run_report.h"
 #include "fovea/task/report/collect.h"
 #include "fovea/train/starts.h"

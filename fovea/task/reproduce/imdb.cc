@@ -9,6 +9,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/median.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/report/plot.h"
 #include "fovea/simd/isa.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/base/file.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/reproduce/stop_when_asked.h"

@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classifier_settings.h"

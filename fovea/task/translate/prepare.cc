@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/parallel/pair_reader.h"
