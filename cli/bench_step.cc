@@ -31,10 +31,13 @@ struct StepOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("preset", preset, "settings to start from, as in train lm");
-    visit("steps", steps, "steps without a profile, and as many with one");
+    visit("preset", preset, "settings to start from, as in train lm",
+          {.names = [] { return names_in(language_model_presets(), "|"); }});
+    visit("steps", steps, "steps without a profile, and as many with one",
+          {.range = ValueRange::in(1, 1000000)});
     visit("batch_size", batch_size, "sequences per batch");
     visit("model", model, "what the model is made of");
+    visit("vocabulary", model.vocabulary, "number of tokens");
   }
 };
 
@@ -50,17 +53,9 @@ struct StepRequest {
   int steps;
 };
 
-// All but what this version means by its words.
-std::vector<Field> settable_fields(StepOptions& options) {
-  std::vector<Field> fields = fields_of(options);
-  std::erase_if(fields, [](const Field& field) { return field.name == "model.revision"; });
-  return fields;
-}
-
 StepRequest request_of(const Arguments& arguments) {
-  constexpr index kMostSteps = 1000000;
   StepOptions options = defaults();
-  const std::vector<Field> fields = settable_fields(options);
+  const std::vector<Field> fields = settable(fields_of(options));
   std::vector<std::string> set = set_from_outside(flags_of(fields), arguments);
   LanguageModelSettings settings;
   if (!options.preset.empty()) {
@@ -70,10 +65,8 @@ StepRequest request_of(const Arguments& arguments) {
     options.batch_size = settings.text.batch_size;
     set = set_from_outside(flags_of(fields), arguments);
   }
+  check_ranges(options);
   take_usual_sizes(options.model, set);
-  take_compat_alone(options.model, arguments);
-  require_option(options.steps >= 1 && options.steps <= kMostSteps, "steps", options.steps,
-                 "in 1 to {}", kMostSteps);
   settings.model = options.model;
   settings.text.batch_size = options.batch_size;
   return {std::move(settings), static_cast<int>(options.steps)};
@@ -158,7 +151,7 @@ void warn_of_a_busy_machine(const StepProfile& profile) {
 
 CommandSpec bench_step_spec() {
   StepOptions options = defaults();
-  const std::vector<Field> fields = settable_fields(options);
+  const std::vector<Field> fields = settable(fields_of(options));
   CommandSpec spec{.name = "bench step",
                    .summary = "Shows where the time of a training step goes.",
                    .positionals = {},
@@ -167,7 +160,6 @@ CommandSpec bench_step_spec() {
   fovea bench step
   fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
   fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
-  for (OptionSpec& option : spec.options) dress_setting(option);
   spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   spec.options.push_back(

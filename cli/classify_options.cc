@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
+#include "cli/field_options.h"
 #include "fovea/config/flags.h"
 #include "fovea/model/layer_table.h"
 
@@ -13,16 +13,8 @@ namespace fovea::cli {
 
 namespace {
 
-// The fields that a user can set: not what follows from the texts, and there are no presets.
 std::vector<Field> settable_fields(TrainClassifyOptions& options) {
-  constexpr std::array<std::string_view, 8> kFollows = {
-      "model.task",     "model.classes", "model.vocabulary", "model.block",
-      "model.features", "model.joints",  "model.revision",   "run.preset"};
-  std::vector<Field> fields = fields_of(options);
-  std::erase_if(fields, [&](const Field& field) {
-    return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();
-  });
-  return fields;
+  return settable(fields_of(options));
 }
 
 // The default of --pooling is not that of a TextCNN.
@@ -44,11 +36,7 @@ void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) 
 
 std::vector<OptionSpec> train_classify_options() {
   TrainClassifyOptions defaults;
-  std::vector<OptionSpec> options = training_options(settable_fields(defaults));
-  for (OptionSpec& option : options) {
-    if (option.name == "tokenizer") option.placeholder = "auto|" + option.placeholder;
-  }
-  return options;
+  return training_options(settable_fields(defaults));
 }
 
 RunOptions classify_run_options(const Arguments& arguments) {
@@ -80,13 +68,8 @@ ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& 
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
   take_pooling(options.settings.model, set);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-  ClassifierTextOptions& text = options.settings.text;
-  for (std::string& file : text.train) make_absolute(file);
-  for (std::string& file : text.valid) make_absolute(file);
-  if (!text.embeddings.empty() && text.embeddings != "-") make_absolute(text.embeddings);
-  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
   const bool sized = std::find(set.begin(), set.end(), "model.width") != set.end();
-  if (!text.embeddings.empty() && !sized && !arguments.has("resume")) {
+  if (!options.settings.text.embeddings.empty() && !sized && !arguments.has("resume")) {
     options.settings.model.width = 0;  // that of the vectors
   }
   return options.settings;

@@ -38,18 +38,11 @@ struct ClassifierTestFiles {
     visit("errors", errors, "print this many of the worst mistakes, with their texts");
     visit("threshold", threshold,
           "models of several labels: the probability from which on a text has a label");
-    visit("plots", plots, "write confusion.svg and reliability.svg into this folder");
+    visit("plots", plots, "write confusion.svg and reliability.svg into this folder",
+          {.shown = "DIR"});
     visit("overwrite", overwrite, "replace pictures that are there already");
   }
 };
-
-std::vector<Flag> flags_of_test(ClassifierTestFiles& options) {
-  std::vector<Flag> flags = flags_of(fields_of(options));
-  for (Flag& flag : flags) {
-    if (flag.name == "plots") flag.placeholder = "DIR";
-  }
-  return flags;
-}
 
 bool is_svg(const fs::path& path) {
   constexpr std::string_view kBegin = "<svg";
@@ -106,7 +99,8 @@ void write_pictures(const fs::path& folder, const ClassifierScore& score) {
 std::vector<OptionSpec> classifier_test_options() {
   ClassifierTestFiles test;
   TableOptions table;
-  std::vector<OptionSpec> options = said_or_not(options_of(flags_of_test(test), "Classifiers"));
+  std::vector<OptionSpec> options =
+      said_or_not(options_of(flags_of(fields_of(test)), "Classifiers"));
   for (OptionSpec& option : options_of(table_flags(table), "Labelled texts, of classifiers")) {
     options.push_back(std::move(option));
   }
@@ -115,7 +109,7 @@ std::vector<OptionSpec> classifier_test_options() {
 
 int eval_classifier(const Arguments& arguments, const std::vector<std::string>& files) {
   ClassifierTestFiles options;
-  std::vector<std::string> said = set_from_outside(flags_of_test(options), arguments);
+  std::vector<std::string> said = set_from_outside(flags_of(fields_of(options)), arguments);
   check_pictures(options.plots, options.overwrite);
   const Context context = model_context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));

@@ -45,7 +45,8 @@ struct ExplainPage {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("page", page, "also write a page for a browser to this file, with every layer and head");
+    visit("page", page, "also write a page for a browser to this file, with every layer and head",
+          {.shown = "FILE"});
     visit("lang", lang, "language of the page, and of the steps of --q and --kv");
     visit("overwrite", overwrite, "replace the page");
   }
@@ -290,10 +291,6 @@ Attention weights are no explanation by themselves: they say where a head looked
                           "colours of the map and of messages");
     }
     add(std::move(option));
-  }
-  for (OptionSpec& option : spec.options) {
-    if (option.name == "page") option.placeholder = "FILE";
-    if (option.name == "tokens" || option.name == "steps") option.placeholder = "A-B";
   }
   return spec;
 }

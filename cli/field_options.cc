@@ -25,7 +25,7 @@ OptionKind kind_of(const Flag& flag) {
     case FlagKind::kValue:
       break;
   }
-  return OptionKind::kValue;
+  return flag.field.traits.bare.empty() ? OptionKind::kValue : OptionKind::kOptionalValue;
 }
 
 }  // namespace
@@ -38,6 +38,11 @@ std::vector<Flag> without_environment(std::vector<Flag> flags,
   return flags;
 }
 
+std::vector<Field> settable(std::vector<Field> fields) {
+  std::erase_if(fields, [](const Field& field) { return !field.traits.is_option; });
+  return fields;
+}
+
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group) {
   std::vector<OptionSpec> options;
   for (const Flag& flag : flags) {
@@ -48,7 +53,7 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
                                    ? flag.help
                                    : fmt::format("{} [{}]", flag.help, flag.default_text),
                        .group = std::string(group),
-                       .also = "",
+                       .also = std::string(flag.field.traits.also),
                        .environment = flag.environment});
   }
   return options;
@@ -62,12 +67,6 @@ std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options) {
     option.help.erase(option.help.size() - kDefault.size());
   }
   return options;
-}
-
-void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also) {
-  for (OptionSpec& option : options) {
-    if (option.name == name) option.also = also;
-  }
 }
 
 void warn_of_unread_variables(std::span<const OptionSpec> options) {
@@ -101,7 +100,9 @@ std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Argumen
   });
   for (Flag& flag : flags) {
     if (!arguments.has(flag.name)) continue;
-    flag.set(arguments.list(flag.name));
+    const std::string_view bare = flag.field.traits.bare;
+    const bool is_bare = !bare.empty() && arguments.text(flag.name).empty();
+    flag.set(is_bare ? std::vector{std::string(bare)} : arguments.list(flag.name));
     set.push_back(flag.field.name);
   }
   return set;

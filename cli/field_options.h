@@ -12,14 +12,14 @@
 
 namespace fovea::cli {
 
+/// The fields of a configuration that a user can set.
+std::vector<Field> settable(std::vector<Field> fields);
+
 /// One option for each flag; help shows its default.
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group);
 
 /// These options as switches that are given or not: without --no-x, and with no default shown.
 std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
-
-/// Gives the option `name` a second spelling: a short letter or another name.
-void also_called(std::vector<OptionSpec>& options, std::string_view name, std::string_view also);
 
 /// These flags; only the command line sets those of these names.
 std::vector<Flag> without_environment(std::vector<Flag> flags,

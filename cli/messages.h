@@ -10,10 +10,6 @@ namespace fovea::cli {
 
 std::vector<OptionSpec> message_options();
 
-/// Gives those options, wherever they stand in the list, their short letters, and --log-file its
-/// placeholder FILE.
-void dress_message_options(std::vector<OptionSpec>& options);
-
 /// Calls set_messages with the options, or else the environment. Throws as set_messages does.
 void set_messages_from(const Arguments& arguments);
 

@@ -31,9 +31,9 @@ struct MessageOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("color", color, "colours on stderr; auto: on a terminal");
-    visit("quiet", quiet, "print only warnings and errors");
-    visit("verbose", verbose, "also print what is used and found");
-    visit("log_file", log_file, "append messages to this file, too");
+    visit("quiet", quiet, "print only warnings and errors", {.also = "q"});
+    visit("verbose", verbose, "also print what is used and found", {.also = "v"});
+    visit("log_file", log_file, "append messages to this file, too", {.shown = "FILE"});
   }
 };
 

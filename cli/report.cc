@@ -42,8 +42,9 @@ struct ReportPage {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("output", output, "the page");
-    visit("csv", csv, "write every number of the curves into this file; -: to stdout");
+    visit("output", output, "the page", {.shown = "FILE", .also = "o"});
+    visit("csv", csv, "write every number of the curves into this file; -: to stdout",
+          {.shown = "FILE"});
     visit("terminal", terminal, "draw the losses with characters, to stdout");
     visit("lang", lang, "language of the page and of --terminal");
     visit("overwrite", overwrite, "replace a page or a CSV that is there already");
@@ -58,12 +59,7 @@ std::vector<Flag> page_flags(ReportPage& page) {
 
 std::vector<OptionSpec> page_options() {
   ReportPage page;
-  std::vector<OptionSpec> options = said_or_not(options_of(page_flags(page), "Page"));
-  also_called(options, "output", "o");
-  for (OptionSpec& option : options) {
-    if (option.name == "output" || option.name == "csv") option.placeholder = "FILE";
-  }
-  return options;
+  return said_or_not(options_of(page_flags(page), "Page"));
 }
 
 void require_different(const std::vector<std::string>& folders) {

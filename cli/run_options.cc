@@ -4,79 +4,61 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
-#include <iterator>
+#include <span>
+#include <utility>
+#include <variant>
 
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "fovea/base/error.h"
 #include "fovea/base/option.h"
 #include "fovea/config/toml.h"
-#include "fovea/data/batcher.h"
-#include "fovea/task/language_model_settings.h"
-#include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
 namespace {
 
-std::vector<Field> fields_below(const std::vector<Field>& fields, std::string_view table) {
-  std::vector<Field> chosen;
-  std::copy_if(fields.begin(), fields.end(), std::back_inserter(chosen),
-               [&](const Field& field) { return field.name.rfind(table, 0) == 0; });
-  return chosen;
+// What help calls the options of a nested struct: Text, Model, Training, Run.
+std::string title_of(const Field& field) {
+  std::string title(field.table_also.empty() ? field.table() : field.table_also);
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
 }
 
-std::string placeholder_of(const OptionSpec& option) {
-  const bool is_text = option.placeholder == "TEXT";
-  if (option.name == "tokenizer" && is_text) return names_in(kTokenizers, "|");
-  if (option.name == "data") return names_in(kDataKinds, "|");
-  if (option.name == "preset") return names_in(language_model_presets(), "|");
-  if ((option.name == "vocabulary" && is_text) || option.name == "embeddings" ||
-      option.name == "tokenizer-model" || option.name == "target-tokenizer-model") {
-    return "FILE";
-  }
-  if (option.name == "window") return "N[,N...]";
-  if (option.name == "encoder") return "LAYERS";
-  if (option.name == "compat") return "[=DEFECT,...]";
-  if (option.name == "output") return "DIR";
-  if (option.name == "text-column" || option.name == "label-column") return "NAME|N";
-  if (option.name == "separator") return "CHARACTER";
-  if (option.name == "label-separator") return "TEXT";
-  if (option.name == "class-weights") return "none|balanced|LABEL=NUMBER,...";
-  return is_text ? "LENGTH" : option.placeholder;
+// The paths that the field holds.
+std::span<std::string> paths_of(const Field& field) {
+  if (!field.traits.is_path) return {};
+  if (auto* const* files = std::get_if<std::vector<std::string>*>(&field.target)) return **files;
+  return {std::get<std::string*>(field.target), 1};
+}
+
+void make_absolute(std::string& file) {
+  if (file.empty() || file == "-") return;  // standard input
+  file = std::filesystem::absolute(file).lexically_normal().string();
 }
 
 }  // namespace
 
-void dress_setting(OptionSpec& option) {
-  option.placeholder = placeholder_of(option);
-  if (option.name == "compat") option.kind = OptionKind::kOptionalValue;
-}
-
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
   std::vector<OptionSpec> options;
-  const auto add = [&](std::vector<OptionSpec> group) {
-    options.insert(options.end(), group.begin(), group.end());
-  };
-  add(options_of(flags_of(fields_below(fields, "text.")), "Text"));
-  add(options_of(flags_of(fields_below(fields, "model.")), "Model"));
-  add(options_of(flags_of(fields_below(fields, "recipe.")), "Training"));
-  add(said_or_not(options_of(flags_of(fields_below(fields, "run.")), "Run")));
-  add({{"config", OptionKind::kValue, "FILE", "read settings from this TOML file", "Run", "c"},
+  for (std::size_t begin = 0, end = 0; begin < fields.size(); begin = end) {
+    while (end < fields.size() && fields[end].table() == fields[begin].table()) ++end;
+    const std::span<const Field> group = std::span(fields).subspan(begin, end - begin);
+    std::vector<OptionSpec> more = options_of(flags_of(group), title_of(group[0]));
+    if (group[0].table() == "run") more = said_or_not(std::move(more));
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  options.insert(
+      options.end(),
+      {{"config", OptionKind::kValue, "FILE", "read settings from this TOML file", "Run", "c"},
        {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and end", "Run", ""},
        {"resume", OptionKind::kOptionalValue, "[=PATH]",
         "continue from the newest checkpoint, or from PATH", "Run", ""},
        {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
        {"dry-run", OptionKind::kFlag, "",
         "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
-  for (OptionSpec& option : options) dress_setting(option);
-  dress_message_options(options);
-  for (const auto& [name, also] :
-       {std::pair{"lr", "learning-rate"}, {"output", "o"}, {"threads", "t"}}) {
-    also_called(options, name, also);
-  }
   return options;
 }
 
@@ -86,6 +68,9 @@ std::vector<std::string> read_settings(const std::vector<Field>& fields,
   if (arguments.has("config")) set = set_from_toml_file(fields, arguments.text("config"));
   const std::vector<std::string> outside = set_from_outside(flags_of(fields), arguments);
   set.insert(set.end(), outside.begin(), outside.end());
+  for (const Field& field : fields) {
+    for (std::string& file : paths_of(field)) make_absolute(file);
+  }
   return set;
 }
 
@@ -109,9 +94,13 @@ void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set
   recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
 }
 
-void make_absolute(std::string& file) {
-  if (file == "-") return;  // standard input
-  file = std::filesystem::absolute(file).lexically_normal().string();
+std::vector<std::string> paths_in(const std::vector<Field>& fields) {
+  std::vector<std::string> files;
+  for (const Field& field : fields) {
+    const std::span<std::string> more = paths_of(field);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
 }
 
 void warn_of_trained_files(const std::vector<std::string>& trained,

@@ -26,20 +26,25 @@ inline std::span<const EnumName<ProgressKind>> enum_names(ProgressKind) {
 }
 
 struct RunOptions {
-  std::string output;
-  std::string preset;
+  /// The names of the presets that the command has, "tiny|small"; none: no --preset.
+  std::string (*presets)() = nullptr;
+  std::string output = {};
+  std::string preset = {};
   int threads = 0;
   bool json = false;
   ProgressKind progress = ProgressKind::kAuto;
   bool report = false;
   PageLanguage lang = PageLanguage::kEnglish;
-  MessageOptions messages;
+  MessageOptions messages = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("output", output, "folder of the run and its model");
-    visit("preset", preset, "start from these settings instead of the defaults");
-    visit("threads", threads, "threads to work on; 0: all cores");
+    visit("output", output, "folder of the run and its model", {.shown = "DIR", .also = "o"});
+    if (presets != nullptr) {
+      visit("preset", preset, "start from these settings instead of the defaults",
+            {.names = presets});
+    }
+    visit("threads", threads, "threads to work on; 0: all cores", {.also = "t"});
     visit("json", json, "print the result as one JSON object");
     visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
     visit("report", report, "keep a page of the run up to date: DIR/report.html");
@@ -48,16 +53,12 @@ struct RunOptions {
   }
 };
 
-/// The options of a training command. `fields` are all that a user can set, in the tables "text",
-/// "model", "recipe" and "run".
+/// The options of a training command. `fields` are all that a user can set, those of the nested
+/// structs in their order: "text", "model", "recipe" and "run".
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields);
 
-/// Gives an option of a training its placeholder, also where its type alone does not say what it
-/// must be, and lets --compat stand without a value.
-void dress_setting(OptionSpec& option);
-
-/// Sets fields from --config, then the environment, then the options. Returns the names of the
-/// fields that were set.
+/// Sets fields from --config, then the environment, then the options. Paths become absolute, so
+/// that a run can be resumed from any folder. Returns the names of the fields that were set.
 std::vector<std::string> read_settings(const std::vector<Field>& fields,
                                        const Arguments& arguments);
 
@@ -68,8 +69,8 @@ std::string settings_toml(const std::vector<Field>& fields);
 /// would be above lr. `set`: the names of the fields that were set.
 void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes);
 
-/// So that a run can be resumed from any folder.
-void make_absolute(std::string& file);
+/// The files that the fields name.
+std::vector<std::string> paths_in(const std::vector<Field>& fields);
 
 /// A score of the texts that a model learned says little of others. Each file of `trained` that is
 /// among the `tested` is named once.

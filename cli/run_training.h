@@ -88,9 +88,8 @@ template <class Settings, class Run>
 class TrainingOf : public Training {
  public:
   std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = settings_.text.train;
-    files.insert(files.end(), settings_.text.valid.begin(), settings_.text.valid.end());
-    return files;
+    Settings settings = settings_;
+    return paths_in(fields_of(settings));
   }
 
   Precision precision() const override { return settings_.recipe.precision; }
@@ -179,12 +178,6 @@ class TrainingOf : public Training {
 template <class Settings, class Run>
 class TrainingWithVectors : public TrainingOf<Settings, Run> {
  public:
-  std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = TrainingOf<Settings, Run>::input_files();
-    if (!this->settings_.text.embeddings.empty()) files.push_back(this->settings_.text.embeddings);
-    return files;
-  }
-
   std::vector<std::string> overview() const override { return this->run_.overview; }
 
  protected:

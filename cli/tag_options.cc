@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
+#include "cli/field_options.h"
 #include "fovea/base/error.h"
 #include "fovea/base/option.h"
 
@@ -13,16 +13,8 @@ namespace fovea::cli {
 
 namespace {
 
-// The fields that a user can set: not what follows from the sentences, and there are no presets.
 std::vector<Field> settable_fields(TrainTagOptions& options) {
-  constexpr std::array<std::string_view, 6> kFollows = {"model.tags",       "model.vocabulary",
-                                                        "model.characters", "model.block",
-                                                        "model.revision",   "run.preset"};
-  std::vector<Field> fields = fields_of(options);
-  std::erase_if(fields, [&](const Field& field) {
-    return std::find(kFollows.begin(), kFollows.end(), field.name) != kFollows.end();
-  });
-  return fields;
+  return settable(fields_of(options));
 }
 
 }  // namespace
@@ -63,13 +55,8 @@ TaggerSettings tag_settings(TaggerSettings begin, const Arguments& arguments) {
   TrainTagOptions options{.settings = std::move(begin), .run = {}};
   const std::vector<std::string> set = read_settings(settable_fields(options), arguments);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-  TaggerTextOptions& text = options.settings.text;
-  for (std::string& file : text.train) make_absolute(file);
-  for (std::string& file : text.valid) make_absolute(file);
-  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
-  if (!text.embeddings.empty() && text.embeddings != "-") make_absolute(text.embeddings);
   const bool sized = std::find(set.begin(), set.end(), "model.word_width") != set.end();
-  if (!text.embeddings.empty() && !sized && !arguments.has("resume")) {
+  if (!options.settings.text.embeddings.empty() && !sized && !arguments.has("resume")) {
     options.settings.model.word_width = 0;  // that of the vectors
   }
   return options.settings;

@@ -18,7 +18,7 @@ struct ThreadOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("threads", threads, "threads to work on; 0: all cores");
+    visit("threads", threads, "threads to work on; 0: all cores", {.also = "t"});
   }
 };
 
@@ -57,9 +57,7 @@ Context model_context_of(const Arguments& arguments) {
 OptionSpec threads_option() {
   ThreadOptions options;
   const std::vector<Field> fields = fields_of(options);
-  OptionSpec option = options_of(flags_of(fields), "Run").front();
-  option.also = "t";
-  return option;
+  return options_of(flags_of(fields), "Run").front();
 }
 
 OptionSpec precision_option() {

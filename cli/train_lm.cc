@@ -54,12 +54,6 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
     return changed_options(began_, settings_);
   }
 
-  std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = TrainingOf::input_files();
-    files.push_back(settings_.text.vocabulary);
-    return files;
-  }
-
   std::vector<std::string> description() const override {
     const index updates = run_.training->updates_per_epoch();
     return {fmt::format("text: {} bytes, vocabulary of {} tokens, {} update{} an epoch",

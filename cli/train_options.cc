@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/field_options.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_effect.h"
@@ -13,25 +14,11 @@ namespace fovea::cli {
 
 namespace {
 
-// The fields that a user can set: not what follows from the text, nor what this version means.
-std::vector<Field> settable_fields(TrainLmOptions& options) {
-  std::vector<Field> fields = fields_of(options);
-  std::erase_if(fields, [](const Field& field) {
-    return field.name == "model.vocabulary" || field.name == "model.revision";
-  });
-  return fields;
-}
+std::vector<Field> settable_fields(TrainLmOptions& options) { return settable(fields_of(options)); }
 
 std::vector<std::string> read(TrainLmOptions& options, const Arguments& arguments) {
   return read_settings(settable_fields(options), arguments);
 }
-
-// Fields that a Transformer has for its attention, and for the rest of its layers.
-constexpr std::string_view kOfAttention[] = {
-    "kv_heads", "head_dim",   "qk_norm",         "score",     "attention_norm", "log_n_scale",
-    "softcap",  "t5_buckets", "t5_max_distance", "shaw_clip", "rope_base",      "sink"};
-constexpr std::string_view kOfBlocks[] = {"ff", "activation", "norm", "norm_position",
-                                          "ln_variant"};
 
 constexpr std::string_view kOfLstm = "it belongs to --model lstm, or layers lstm of --encoder";
 
@@ -40,23 +27,24 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // The advice on a field that means nothing to this kind of model; else "".
-std::string_view hint_without_effect(std::string_view field, LanguageModelKind kind) {
+std::string_view hint_without_effect(const Field& field, LanguageModelKind kind) {
   using enum LanguageModelKind;
   if (kind == kTransformer) return {};
+  const std::string_view name = field.last_name();
   if (kind == kEncoder) {
-    if (field == "layers") return "say it of a layer: --encoder lstm:layers=2";
-    return field == "window" ? "say it of a layer: --encoder attention:window=8" : "";
+    if (name == "layers") return "say it of a layer: --encoder lstm:layers=2";
+    return name == "window" ? "say it of a layer: --encoder attention:window=8" : "";
   }
-  if (kind == kAttentionRnn && field == "layers") return "it has one layer";
-  if (kind != kLstm && field == "forget_bias") return kOfLstm;
-  const auto is_in = [&](const auto& names) {
-    return std::find(std::begin(names), std::end(names), field) != std::end(names);
-  };
-  const bool attends = kind == kAttentionRnn && (field == "heads" || field == "window");
-  if (is_in(kOfAttention) || (!attends && (field == "heads" || field == "window"))) {
+  if (kind == kAttentionRnn && name == "layers") return "it has one layer";
+  const PartOwner owner = owner_of_part(field.traits.part);
+  if (kind != kLstm && owner == PartOwner::kLstm) return kOfLstm;
+  const bool attends = kind == kAttentionRnn && (name == "heads" || name == "window");
+  if (!attends && (owner == PartOwner::kAttention || name == "window")) {
     return "it belongs to attention: --model transformer, or attention layers of --encoder";
   }
-  if (is_in(kOfBlocks)) return "it belongs to --model transformer, or layers of --encoder";
+  if (owner == PartOwner::kTransformer) {
+    return "it belongs to --model transformer, or layers of --encoder";
+  }
   return {};
 }
 
@@ -81,7 +69,7 @@ void require_effects(LanguageModelConfig& model, const std::vector<std::string>&
     const std::string& name = fields[n].name;
     const std::string value = value_text(theirs[n]);
     if (value_text(fields[n]) == value || name == "bias") continue;
-    const std::string_view needs = lacks_for_effect(name, sized, stages);
+    const std::string_view needs = lacks_for_effect(fields[n].traits.part, sized, stages);
     if (contains(set, fmt::format("model.{}", name))) require_effect(fields[n], needs);
     if (!needs.empty()) set_from_text(fields[n], value, name);
   }
@@ -126,17 +114,13 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
   const std::vector<Field> theirs = fields_of(usual);
   std::vector<Field> fields = fields_of(model);
   for (std::size_t n = 0; n < fields.size(); ++n) {
-    const std::string_view hint = hint_without_effect(fields[n].name, model.kind);
+    const std::string_view hint = hint_without_effect(fields[n], model.kind);
     const std::string value = value_text(theirs[n]);
     if (hint.empty() || value_text(fields[n]) == value) continue;
     if (is_set(fields[n].name)) refuse_without_effect(fields[n].name, model.kind, hint);
     set_from_text(fields[n], value, fields[n].name);  // a preset's, of its Transformer
   }
   if (model.kind == kEncoder) require_effects(model, set);
-}
-
-void take_compat_alone(LanguageModelConfig& model, const Arguments& arguments) {
-  if (arguments.has("compat") && model.compat.empty()) model.compat = "all";
 }
 
 RunOptions run_options_of(const Arguments& arguments) {
@@ -147,7 +131,7 @@ RunOptions run_options_of(const Arguments& arguments) {
 
 LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& arguments,
                                   const RunOptions& run) {
-  TrainLmOptions options{.settings = std::move(begin), .run = {}};
+  TrainLmOptions options{.settings = std::move(begin)};
   if (!run.preset.empty()) apply_preset(run.preset, options.settings);
   const std::vector<std::string> set = read(options, arguments);
   let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
@@ -155,12 +139,6 @@ LanguageModelSettings settings_of(LanguageModelSettings begin, const Arguments& 
     check_vocabulary(options.settings.text, set);
     take_usual_sizes(options.settings.model, set);
   }
-  take_compat_alone(options.settings.model, arguments);
-  TextOptions& text = options.settings.text;
-  for (std::string& file : text.train) make_absolute(file);
-  for (std::string& file : text.valid) make_absolute(file);
-  if (!text.vocabulary.empty()) make_absolute(text.vocabulary);
-  if (!text.tokenizer_model.empty()) make_absolute(text.tokenizer_model);
   return options.settings;
 }
 

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "cli/run_options.h"
+#include "fovea/base/option.h"
 #include "fovea/task/language_model_settings.h"
 
 namespace fovea::cli {
 
 struct TrainLmOptions {
   LanguageModelSettings settings;
-  RunOptions run;
+  RunOptions run = {.presets = [] { return names_in(language_model_presets(), "|"); }};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -25,9 +26,6 @@ std::vector<OptionSpec> train_lm_options();
 /// head, unless `set`, the names of the fields that were given, has them. A field that means
 /// nothing to the model keeps its default: throws kOptionValue if it was given another value.
 void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set);
-
-/// --compat without a list means all defects.
-void take_compat_alone(LanguageModelConfig& model, const Arguments& arguments);
 
 /// How this process is run, from --config, the environment and the options.
 RunOptions run_options_of(const Arguments& arguments);

@@ -64,15 +64,6 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
     return changed_options(began_, settings_);
   }
 
-  std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = TrainingOf::input_files();
-    const TranslatorTextOptions& text = settings_.text;
-    for (const auto* more : {&text.source, &text.target, &text.valid_source, &text.valid_target}) {
-      files.insert(files.end(), more->begin(), more->end());
-    }
-    return files;
-  }
-
   std::vector<std::string> overview() const override { return run_.overview; }
   std::vector<std::string> description() const override {
     const index updates = run_.training->updates_per_epoch();

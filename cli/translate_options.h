@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "cli/run_options.h"
+#include "fovea/base/option.h"
 #include "fovea/task/translator_settings.h"
 
 namespace fovea::cli {
 
 struct TrainTranslateOptions {
   TranslatorSettings settings;
-  RunOptions run;
+  RunOptions run = {.presets = [] { return names_in(translator_presets(), "|"); }};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

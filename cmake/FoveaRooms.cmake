@@ -27,7 +27,7 @@ fovea_room(config LINK fovea_base)
 fovea_room(grad LINK fovea_tensor fovea_parts fovea_attention fovea_kernel fovea_simd fovea_base)
 fovea_room(nn LINK fovea_config fovea_grad fovea_parts fovea_tensor fovea_attention fovea_kernel fovea_simd fovea_base)
 fovea_room(data LINK fovea_tensor fovea_config fovea_text fovea_base)
-fovea_room(model LINK fovea_nn fovea_text fovea_parts fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
+fovea_room(model LINK fovea_nn fovea_config fovea_text fovea_parts fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
 fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
 fovea_room(task LINK fovea_model fovea_metrics fovea_parts fovea_train fovea_data fovea_report fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "fovea/base/error.h"
+#include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/suggest.h"
 
@@ -97,7 +98,122 @@ bool store_text(Field& field, const std::string& text) {
   });
 }
 
+// "at least 0 (never) and below 1", "in 1 to 8", "above 0".
+std::string rule_of(const ValueRange& range) {
+  const std::string zero = range.zero.empty() ? "" : fmt::format(" (0: {})", range.zero);
+  const std::string least = fmt::format("{} {}", range.above ? "above" : "at least", range.least);
+  if (std::isinf(range.most)) return least + zero;
+  const bool closed = !range.above && !range.below;
+  return (closed
+              ? fmt::format("in {} to {}", range.least, range.most)
+              : fmt::format("{} and {} {}", least, range.below ? "below" : "at most", range.most)) +
+         zero;
+}
+
+bool has(const ValueRange& range, double value) {
+  const bool low = range.above ? value > range.least : value >= range.least;
+  const bool high = range.below ? value < range.most : value <= range.most;
+  return low && high && std::isfinite(value);
+}
+
+std::vector<double> numbers_of(const Field& field) {
+  return visit_target(field, [](auto& target) -> std::vector<double> {
+    using T = std::decay_t<decltype(target)>;
+    if constexpr (kIsWhole<T> || kIsReal<T>) {
+      return {static_cast<double>(target)};
+    } else if constexpr (std::is_same_v<T, Several>) {
+      std::vector<double> numbers;
+      if (!target.names.empty()) return numbers;
+      for (const std::string& text : target.get()) numbers.push_back(std::stod(text));
+      return numbers;
+    } else {
+      return {};
+    }
+  });
+}
+
+// Calls f with each part of "a|b|c" until it returns true.
+template <class F>
+bool any_part(std::string_view parts, F&& f) {
+  while (true) {
+    const std::size_t bar = parts.find('|');
+    if (f(parts.substr(0, bar))) return true;
+    if (bar == std::string_view::npos) return false;
+    parts.remove_prefix(bar + 1);
+  }
+}
+
+bool is_met(const FieldNeeds& needs, std::span<const Field> fields) {
+  bool known = false;
+  const bool met = any_part(needs.fields, [&](std::string_view name) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const Field& one) { return one.last_name() == name; });
+    if (field == fields.end()) return false;
+    known = true;
+    const std::string value = value_text(*field);
+    if (needs.values.empty()) {
+      return !any_part("|0|false|none", [&](std::string_view off) { return value == off; });
+    }
+    return any_part(needs.values, [&](std::string_view wanted) { return value == wanted; });
+  });
+  return met || !known;
+}
+
+// "--tokenizer word or auto"
+std::string words_of(const FieldNeeds& needs) {
+  std::string words = option_name(needs.fields.substr(0, needs.fields.find('|')));
+  if (needs.values.empty()) return words;
+  std::string_view between = " ";
+  any_part(needs.values, [&](std::string_view value) {
+    words += fmt::format("{}{}", between, value);
+    between = " or ";
+    return false;
+  });
+  return words;
+}
+
 }  // namespace
+
+std::string_view Field::table() const {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? std::string_view() : std::string_view(name).substr(0, dot);
+}
+
+detail::FieldGroup detail::FieldGroup::nested(std::string_view name,
+                                              const FieldTraits& inner) const {
+  FieldGroup group{path.empty() ? std::string(name) : fmt::format("{}.{}", path, name), inner};
+  if (group.traits.resume == OnResume::kAsGroup) group.traits.resume = traits.resume;
+  return group;
+}
+
+void detail::FieldGroup::add(std::string_view name, std::string_view help, FieldTarget target,
+                             const FieldTraits& own, std::vector<Field>& fields) const {
+  FieldGroup one = nested(name, own);
+  fields.push_back({.name = std::move(one.path),
+                    .help = std::string(help),
+                    .target = std::move(target),
+                    .traits = one.traits,
+                    .table_also = traits.also});
+}
+
+void require_ranges(std::span<const Field> fields) {
+  for (const Field& field : fields) {
+    const ValueRange& range = field.traits.range;
+    for (const double number : numbers_of(field)) {
+      if (has(range, number)) continue;
+      const bool several = std::holds_alternative<Several>(field.target);
+      fail_option(field.name, several ? fmt::format("{}", number) : value_text(field),
+                  std::isinf(range.least) ? "a finite number" : rule_of(range));
+    }
+  }
+}
+
+std::string unmet_need(const Field& field, std::span<const Field> fields) {
+  for (const FieldNeeds& needs : {field.traits.needs, field.traits.also_needs}) {
+    if (!needs.fields.empty() && !is_met(needs, fields)) return words_of(needs);
+  }
+  return "";
+}
 
 Several detail::several_of(std::vector<index>& values) {
   Several several;

@@ -46,6 +46,12 @@ struct Field {
   std::string name;  ///< "head_dim"; inside a nested struct "model.head_dim"
   std::string help;
   FieldTarget target;
+  FieldTraits traits = {};           ///< with what its nested struct says for all its fields
+  std::string_view table_also = {};  ///< another name of that struct
+
+  /// "head_dim" of "model.head_dim", and "model"; "" for a field of no nested struct.
+  std::string_view last_name() const { return std::string_view(name).substr(name.rfind('.') + 1); }
+  std::string_view table() const;
 };
 
 /// The description of the field's valid values: "a whole number", "one of: relu, gelu", ...
@@ -69,6 +75,13 @@ bool set_number(Field& field, double value);
 bool set_bool(Field& field, bool value);
 bool set_text(Field& field, const std::string& value);
 bool set_list(Field& field, std::vector<std::string> values);
+
+/// Throws kOptionValue for the first number that is out of its range: "--lr: 0 is not above 0".
+void require_ranges(std::span<const Field> fields);
+
+/// What the field has no effect without, as a user says it ("--tokenizer word"), if these fields,
+/// among which it is, are not so; else "". A field that is not among them is no obstacle.
+std::string unmet_need(const Field& field, std::span<const Field> fields);
 
 template <class T>
 concept HasFields = requires(T& config) {
@@ -128,15 +141,30 @@ FieldTarget target_of(T& value) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// The struct whose fields are listed.
+struct FieldGroup {
+  std::string path = {};
+  FieldTraits traits = {};
+
+  FieldGroup nested(std::string_view name, const FieldTraits& traits) const;
+  void add(std::string_view name, std::string_view help, FieldTarget target,
+           const FieldTraits& traits, std::vector<Field>& fields) const;
+};
+
+}  // namespace detail
+
 /// Adds the fields of `config`, in their order; those of nested structs as "outer.inner".
 template <HasFields Config>
-void append_fields(Config& config, std::vector<Field>& fields, const std::string& prefix = {}) {
-  config.visit_fields([&]<class T>(std::string_view name, T& value, std::string_view help) {
-    const std::string path = prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
+void append_fields(Config& config, std::vector<Field>& fields,
+                   const detail::FieldGroup& group = {}) {
+  config.visit_fields([&]<class T>(std::string_view name, T& value, std::string_view help,
+                                   const FieldTraits& traits = {}) {
     if constexpr (HasFields<T>) {
-      append_fields(value, fields, path);
+      append_fields(value, fields, group.nested(name, traits));
     } else {
-      fields.push_back({path, std::string(help), detail::target_of(value)});
+      group.add(name, help, detail::target_of(value), traits, fields);
     }
   });
 }
@@ -146,6 +174,12 @@ std::vector<Field> fields_of(Config& config) {
   std::vector<Field> fields;
   append_fields(config, fields);
   return fields;
+}
+
+/// Throws as require_ranges() for the fields of a configuration.
+template <HasFields Config>
+void check_ranges(Config config) {
+  require_ranges(fields_of(config));
 }
 
 }  // namespace fovea

@@ -12,8 +12,8 @@ namespace fovea {
 
 namespace {
 
-std::string flag_name(std::string_view field) {
-  std::string name(field.substr(field.rfind('.') + 1));  // npos + 1 is 0
+std::string flag_name(const Field& field) {
+  std::string name(field.last_name());
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
@@ -25,6 +25,10 @@ FlagKind kind_of(const Field& field) {
 }
 
 std::string placeholder_of(const Field& field) {
+  const FieldTraits& traits = field.traits;
+  if (!traits.shown.empty()) return std::string(traits.shown);
+  if (traits.names != nullptr) return traits.names();
+  if (traits.is_path) return "FILE";
   if (const auto* choice = std::get_if<Choice>(&field.target)) {
     return fmt::format("{}", fmt::join(choice->names, "|"));
   }
@@ -41,7 +45,7 @@ std::string placeholder_of(const Field& field) {
 
 Flag flag_of(const Field& field) {
   const auto* choice = std::get_if<Choice>(&field.target);
-  const std::string name = flag_name(field.name);
+  const std::string name = flag_name(field);
   return {.name = name,
           .environment = environment_name(name),
           .kind = kind_of(field),

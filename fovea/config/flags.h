@@ -19,7 +19,7 @@ struct Flag {
   std::string name;         ///< "head-dim", from head_dim or model.head_dim
   std::string environment;  ///< "FOVEA_HEAD_DIM"
   FlagKind kind = FlagKind::kValue;
-  std::string placeholder;  ///< "N", "X", "TEXT", "relu|gelu"; "" for a switch
+  std::string placeholder;  ///< "N", "X", "TEXT", "relu|gelu", as the field says; "" for a switch
   std::string help;
   std::string default_text;          ///< the value that the field had when the flag was made
   std::vector<std::string> choices;  ///< empty unless the field is an enum

@@ -53,15 +53,6 @@ std::string place(std::string_view where, const toml::source_position& position)
   return fmt::format("{}:{}:{}", where, position.line, position.column);
 }
 
-std::string_view last_part(std::string_view name) {
-  return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
-}
-
-std::string table_of(const Field& field) {
-  const std::size_t dot = field.name.rfind('.');
-  return dot == std::string::npos ? "" : field.name.substr(0, dot);
-}
-
 std::string with_underscores(std::string_view key) {
   std::string name(key);
   std::replace(name.begin(), name.end(), '-', '_');
@@ -102,10 +93,6 @@ bool set_value(Field& field, const toml::node& value) {
   return texts && set_list(field, std::move(*texts));
 }
 
-// Help and documents call the group of these options "Training".
-constexpr const char* kRecipe = "recipe";
-constexpr const char* kRecipeAlso = "training";
-
 class TomlReader {
  public:
   TomlReader(std::vector<Field>& fields, std::string_view where) : fields_(fields), where_(where) {}
@@ -119,12 +106,14 @@ class TomlReader {
  private:
   void read_member(const std::string& prefix, const toml::key& key, const toml::node& value) {
     std::string path = prefix + with_underscores(key.str());
-    if (path == kRecipeAlso && is_struct(kRecipe) && !is_struct(kRecipeAlso)) path = kRecipe;
+    const auto also = std::find_if(fields_.begin(), fields_.end(),
+                                   [&](const Field& field) { return field.table_also == path; });
+    if (also != fields_.end() && !is_struct(path)) path = also->table();
     if (value.is_table() && is_struct(path)) return read(*value.as_table(), path + ".");
     if (value.is_table()) unknown_table(key);
     Field& field = find(path, key);
     if (std::find(names_set.begin(), names_set.end(), field.name) != names_set.end()) {
-      fails(key.source().begin, fmt::format("'{}' is set twice", last_part(field.name)));
+      fails(key.source().begin, fmt::format("'{}' is set twice", field.last_name()));
     }
     if (!set_value(field, value)) {
       const auto* text = value.as_string();
@@ -144,12 +133,12 @@ class TomlReader {
     for (Field& field : fields_) {
       if (field.name == path) return field;
     }
-    const auto ends_so = [&](const Field& field) { return last_part(field.name) == path; };
+    const auto ends_so = [&](const Field& field) { return field.last_name() == path; };
     const auto field = std::find_if(fields_.begin(), fields_.end(), ends_so);
     if (field == fields_.end()) unknown(key);
     if (std::count_if(fields_.begin(), fields_.end(), ends_so) > 1) {
       fails(key.source().begin, fmt::format("'{}' is in several tables; put it into one, like [{}]",
-                                            key.str(), table_of(*field)));
+                                            key.str(), field->table()));
     }
     return *field;
   }
@@ -158,7 +147,7 @@ class TomlReader {
   std::vector<std::string> tables() const {
     std::vector<std::string> names;
     for (const Field& field : fields_) {
-      std::string name = table_of(field);
+      std::string name(field.table());
       if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
       names.push_back(std::move(name));
     }
@@ -175,14 +164,14 @@ class TomlReader {
   [[noreturn]] void unknown(const toml::key& key) const {
     const std::string name = with_underscores(key.str());
     for (const Field& field : fields_) {
-      if (last_part(field.name) != name) continue;
-      const std::string table = table_of(field);
+      if (field.last_name() != name) continue;
+      const std::string_view table = field.table();
       fails(
           key.source().begin, fmt::format("{} is no key of this table", printable(key.str())),
           table.empty() ? "move it before the first table" : fmt::format("move it to [{}]", table));
     }
     std::vector<std::string> names;
-    for (const Field& field : fields_) names.emplace_back(last_part(field.name));
+    for (const Field& field : fields_) names.emplace_back(field.last_name());
     fails(key.source().begin, fmt::format("unknown key {}", printable(key.str())),
           did_you_mean(key.str(), names));
   }
@@ -248,16 +237,16 @@ std::string toml_text(std::span<const Field> fields) {
   std::vector<Field> ordered(fields.begin(), fields.end());
   // Keys that belong to no table must stand before the first table.
   std::stable_partition(ordered.begin(), ordered.end(),
-                        [](const Field& field) { return table_of(field).empty(); });
+                        [](const Field& field) { return field.table().empty(); });
   std::string text;
   std::string table;
   for (const Field& field : ordered) {
-    if (table_of(field) != table) {
-      table = table_of(field);
+    if (field.table() != table) {
+      table = field.table();
       text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", table);
     }
     if (!has_toml(field)) continue;
-    text += fmt::format("# {}\n{} = {}\n", field.help, last_part(field.name), toml_value(field));
+    text += fmt::format("# {}\n{} = {}\n", field.help, field.last_name(), toml_value(field));
   }
   return text;
 }

@@ -14,10 +14,10 @@ namespace fovea {
 
 /// Sets the fields that the text names and leaves the others; returns the names of those it set.
 /// A key is a field's name, with dashes or underscores, in the table of its struct or at the top
-/// level: for "model.head_dim", `head-dim = 64` or, below `[model]`, `head_dim = 64`. `[training]`
-/// is another name of `[recipe]`. Throws kConfig, with file:line:column, for text that is no TOML,
-/// an unknown key (with the nearest known one), a value of the wrong type or out of range, a field
-/// set twice.
+/// level: for "model.head_dim", `head-dim = 64` or, below `[model]`, `head_dim = 64`. The struct
+/// may say another name of its table. Throws kConfig, with file:line:column, for text that is no
+/// TOML, an unknown key (with the nearest known one), a value of the wrong type or out of range, a
+/// field set twice.
 std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_view text,
                                        std::string_view where);
 

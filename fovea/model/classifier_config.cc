@@ -2,6 +2,7 @@
 #include "fovea/model/classifier_config.h"
 
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/model/classifier_layers.h"
 #include "fovea/model/ngram_ids.h"
 
@@ -53,9 +54,8 @@ void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages)
 }  // namespace
 
 ClassifierConfig resolve(ClassifierConfig c) {
+  check_ranges(c);
   resolve_encoder(c);
-  require_option(c.output_dropout >= 0 && c.output_dropout < 1, "dropout", c.output_dropout,
-                 "at least 0 and below 1");
   resolve_ngrams(c);
   check_classes(c);
   const std::vector<SizedStage> stages = sized_stages(c);

@@ -52,10 +52,12 @@ struct ClassifierConfig : EncoderConfig {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("task", task, "one class of several, one of two by a single logit, any labels, numbers");
+    visit("task", task, "one class of several, one of two by a single logit, any labels, numbers",
+          {.is_option = false});
     visit("encoder", encoder,
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
-          "a bag of its words");
+          "a bag of its words",
+          {.shown = "LAYERS"});
     visit("pooling", pooling,
           "how the rows of a text become one; last: of a layer in two directions, where each ends; "
           "with textcnn: max");
@@ -70,18 +72,24 @@ struct ClassifierConfig : EncoderConfig {
           "have n-grams, but at most 500000");
     visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
     visit_sizes(visit);
+    visit("block", block, "context length: most tokens that the model sees at once",
+          {.range = ValueRange::in(1, kLargestSize), .is_option = false});
     visit("dropout", output_dropout,
-          "probability of dropping a number of the pooled text in training");
+          "probability of dropping a number of the pooled text in training",
+          {.range = ValueRange::share()});
     visit("encoder_dropout", dropout,
-          "probability of dropping a weight or activation of the encoder in training");
+          "probability of dropping a weight or activation of the encoder in training",
+          {.range = ValueRange::share()});
     visit("freeze_embeddings", freeze_embeddings,
-          "with --embeddings: the table of the tokens is not trained");
+          "with --embeddings: the table of the tokens is not trained", {.needs = {"embeddings"}});
     visit_positions(visit);
     visit_layers(visit);
-    visit("classes", classes, "number of classes, labels or numbers");
-    visit("vocabulary", vocabulary, "number of tokens");
-    visit("features", features, "input npz: numbers of a time step, or of each of its joints");
-    visit("joints", joints, "input npz: joints of a time step; 0: none");
+    visit("classes", classes, "number of classes, labels or numbers", {.is_option = false});
+    visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
+    visit("features", features, "input npz: numbers of a time step, or of each of its joints",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit("joints", joints, "input npz: joints of a time step; 0: none",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
   }
 
   friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;

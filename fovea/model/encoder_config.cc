@@ -11,17 +11,10 @@ namespace fovea {
 namespace {
 
 void check_sizes(const EncoderConfig& c) {
-  check_size("features", c.features, 0);
-  check_size("joints", c.joints, 0);
   check_size("vocabulary", c.vocabulary, c.features > 0 ? 0 : 1);
-  check_size("heads", c.heads, 1);
   require_option(c.kv_heads >= 0 && c.kv_heads <= c.heads,
                  Hint{"leave --kv-heads out, or choose more --heads"}, "kv_heads", c.kv_heads,
                  "0 (as many as --heads) to --heads ({})", c.heads);
-  check_size("head_dim", c.head_dim, 0);
-  check_size("width", c.width, 1);
-  check_size("ff", c.ff, 0);
-  check_size("block", c.block, 1);
 }
 
 // Rows of positions that are joined to the embeddings.
@@ -30,9 +23,6 @@ void check_positions(const EncoderConfig& c) {
   require_option(c.position_max == 0 || (c.position_max >= least && c.position_max <= kLargestSize),
                  Hint{"leave --position-max out, or choose a smaller --block"}, "position_max",
                  c.position_max, "0 (as many as --block), or {} to {}", least, kLargestSize);
-  constexpr double kLargestScale = 1e6;
-  require_option(c.embedding_scale >= 0 && c.embedding_scale <= kLargestScale, "embedding_scale",
-                 c.embedding_scale, "in 0 (chosen by --position) to {}", kLargestScale);
   if (c.position_join == PositionJoin::kConcatenate && !adds_position_rows(c.position)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--position-join concat: --position {} has no rows to concatenate",
@@ -62,8 +52,6 @@ void check_size(std::string_view name, index value, index least, index most) {
 
 // Choices that exclude each other, and sizes that a choice needs.
 void check_attention(const EncoderConfig& c) {
-  check_size("t5_buckets", c.t5_buckets, 2);
-  check_size("t5_max_distance", c.t5_max_distance, 1);
   if (part_tensor(c.position) == "t5") {
     check_size("t5_buckets", c.t5_buckets, c.sight == Sight::kWhole ? 4 : 2);
     require_option(c.t5_max_distance > c.t5_buckets / 2,
@@ -72,10 +60,7 @@ void check_attention(const EncoderConfig& c) {
                    "above half of --t5-buckets ({}), for so many distances have a bucket each",
                    c.t5_buckets);
   }
-  check_size("shaw_clip", c.shaw_clip, 1);
   require_option(std::isfinite(c.forget_bias), "forget_bias", c.forget_bias, "a number");
-  require_option(c.rope_base > 0 && std::isfinite(c.rope_base), "rope_base", c.rope_base,
-                 "above 0");
   // Models compute in float32, where a smaller cap is 0.
   using Floats = std::numeric_limits<float>;
   require_option(c.softcap == 0 || (c.softcap >= Floats::min() && c.softcap <= Floats::max()),
@@ -105,7 +90,6 @@ void check_attention(const EncoderConfig& c) {
 
 void resolve_encoder(EncoderConfig& c) {
   check_sizes(c);
-  require_option(c.dropout >= 0 && c.dropout < 1, "dropout", c.dropout, "at least 0 and below 1");
   if (c.kv_heads == 0) c.kv_heads = c.heads;
   if (c.heads % c.kv_heads != 0) {
     throw Error(ErrorCode::kShape,

@@ -44,6 +44,9 @@ inline constexpr EnumName<Revision> kRevisionNames[] = {{Revision::kFirst, "1"},
                                                         {Revision::kSecond, "2"}};
 inline std::span<const EnumName<Revision>> enum_names(Revision) { return kRevisionNames; }
 
+/// The largest size of anything: ids, offsets and positions are int32.
+inline constexpr index kLargestSize = INT32_MAX;
+
 /// Sizes given as 0 follow from the others; resolve_encoder() fills them in. Attention layers of
 /// any kind of model take what is said about attention.
 struct EncoderConfig {
@@ -102,61 +105,76 @@ struct EncoderConfig {
   // Parts of the list of fields.
   template <class Visitor>
   void visit_sizes(Visitor&& visit) {
-    visit("heads", heads, "attention heads per layer");
-    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
-    visit("head_dim", head_dim, "width of a head; 0: width / heads");
-    visit("width", width, "width of the model");
-    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width");
-    visit("block", block, "context length: most tokens that the model sees at once");
+    visit("heads", heads, "attention heads per layer",
+          {.range = ValueRange::in(1, kLargestSize), .part = "heads"});
+    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads",
+          {.part = "heads"});
+    visit("head_dim", head_dim, "width of a head; 0: width / heads",
+          {.range = ValueRange::in(0, kLargestSize), .part = "heads"});
+    visit("width", width, "width of the model", {.range = ValueRange::in(1, kLargestSize)});
+    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width",
+          {.range = ValueRange::in(0, kLargestSize), .part = "ff"});
   }
 
   template <class Visitor>
   void visit_positions(Visitor&& visit) {
-    visit("position", position, "position encoding");
+    visit("position", position, "position encoding", {.part = "position"});
     visit("position_max", position_max,
-          "position learned or sinusoidal: rows of the table; 0: block");
+          "position learned or sinusoidal: rows of the table; 0: block", {.part = "position rows"});
     visit("position_join", position_join,
           "add the row of the position to the embedding, or concatenate and project both");
-    visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines");
+    visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines",
+          {.part = "sinusoid"});
     visit("embedding_scale", embedding_scale,
           "factor of token embeddings; 0: square root of width with position sinusoidal, "
-          "else 1");
-    visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each");
-    visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket");
+          "else 1",
+          {.range = ValueRange::in(0, 1e6, "chosen by --position")});
+    visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each",
+          {.range = ValueRange::in(2, kLargestSize), .part = "t5"});
+    visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket",
+          {.range = ValueRange::in(1, kLargestSize), .part = "t5"});
     visit("shaw_clip", shaw_clip,
-          "position shaw or shaw-keys: distances from here on share a learned vector");
-    visit("rope_base", rope_base, "position rotary: base of the angles");
+          "position shaw or shaw-keys: distances from here on share a learned vector",
+          {.range = ValueRange::in(1, kLargestSize), .part = "shaw"});
+    visit("rope_base", rope_base, "position rotary: base of the angles",
+          {.range = ValueRange::over(0), .part = "rotary"});
   }
 
   template <class Visitor>
   void visit_layers(Visitor&& visit) {
     visit("qk_norm", qk_norm,
-          "normalise queries and keys of each head (RMS) before their product, with learned gains");
-    visit("score", score, "how a query and a key become a score");
-    visit("attention_norm", attention_norm, "how scores become weights");
+          "normalise queries and keys of each head (RMS) before their product, with learned gains",
+          {.part = "attention"});
+    visit("score", score, "how a query and a key become a score", {.part = "attention"});
+    visit("attention_norm", attention_norm, "how scores become weights", {.part = "attention"});
     visit("log_n_scale", log_n_scale,
-          "factor log(n) / log(block) of the scores, n the keys that a query sees");
-    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
-    visit("sink", sink, "a learned sink in every head: weight that goes to no key");
-    visit("norm", norm, "LayerNorm or RMSNorm");
-    visit("norm_position", norm_position, "normalise before or after each part of a layer");
-    visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps");
-    visit("bias", bias, "biases in projections and norms");
-    visit("activation", activation, "activation of the feed-forward network");
+          "factor log(n) / log(block) of the scores, n the keys that a query sees",
+          {.part = "attention"});
+    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap", {.part = "attention"});
+    visit("sink", sink, "a learned sink in every head: weight that goes to no key",
+          {.part = "attention"});
+    visit("norm", norm, "LayerNorm or RMSNorm", {.part = "norm"});
+    visit("norm_position", norm_position, "normalise before or after each part of a layer",
+          {.part = "norm"});
+    visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps",
+          {.part = "norm"});
+    visit("bias", bias, "biases in projections and norms", {.part = "bias"});
+    visit("activation", activation, "activation of the feed-forward network",
+          {.part = "activation"});
     visit("forget_bias", forget_bias,
           "lstm: added to the biases of the forget gates at the start, so that cells keep what "
-          "they hold");
-    visit("revision", revision, "what position shaw and pooling last mean");
+          "they hold",
+          {.part = "lstm"});
+    visit("revision", revision, "what position shaw and pooling last mean", {.is_option = false});
   }
 };
 
-/// The largest size of anything: ids, offsets and positions are int32.
-inline constexpr index kLargestSize = INT32_MAX;
 /// Throws kOptionValue unless the value is in `least` to `most`.
 void check_size(std::string_view name, index value, index least, index most = kLargestSize);
 
-/// Fills in every size, except head_dim where the heads do not divide the width. Throws kShape or
-/// kOptionValue that names the option, its value and the rule.
+/// Fills in every size of a configuration whose fields are in their ranges, except head_dim where
+/// the heads do not divide the width. Throws kShape or kOptionValue that names the option, its
+/// value and the rule.
 void resolve_encoder(EncoderConfig& config);
 
 /// Throws as resolve_encoder() if what is said about attention does not fit together.

@@ -2,7 +2,9 @@
 #include "fovea/model/encoder_effect.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "fovea/base/check.h"
 #include "fovea/model/layer_table.h"
 
 namespace fovea {
@@ -40,41 +42,39 @@ bool has_rotary(const Layer& layer) {
   return attends(layer) && *layer.sized.position == PositionKind::kRotary;
 }
 
-// The layers on which a setting has an effect.
-struct Effect {
-  std::string_view field;
-  bool (*is_on)(const Layer&);
-  std::string_view needs;
+// A part of a model, and the layers that have it.
+struct Part {
+  std::string_view name;
+  bool (*is_in)(const Layer&);
+  std::string_view needs;  // what has it
+  PartOwner owner;
 };
 
-constexpr std::string_view kAttention = "an attention layer in --encoder";
-constexpr std::string_view kHeads = "an attention layer in --encoder without heads= of its own";
-constexpr std::string_view kT5 = "--position t5 and an attention layer in --encoder";
-constexpr std::string_view kNorm = "a layer with a residual sum in --encoder";
-
-constexpr Effect kEffects[] = {
-    {"heads", takes_heads, kHeads},
-    {"kv_heads", takes_heads, kHeads},
-    {"head_dim", takes_heads, kHeads},
-    {"qk_norm", attends, kAttention},
-    {"score", attends, kAttention},
-    {"attention_norm", attends, kAttention},
-    {"log_n_scale", attends, kAttention},
-    {"softcap", attends, kAttention},
-    {"sink", attends, kAttention},
-    {"t5_buckets", has_t5, kT5},
-    {"t5_max_distance", has_t5, kT5},
-    {"shaw_clip", has_shaw, "--position shaw and an attention layer in --encoder"},
-    {"forget_bias", has_lstm, "a layer lstm or bilstm in --encoder"},
-    {"rope_base", has_rotary, "--position rotary and an attention layer in --encoder"},
-    {"ff", takes_ff, "a layer ff or transformer in --encoder without ff= of its own"},
+constexpr Part kParts[] = {
+    {"heads", takes_heads, "an attention layer in --encoder without heads= of its own",
+     PartOwner::kAttention},
+    {"attention", attends, "an attention layer in --encoder", PartOwner::kAttention},
+    {"t5", has_t5, "--position t5 and an attention layer in --encoder", PartOwner::kAttention},
+    {"shaw", has_shaw, "--position shaw and an attention layer in --encoder",
+     PartOwner::kAttention},
+    {"rotary", has_rotary, "--position rotary and an attention layer in --encoder",
+     PartOwner::kAttention},
+    {"lstm", has_lstm, "a layer lstm or bilstm in --encoder", PartOwner::kLstm},
+    {"ff", takes_ff, "a layer ff or transformer in --encoder without ff= of its own",
+     PartOwner::kTransformer},
     {"activation", takes_activation,
-     "a layer ff or transformer in --encoder without activation= of its own"},
-    {"norm", has_norm, kNorm},
-    {"norm_position", has_norm, kNorm},
-    {"ln_variant", has_norm, kNorm},
-    {"bias", has_bias, "a layer of attention, ff, residual sums or side by side in --encoder"},
+     "a layer ff or transformer in --encoder without activation= of its own",
+     PartOwner::kTransformer},
+    {"norm", has_norm, "a layer with a residual sum in --encoder", PartOwner::kTransformer},
+    {"bias", has_bias, "a layer of attention, ff, residual sums or side by side in --encoder",
+     PartOwner::kAny},
 };
+
+const Part* part_called(std::string_view name) {
+  const auto* part = std::find_if(std::begin(kParts), std::end(kParts),
+                                  [&](const Part& one) { return one.name == name; });
+  return part == std::end(kParts) ? nullptr : part;
+}
 
 bool any_layer(const EncoderConfig& config, const std::vector<SizedStage>& stages,
                bool (*is_on)(const Layer&)) {
@@ -91,22 +91,27 @@ bool any_layer(const EncoderConfig& config, const std::vector<SizedStage>& stage
 
 }  // namespace
 
-std::string_view lacks_for_effect(std::string_view field, const EncoderConfig& config,
+PartOwner owner_of_part(std::string_view name) {
+  const Part* part = part_called(name);
+  return part == nullptr ? PartOwner::kAny : part->owner;
+}
+
+std::string_view lacks_for_effect(std::string_view name, const EncoderConfig& config,
                                   const std::vector<SizedStage>& stages) {
   const bool adds_rows = adds_position_rows(config.position);
-  if (field == "position") {
+  if (name == "position") {
     const bool is_on = adds_rows || config.position == PositionKind::kNone ||
                        any_layer(config, stages, takes_position);
     return is_on ? "" : "an attention layer in --encoder without position= of its own";
   }
-  if (field == "position_max") return adds_rows ? "" : "--position learned or sinusoidal";
-  if (field == "sinusoid") {
+  if (name == "position rows") return adds_rows ? "" : "--position learned or sinusoidal";
+  if (name == "sinusoid") {
     return config.position == PositionKind::kSinusoidal ? "" : "--position sinusoidal";
   }
-  const auto* effect = std::find_if(std::begin(kEffects), std::end(kEffects),
-                                    [&](const Effect& one) { return one.field == field; });
-  if (effect == std::end(kEffects) || any_layer(config, stages, effect->is_on)) return "";
-  return effect->needs;
+  if (name.empty()) return "";
+  const Part* part = part_called(name);
+  if (part == nullptr) fail(ErrorCode::kInternal, "a field is of the part {}, which is none", name);
+  return any_layer(config, stages, part->is_in) ? "" : part->needs;
 }
 
 }  // namespace fovea

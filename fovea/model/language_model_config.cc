@@ -5,6 +5,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
+#include "fovea/config/field.h"
 #include "fovea/model/compat.h"
 #include "fovea/model/language_model_layers.h"
 #include "fovea/model/language_model_stages.h"
@@ -62,6 +63,7 @@ std::vector<index> layer_windows(const LanguageModelConfig& c) {
 }
 
 LanguageModelConfig resolve(LanguageModelConfig c) {
+  check_ranges(c);
   check_size("layers", c.layers, 1, kMostLayers);
   resolve_encoder(c);
   check_kind(c);

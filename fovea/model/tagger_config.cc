@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/model/tagger_layers.h"
 
 namespace fovea {
@@ -12,10 +13,6 @@ namespace {
 
 constexpr index kUsualBuckets = 100000;
 constexpr index kUsualLinearBuckets = index{1} << 18;
-
-void check_dropout(std::string_view name, double p) {
-  require_option(p >= 0 && p < 1, name, p, "at least 0 and below 1");
-}
 
 void resolve_characters(TaggerConfig& c) {
   if (c.character_reader == CharacterReader::kNone) {
@@ -32,7 +29,6 @@ void resolve_characters(TaggerConfig& c) {
 }
 
 void resolve_ngrams(TaggerConfig& c) {
-  check_size("ngram_width", c.ngram_width, 0);
   if (c.ngram_width == 0) {
     require_option(c.buckets == 0, Hint{"leave it out, or add --ngram-width 32"}, "buckets",
                    c.buckets, "0 without --ngram-width");
@@ -55,9 +51,7 @@ void resolve_linear(TaggerConfig& c) {
 }  // namespace
 
 TaggerConfig resolve(TaggerConfig c) {
-  check_size("word_width", c.word_width, 0);
-  check_size("shape_width", c.shape_width, 0);
-  check_size("vocabulary", c.vocabulary, 1);
+  check_ranges(c);
   resolve_characters(c);
   resolve_ngrams(c);
   resolve_linear(c);
@@ -72,11 +66,7 @@ TaggerConfig resolve(TaggerConfig c) {
         "leave the encoder out: --encoder \"\"");
   }
   resolve_encoder(c);
-  check_dropout("input_dropout", c.input_dropout);
-  check_dropout("linear_dropout", c.linear_dropout);
-  check_dropout("dropout", c.output_dropout);
   require_one_or_each("--head", c.head.size(), c.tags.size());
-  for (const index tags : c.tags) check_size("tags", tags, 1);
   check_stages(c, sized_stages(c));
   return c;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/model/layer_table.h"
 #include "fovea/model/translator_layers.h"
 
@@ -92,10 +93,10 @@ void resolve_recurrent(TranslatorConfig& c) {
 }  // namespace
 
 TranslatorConfig resolve(TranslatorConfig c) {
+  check_ranges(c);
   if (c.kind == TranslatorKind::kBahdanauGru) resolve_recurrent(c);
   check_size("encoder_layers", c.encoder_layers, 1, kMostLayers);
   check_size("decoder_layers", c.decoder_layers, 1, kMostLayers);
-  check_size("block", c.block, 2);  // a token and the end
   check_tables(c);
   // Sinusoids are large beside tokens, on whichever side they are.
   if (c.embedding_scale == 0 && decoder_position(c) == PositionKind::kSinusoidal && c.width > 0) {

@@ -56,24 +56,25 @@ struct TranslatorConfig : EncoderConfig {
     visit("decoder_layers", decoder_layers, "layers of the Transformer that writes the target");
     visit("encoder", encoder,
           "what reads the source instead: layers such as conv3,bilstm,attention; none: "
-          "--encoder-layers, of a GRU bigru");
+          "--encoder-layers, of a GRU bigru",
+          {.shown = "LAYERS"});
     visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
-    visit("heads", heads, "attention heads per layer");
-    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads");
-    visit("head_dim", head_dim, "width of a head; 0: width / heads");
-    visit("width", width, "width of the model");
-    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width");
-    visit("block", block, "most tokens of a sentence, on either side, with its end");
-    visit("dropout", dropout, "probability of dropping a weight or activation in training");
+    visit_sizes(visit);
+    visit("block", block, "most tokens of a sentence, on either side, with its end",
+          {.range = ValueRange::in(2, kLargestSize)});
+    visit("dropout", dropout, "probability of dropping a weight or activation in training",
+          {.range = ValueRange::share()});
     visit_positions(visit);
     visit("decoder_position", decoder_position,
-          "position encoding of the decoder; none given: --position");
+          "position encoding of the decoder; none given: --position",
+          {.names = [] { return names_of<PositionKind>("|"); }});
     visit_layers(visit);
     visit("share_embeddings", share_embeddings,
           "one table of tokens for source and target: needs --shared-vocabulary");
     visit("tie", tie, "use the token embeddings of the target as output projection too");
-    visit("vocabulary", vocabulary, "number of tokens of the source");
-    visit("target_vocabulary", target_vocabulary, "number of tokens of the target");
+    visit("vocabulary", vocabulary, "number of tokens of the source", {.is_option = false});
+    visit("target_vocabulary", target_vocabulary, "number of tokens of the target",
+          {.is_option = false});
   }
 
   friend bool operator==(const TranslatorConfig&, const TranslatorConfig&) = default;

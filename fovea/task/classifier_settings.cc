@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classifier_settings.h"
 
-#include <algorithm>
-#include <array>
-
 #include "fovea/base/check.h"
-#include "fovea/base/option.h"
-#include "fovea/config/field.h"
 #include "fovea/task/setting_checks.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/text/tokenizer.h"
-#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -35,50 +29,15 @@ void check_task(const ClassifierTextOptions& text) {
                    "leave --class-weights out");
 }
 
-// Options for reading texts have no meaning for numbers.
-void check_input(ClassifierTextOptions text) {
-  if (text.input == InputKind::kText) return;
-  ClassifierTextOptions usual;
-  constexpr std::array<std::string_view, 14> kOfTexts = {
-      "tokenizer_model", "subword_sampling", "format",   "text_column", "label_column", "header",
-      "separator",       "label_separator",  "bad_rows", "tokenizer",   "words",        "lower",
-      "min_count",       "embeddings"};
-  const std::vector<Field> given = fields_of(text), defaults = fields_of(usual);
-  for (std::size_t n = 0; n < given.size(); ++n) {
-    const std::string& name = given[n].name;
-    if (std::find(kOfTexts.begin(), kOfTexts.end(), name) == kOfTexts.end()) continue;
-    require_together(value_text(given[n]) == value_text(defaults[n]),
-                     fmt::format("{}, --input npz", option_name(name)), "numbers are no texts",
-                     "leave the first out");
-  }
-}
-
 void check_text(const ClassifierTextOptions& text) {
-  check_input(text);
   if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
-  const ClassifierTextOptions usual;
-  const bool subwords = text.tokenizer != "auto" && tokenizer_kind(text.tokenizer).has_model;
-  if (text.input == InputKind::kText) {
-    check_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
-  }
-  check_subword_sampling(subwords, text.subword_sampling);
-  const bool words = text.tokenizer == "auto" || tokenizer_kind(text.tokenizer).has_words;
-  require_together(words || text.min_count == usual.min_count, "--min-count",
-                   "has no effect without --tokenizer word", "leave --min-count out");
-  require_together(words || text.words == usual.words, "--words",
-                   "has no effect without --tokenizer word", "leave --words out");
+  const bool subwords = text.tokenizer == kPieceKind;
+  require_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
   require_together(text.embeddings.empty() || !subwords, "--embeddings, --tokenizer sentencepiece",
                    "pieces have no vectors", "choose --tokenizer word or char");
   require_together(text.embeddings.empty() || text.tokenizer != "byte",
                    "--embeddings, --tokenizer byte", "bytes have no vectors",
                    "choose --tokenizer word or char");
-  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
-  require_option(text.batch_size >= 1 && text.batch_size <= kLargestSize, "batch_size",
-                 text.batch_size, "in 1 to {}", kLargestSize);
-  require_option(text.max_length >= 0 && text.max_length <= kLargestSize, "max_length",
-                 text.max_length, "0 (of the longest text), or in 1 to {}", kLargestSize);
-  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
-                 text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
 // A few hundred samples are few updates an epoch: weights that begin small (deviation 0.02) and
@@ -138,19 +97,9 @@ void check_options(const ClassifierSettings& s) {
   resolve_lengths(recipe, 1);
   check_options(recipe);
   check_options(s.text.table);
-  for (const std::string& file : s.text.train) require_storable(file, "train");
-  for (const std::string& file : s.text.valid) require_storable(file, "valid");
-  require_storable(s.text.table.text_column, "text-column");
-  require_storable(s.text.table.label_column, "label-column");
-  require_storable(s.text.table.separator, "separator");
-  require_storable(s.text.table.label_separator, "label-separator");
-  require_storable(s.text.class_weights, "class-weights");
-  require_storable(s.text.embeddings, "embeddings");
+  check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);
   check_text(s.text);
-  require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
-                   "has no effect without --embeddings",
-                   "name a file of vectors: --embeddings FILE");
 }
 
 }  // namespace fovea

@@ -11,6 +11,8 @@
 #include "fovea/data/batcher.h"
 #include "fovea/data/table/table_options.h"
 #include "fovea/model/classifier_config.h"
+#include "fovea/task/setting_groups.h"
+#include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 
 namespace fovea {
@@ -67,35 +69,51 @@ struct ClassifierTextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "files of labelled texts to train on");
-    visit("valid", valid, "files of labelled texts to validate on");
+    visit("train", train, "files of labelled texts to train on",
+          {.resume = OnResume::kQuiet, .is_path = true});
+    visit("valid", valid, "files of labelled texts to validate on",
+          {.resume = OnResume::kQuiet, .is_path = true});
     visit("valid_fraction", valid_fraction,
-          "without --valid: this part of the texts, drawn at random, is for validation");
+          "without --valid: this part of the texts, drawn at random, is for validation",
+          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
     visit("input", input, "what the files hold: labelled texts, or arrays of numbers over time");
     table.visit_fields(visit);
     visit("multi_label", multi_label, "a text may have any number of labels");
     visit("regression", regression, "the label is a number");
     visit("class_weights", class_weights,
-          "how much a class counts: none, balanced, or LABEL=NUMBER,...");
+          "how much a class counts: none, balanced, or LABEL=NUMBER,...",
+          {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
     visit("metric", metric, "which result of the validation says what weights are the best");
-    visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char");
+    visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
+          {.needs = {"input", "text"}, .names = [] { return "auto|" + tokenizer_names(); }});
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the tokens");
+          "tokenizer sentencepiece: the .model file whose pieces are the tokens",
+          {.needs = {"input", "text"}, .also_needs = {"tokenizer", kPieceKind}, .is_path = true});
     visit(
         "subword_sampling", subword_sampling,
         "tokenizer sentencepiece: cut the texts anew in each epoch; of unigram models the power of "
-        "a cut's probability, of BPE the share of merges left out; 0: the best cut");
-    visit("words", words, "tokenizer word: what ends a word");
-    visit("lower", lower, "put the text into lower case; for tokenizer char and word");
-    visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
+        "a cut's probability, of BPE the share of merges left out; 0: the best cut",
+        {.range = ValueRange::in(0, 1),
+         .needs = {"input", "text"},
+         .also_needs = {"tokenizer", kPieceKind}});
+    visit("words", words, "tokenizer word: what ends a word",
+          {.needs = {"input", "text"}, .also_needs = {"tokenizer", "word|auto"}});
+    visit("lower", lower, "put the text into lower case; for tokenizer char and word",
+          {.needs = {"input", "text"}});
+    visit("min_count", min_count, "tokenizer word: words seen less often are unknown",
+          {.range = ValueRange::from(1),
+           .needs = {"input", "text"},
+           .also_needs = {"tokenizer", "word|auto"}});
     visit("embeddings", embeddings,
           "file of word vectors with which the rows of their words start: word2vec's text format, "
-          "fastText's .vec, GloVe, or .npz");
-    visit(
-        "max_length", max_length,
-        "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder");
+          "fastText's .vec, GloVe, or .npz",
+          {.needs = {"input", "text"}, .is_path = true});
+    visit("max_length", max_length,
+          "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder",
+          {.range = ValueRange::in(0, kLargestSize, "of the longest text")});
     visit("truncate", truncate, "the end of a longer text that is dropped");
-    visit("batch_size", batch_size, "texts per batch");
+    visit("batch_size", batch_size, "texts per batch",
+          {.range = ValueRange::in(1, kLargestSize), .resume = OnResume::kNoted});
   }
 };
 
@@ -110,9 +128,7 @@ struct ClassifierSettings {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("text", text, "what is read, and how it is cut");
-    visit("model", model, "what the model is made of");
-    visit("recipe", recipe, "how it is trained");
+    visit_groups(visit, *this);
   }
 };
 

@@ -7,9 +7,9 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
+#include "fovea/task/setting_checks.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/text/tokenizer.h"
-#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -87,40 +87,10 @@ constexpr std::array kLanguageModelPresets = {
                         apply_source},
 };
 
-// config.json stores the paths of the texts, and JSON must be UTF-8.
-void require_storable(const std::vector<std::string>& paths, std::string_view option) {
-  for (const std::string& path : paths) {
-    if (!find_invalid_utf8(path)) continue;
-    throw Error(
-        ErrorCode::kOptionValue,
-        fmt::format("--{}: {}: the path is not UTF-8, and a model cannot store it", option, path),
-        "rename the file or folder, or name it by a link whose path is UTF-8");
-  }
-}
-
-// An option that would have no effect is a misunderstanding.
-void require_meaning(bool ok, std::string_view option, std::string_view value,
-                     std::string_view needs) {
-  if (ok) return;
-  throw Error(ErrorCode::kOptionValue,
-              fmt::format("{} {}: has no effect without {}", option, value, needs),
-              fmt::format("leave {} out, or add {}", option, needs));
-}
-
 void check_text(const TextOptions& text) {
   const TokenizerKind& kind = tokenizer_kind(text.tokenizer);
   data_kind(text.data);
-  check_subword_model(kind.has_model, text.tokenizer_model, "--tokenizer-model");
-  check_subword_sampling(kind.has_model, text.subword_sampling);
-  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
-  require_meaning(kind.has_words || text.min_count == TextOptions().min_count, "--min-count",
-                  std::to_string(text.min_count), "--tokenizer word");
-  require_meaning(kind.has_words || text.vocabulary.empty(), "--vocabulary", text.vocabulary,
-                  "--tokenizer word");
-  require_meaning(text.data == "lines" || text.max_length == 0, "--max-length",
-                  std::to_string(text.max_length), "--data lines");
-  require_meaning(text.max_length > 0 || text.truncate == Truncate::kEnd, "--truncate",
-                  to_string(text.truncate), "--max-length");
+  require_subword_model(kind.has_model, text.tokenizer_model, "--tokenizer-model");
   if (text.lower && !kind.has_lower) {
     throw Error(
         ErrorCode::kOptionValue,
@@ -131,8 +101,6 @@ void check_text(const TextOptions& text) {
                          "--normalization nmt_nfkc_cf"
                        : "leave --lower out, or choose --tokenizer char or word");
   }
-  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
-                 text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
 }  // namespace
@@ -157,12 +125,12 @@ BatchOptions batches_of(const LanguageModelSettings& s) {
 void check_options(const LanguageModelSettings& s) {
   check_options(s.recipe);
   check_options(batches_of(s));
-  require_storable(s.text.train, "train");
-  require_storable(s.text.valid, "valid");
-  require_storable({s.text.vocabulary}, "vocabulary");
+  check_fields(s, LanguageModelSettings());
   check_text(s.text);
-  require_meaning(s.recipe.patience == 0 || !s.text.valid.empty() || s.text.valid_fraction > 0,
-                  "--patience", std::to_string(s.recipe.patience), "--valid-fraction");
+  require_together(s.recipe.patience == 0 || !s.text.valid.empty() || s.text.valid_fraction > 0,
+                   fmt::format("--patience {}", s.recipe.patience),
+                   "has no effect without --valid-fraction",
+                   "leave --patience out, or add --valid-fraction");
 }
 
 }  // namespace fovea

@@ -7,9 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/option.h"
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model_config.h"
+#include "fovea/task/setting_groups.h"
+#include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 
 namespace fovea {
@@ -34,27 +37,37 @@ struct TextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "text files to train on, joined in this order");
-    visit("valid", valid, "text files to validate on");
+    visit("train", train, "text files to train on, joined in this order",
+          {.resume = OnResume::kQuiet, .is_path = true});
+    visit("valid", valid, "text files to validate on",
+          {.resume = OnResume::kQuiet, .is_path = true});
     visit("valid_fraction", valid_fraction,
-          "without --valid: this last part of the text is for validation");
-    visit("tokenizer", tokenizer, "what a token is");
+          "without --valid: this last part of the text is for validation",
+          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
+    visit("tokenizer", tokenizer, "what a token is", {.names = tokenizer_names});
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the tokens");
+          "tokenizer sentencepiece: the .model file whose pieces are the tokens",
+          {.needs = {"tokenizer", kPieceKind}, .is_path = true});
     visit(
         "subword_sampling", subword_sampling,
         "tokenizer sentencepiece: cut the text anew in each epoch; of unigram models the power of "
-        "a cut's probability, of BPE the share of merges left out; 0: the best cut");
+        "a cut's probability, of BPE the share of merges left out; 0: the best cut",
+        {.range = ValueRange::in(0, 1), .needs = {"tokenizer", kPieceKind}});
     visit("lower", lower, "put the text into lower case; for tokenizer char and word");
-    visit("min_count", min_count, "tokenizer word: words seen less often are unknown");
-    visit("vocabulary", vocabulary, "tokenizer word: its words, one a line, as in vocab.txt");
-    visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence");
+    visit("min_count", min_count, "tokenizer word: words seen less often are unknown",
+          {.range = ValueRange::from(1), .needs = {"tokenizer", kWordKind}});
+    visit("vocabulary", vocabulary, "tokenizer word: its words, one a line, as in vocab.txt",
+          {.needs = {"tokenizer", kWordKind}, .is_path = true});
+    visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence",
+          {.names = [] { return names_in(kDataKinds, "|"); }});
     visit("marks", marks, "data lines: a begin token before each line, an end token behind it");
     visit("max_length", max_length,
-          "data lines: most tokens of a line, marks included; 0: any number");
-    visit("truncate", truncate, "max-length: the end of a longer line that is dropped");
+          "data lines: most tokens of a line, marks included; 0: any number",
+          {.needs = {"data", "lines"}});
+    visit("truncate", truncate, "max-length: the end of a longer line that is dropped",
+          {.needs = {"max_length"}});
     visit("by_length", by_length, "data lines: a batch holds lines of about the same length");
-    visit("batch_size", batch_size, "sequences per batch");
+    visit("batch_size", batch_size, "sequences per batch", {.resume = OnResume::kNoted});
   }
 };
 
@@ -65,9 +78,7 @@ struct LanguageModelSettings {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("text", text, "what is read, and how it is cut");
-    visit("model", model, "what the model is made of");
-    visit("recipe", recipe, "how it is trained");
+    visit_groups(visit, *this);
   }
 };
 

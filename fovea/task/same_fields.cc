@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
@@ -26,19 +23,10 @@ namespace {
 }
 
 bool decides_updates(const Field& field, ScheduleKind schedule) {
-  constexpr std::array<std::string_view, 9> kWatching = {
-      "recipe.eval_every",    "recipe.save_every",        "recipe.log_every",
-      "recipe.observe_every", "recipe.evaluate_training", "recipe.patience",
-      "recipe.keep",          "recipe.average",           "recipe.average_best"};
-  constexpr std::array<std::string_view, 5> kOfText = {"text.batch_size", "text.batch_tokens",
-                                                       "text.class_weights", "text.token_dropout",
-                                                       "text.label_smoothing"};
-  if (std::find(kOfText.begin(), kOfText.end(), field.name) != kOfText.end()) return true;
-  if (field.name == "recipe.stop_after") {
+  if (field.traits.resume == OnResume::kBySchedule) {
     return schedule != ScheduleKind::kConstant && schedule != ScheduleKind::kInverseSqrt;
   }
-  return field.name.starts_with("recipe.") &&
-         std::find(kWatching.begin(), kWatching.end(), field.name) == kWatching.end();
+  return field.traits.resume == OnResume::kNoted;
 }
 
 std::string list_of(const std::vector<std::string>& files) {
@@ -47,22 +35,14 @@ std::string list_of(const std::vector<std::string>& files) {
 
 }  // namespace
 
-void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
-                         const std::function<bool(const Field&)>& is_fixed) {
+void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
+                           bool splits) {
   for (std::size_t i = 0; i < before.size(); ++i) {
-    if (!is_fixed(before[i]) || value_text(before[i]) == value_text(now[i])) continue;
+    const OnResume resume = before[i].traits.resume;
+    const bool is_fixed = resume == OnResume::kNo || (splits && resume == OnResume::kUnlessSplit);
+    if (!is_fixed || value_text(before[i]) == value_text(now[i])) continue;
     fail_changed(before[i].name, value_text(before[i]), value_text(now[i]));
   }
-}
-
-void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
-                           bool splits, std::span<const std::string_view> free) {
-  require_same_fields(before, now, [&](const Field& field) {
-    if (field.name == "text.valid_fraction") return splits;
-    return field.name.starts_with("model.") ||
-           (field.name.starts_with("text.") &&
-            std::find(free.begin(), free.end(), field.name) == free.end());
-  });
 }
 
 std::vector<std::string> changed_updates(const std::vector<Field>& before,

@@ -2,8 +2,6 @@
 // Whether a run of any kind can go on with other settings or data.
 #pragma once
 
-#include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,26 +11,20 @@
 
 namespace fovea {
 
-/// Throws kConfig, which names the option, for the first of these fields that is fixed and was
-/// changed. Both lists have the same fields.
-void require_same_fields(const std::vector<Field>& before, const std::vector<Field>& now,
-                         const std::function<bool(const Field&)>& is_fixed);
-
-/// Throws so for the settings of a model and its texts: fixed are the fields of `model` and, but
-/// for those that are `free`, of `text`; text.valid_fraction where it `splits` the texts in both
-/// runs.
+/// Throws kConfig, which names the option, for the first field that a resumed run must not change
+/// (OnResume) and that was changed. `splits`: both runs split their data into training and
+/// validation. Both lists have the same fields.
 void require_same_settings(const std::vector<Field>& before, const std::vector<Field>& now,
-                           bool splits, std::span<const std::string_view> free);
+                           bool splits);
 
-/// The differences that affect updates, a sentence each. How often the run is evaluated, saved or
-/// logged does not, nor does the end of the run, unless the schedule (of `recipe`, now) depends on
-/// it.
+/// The differences that affect updates (OnResume), a sentence each. The end of the run does, if the
+/// schedule (of `recipe`, now) depends on it.
 std::vector<std::string> changed_updates(const std::vector<Field>& before,
                                          const std::vector<Field>& now, const TrainOptions& recipe);
 
 /// The fingerprint of the model in the text of a config.json, by the fields that stand there. A
 /// build of before knew fewer, and its run has this fingerprint: whether the values are those of
-/// the model that is trained now, require_same_fields says. `name` is for messages. Throws
+/// the model that is trained now, require_same_settings says. `name` is for messages. Throws
 /// kModelDamaged.
 std::string stored_model_fingerprint(std::string_view config, const std::string& name);
 

@@ -12,8 +12,7 @@ void require_same_run(const LanguageModelSettings& began, const LanguageModelSet
   is.model.vocabulary = was.model.vocabulary;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
-  constexpr std::string_view kFree[] = {"text.train", "text.valid", "text.batch_size"};
-  require_same_settings(fields_of(was), fields_of(is), splits, kFree);
+  require_same_settings(fields_of(was), fields_of(is), splits);
 }
 
 std::vector<std::string> changed_options(const LanguageModelSettings& checkpoint,

@@ -9,12 +9,25 @@
 
 namespace fovea {
 
-void require_storable(const std::string& text, std::string_view option) {
+namespace {
+
+void require_storable(const Field& field) {
+  const std::string text = value_text(field);
   if (!find_invalid_utf8(text)) return;
-  throw Error(
-      ErrorCode::kOptionValue,
-      fmt::format("--{}: {}: not UTF-8, and a model cannot store it", option, escape_text(text)),
-      "write it in UTF-8; a file or folder can be renamed, or named by a link");
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: {}: not UTF-8, and a model cannot store it", option_name(field.name),
+                          escape_text(text)),
+              "write it in UTF-8; a file or folder can be renamed, or named by a link");
+}
+
+}  // namespace
+
+void require_sound(std::span<const Field> settings, std::span<const Field> usual) {
+  for (std::size_t n = 0; n < settings.size(); ++n) {
+    require_storable(settings[n]);
+    if (value_text(settings[n]) == value_text(usual[n])) continue;
+    require_effect(settings[n], unmet_need(settings[n], settings));
+  }
 }
 
 void require_together(bool ok, std::string_view options, std::string_view why,

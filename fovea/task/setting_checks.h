@@ -2,16 +2,26 @@
 // Checks that the settings of all kinds of models share.
 #pragma once
 
-#include <string>
+#include <span>
 #include <string_view>
 
 #include "fovea/config/field.h"
 
 namespace fovea {
 
-/// config.json stores the text, and JSON must be UTF-8. Throws kOptionValue, which names the
-/// option.
-void require_storable(const std::string& text, std::string_view option);
+/// Throws kOptionValue, which names the option, for a text among these settings that is not UTF-8,
+/// for config.json could not store it; and for a value other than that of `usual` that has no
+/// effect without another setting. Both lists have the same fields.
+void require_sound(std::span<const Field> settings, std::span<const Field> usual);
+
+/// The same for the settings of a training, and for a number of their text or recipe that is out of
+/// its range. (Those of the model resolve() checks.)
+template <class Settings>
+void check_fields(Settings settings, Settings usual) {
+  check_ranges(settings.text);
+  check_ranges(settings.recipe);
+  require_sound(fields_of(settings), fields_of(usual));
+}
 
 /// Throws kOptionValue unless options go together: "OPTIONS: WHY", and the hint.
 void require_together(bool ok, std::string_view options, std::string_view why,

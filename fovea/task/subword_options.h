@@ -9,12 +9,9 @@
 
 namespace fovea {
 
-/// Throws kOptionValue unless a .model file is named where tokens are its pieces, and only there.
-/// `option`: "--tokenizer-model".
-void check_subword_model(bool subwords, const std::string& file, std::string_view option);
-
-/// Throws kOptionValue unless it is in [0, 1], and 0 where tokens are no subwords.
-void check_subword_sampling(bool subwords, double alpha);
+/// Throws kOptionValue unless a .model file is named where tokens are its pieces. `option`:
+/// "--tokenizer-model".
+void require_subword_model(bool subwords, const std::string& file, std::string_view option);
 
 /// The options with the bytes of a .model file, if one is named. Throws what reading it does.
 LearnOptions with_subword_model(LearnOptions options, const std::string& file);

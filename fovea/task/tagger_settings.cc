@@ -5,13 +5,11 @@
 #include <initializer_list>
 
 #include "fovea/base/check.h"
-#include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/model/encoder_effect.h"
 #include "fovea/task/classifier_settings.h"
 #include "fovea/task/setting_checks.h"
 #include "fovea/task/subword_options.h"
-#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -46,8 +44,7 @@ void check_subwords(const TaggerSettings& s) {
   require_together(!subwords || reads_characters(s), "--tokenizer sentencepiece",
                    "has no effect with --character-reader none and without --linear",
                    "choose --character-reader conv or bilstm, which then read the subwords");
-  check_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
-  check_subword_sampling(subwords, text.subword_sampling);
+  require_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
 }
 
 void check_text(const TaggerTextOptions& text) {
@@ -55,8 +52,6 @@ void check_text(const TaggerTextOptions& text) {
   require_together((segments && !text.joint) || text.table.format != TaggedFormat::kWords,
                    "--format words", "such sentences have no tags",
                    "take --task segment, or a format that has tags: conll or conllu");
-  require_together(segments || !text.joint, "--joint", "has no effect without --task segment",
-                   "leave it out");
   const auto all_are = [&](std::initializer_list<SchemeChoice> these) {
     return std::all_of(text.scheme.begin(), text.scheme.end(), [&](SchemeChoice scheme) {
       return std::find(these.begin(), these.end(), scheme) != these.end();
@@ -72,21 +67,12 @@ void check_text(const TaggerTextOptions& text) {
   require_together(!all_are({SchemeChoice::kNone}) || text.metric != TaggerMetric::kSpanF1,
                    "--metric span-f1, --scheme none", "there are no spans",
                    "choose --metric accuracy or loss");
-  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
-  require_option(text.word_dropout >= 0 && text.word_dropout <= 1, "word_dropout",
-                 text.word_dropout, "in 0 to 1");
-  require_option(text.batch_size >= 1 && text.batch_size <= kLargestSize, "batch_size",
-                 text.batch_size, "in 1 to {}", kLargestSize);
-  require_option(text.max_length >= 1 && text.max_length <= kLargestSize, "max_length",
-                 text.max_length, "in 1 to {}", kLargestSize);
-  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
-                 text.valid_fraction, "at least 0 (no validation) and below 1");
 }
 
-// The missing thing without which a field of the model has no effect; "" if it has one.
-std::string_view lacks_for_effect(std::string_view field, const TaggerConfig& c) {
-  if (field == "linear_dropout") return c.linear ? "" : "--linear";
-  return lacks_for_effect(field, c, sized_stages(c));
+// The missing thing without which a field of this part has no effect; "" if it has one.
+std::string_view lacks_for_effect(std::string_view part, const TaggerConfig& c) {
+  if (part == "linear") return c.linear ? "" : "--linear";
+  return lacks_for_effect(part, c, sized_stages(c));
 }
 
 // Without --joint a segmenter learns words alone.
@@ -148,15 +134,10 @@ void check_options(const TaggerSettings& s) {
   resolve_lengths(recipe, 1, kTaggerEpochs);
   check_options(recipe);
   check_options(s.text.table);
-  for (const std::string& file : s.text.train) require_storable(file, "train");
-  for (const std::string& file : s.text.valid) require_storable(file, "valid");
-  require_storable(s.text.embeddings, "embeddings");
+  check_fields(s, TaggerSettings(s.text.task));
   check_text(s.text);
   check_subwords(s);
   check_columns(s.text);
-  require_together(!s.model.freeze_embeddings || !s.text.embeddings.empty(), "--freeze-embeddings",
-                   "has no effect without --embeddings",
-                   "name a file of vectors: --embeddings FILE");
 }
 
 void require_effects(const TaggerSettings& settings, const TaggerConfig& resolved) {
@@ -165,7 +146,7 @@ void require_effects(const TaggerSettings& settings, const TaggerConfig& resolve
   const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {
     if (value_text(fields[n]) == value_text(theirs[n])) continue;
-    require_effect(fields[n], lacks_for_effect(fields[n].name, resolved));
+    require_effect(fields[n], lacks_for_effect(fields[n].traits.part, resolved));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/tagged/tagged_options.h"
 #include "fovea/model/tagger_config.h"
+#include "fovea/task/setting_groups.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
 
@@ -83,34 +84,45 @@ struct TaggerTextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "files of tagged sentences to train on");
-    visit("valid", valid, "files of tagged sentences to validate on");
+    visit("train", train, "files of tagged sentences to train on",
+          {.resume = OnResume::kQuiet, .is_path = true});
+    visit("valid", valid, "files of tagged sentences to validate on",
+          {.resume = OnResume::kQuiet, .is_path = true});
     visit("valid_fraction", valid_fraction,
-          "without --valid: this part of the sentences, drawn at random, is for validation");
+          "without --valid: this part of the sentences, drawn at random, is for validation",
+          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
     visit("task", task, "what is tagged: words, or the characters of words that are to be found");
-    visit("joint", joint, "task segment: the tags of the words are learned, too");
+    visit("joint", joint, "task segment: the tags of the words are learned, too",
+          {.needs = {"task", "segment"}});
     table.visit_fields(visit);
     visit("scheme", scheme,
           "how tags mark spans, such as names: they are converted to it; auto: as they are; with "
           "commas one for each tag column");
     visit("metric", metric, "which result of the validation says what weights are the best");
     visit("lower", lower, "put words into lower case; characters and shapes are never");
-    visit("min_count", min_count, "words seen less often are unknown");
+    visit("min_count", min_count, "words seen less often are unknown",
+          {.range = ValueRange::from(1)});
     visit("word_dropout", word_dropout,
-          "probability that a word seen once is read as unknown, in training");
+          "probability that a word seen once is read as unknown, in training",
+          {.range = ValueRange::in(0, 1), .resume = OnResume::kNoted});
     visit("tokenizer", tokenizer,
           "what is read inside of a word: its characters, or the subwords of --tokenizer-model");
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the subwords");
+          "tokenizer sentencepiece: the .model file whose pieces are the subwords",
+          {.needs = {"tokenizer", kPieceKind}, .is_path = true});
     visit("subword_sampling", subword_sampling,
           "tokenizer sentencepiece: cut the words anew in each epoch; of unigram models the power "
-          "of a cut's probability, of BPE the share of merges left out; 0: the best cut");
+          "of a cut's probability, of BPE the share of merges left out; 0: the best cut",
+          {.range = ValueRange::in(0, 1), .needs = {"tokenizer", kPieceKind}});
     visit("embeddings", embeddings,
           "file of word vectors with which the rows of their words start: word2vec's text format, "
-          "fastText's .vec, GloVe, or .npz");
+          "fastText's .vec, GloVe, or .npz",
+          {.is_path = true});
     visit("max_length", max_length,
-          "most words that the model sees at once; longer sentences are read in pieces");
-    visit("batch_size", batch_size, "sentences per batch");
+          "most words that the model sees at once; longer sentences are read in pieces",
+          {.range = ValueRange::in(1, kLargestSize)});
+    visit("batch_size", batch_size, "sentences per batch",
+          {.range = ValueRange::in(1, kLargestSize), .resume = OnResume::kNoted});
   }
 };
 
@@ -125,9 +137,7 @@ struct TaggerSettings {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("text", text, "what is read, and how it is cut");
-    visit("model", model, "what the model is made of");
-    visit("recipe", recipe, "how it is trained");
+    visit_groups(visit, *this);
   }
 };
 

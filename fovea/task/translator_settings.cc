@@ -14,8 +14,6 @@ namespace fovea {
 
 namespace {
 
-constexpr index kMostAveraged = 1000;
-
 // For quick trials.
 void apply_tiny(TranslatorSettings& s) {
   s.model.encoder_layers = s.model.decoder_layers = 2;
@@ -47,14 +45,6 @@ constexpr std::array kTranslatorPresets = {
 };
 
 void check_files(const TranslatorTextOptions& text) {
-  for (const auto& [files, option] : {std::pair{&text.source, "source"},
-                                      {&text.target, "target"},
-                                      {&text.train, "train"},
-                                      {&text.valid_source, "valid-source"},
-                                      {&text.valid_target, "valid-target"},
-                                      {&text.valid, "valid"}}) {
-    for (const std::string& file : *files) require_storable(file, option);
-  }
   require_together(text.source.size() == text.target.size(), "--source, --target",
                    fmt::format("{} files and {}", text.source.size(), text.target.size()),
                    "name as many with --target as with --source, in the same order");
@@ -71,22 +61,17 @@ void check_tokenizers(const TranslatorTextOptions& text) {
   require_together(!text.shared_vocabulary || source.name == target.name,
                    "--shared-vocabulary, --target-tokenizer",
                    "one vocabulary has one kind of token", "leave one of the two out");
-  const bool of_source = source.has_model || (target.has_model && !text.tokenizer_model.empty());
-  check_subword_model(of_source, text.tokenizer_model, "--tokenizer-model");
-  if (!text.target_tokenizer_model.empty() || text.tokenizer_model.empty()) {
-    check_subword_model(target.has_model, text.target_tokenizer_model, "--target-tokenizer-model");
+  require_subword_model(source.has_model, text.tokenizer_model, "--tokenizer-model");
+  if (text.tokenizer_model.empty()) {
+    require_subword_model(target.has_model, text.target_tokenizer_model,
+                          "--target-tokenizer-model");
   }
+  require_together(target.has_model || text.target_tokenizer_model.empty(),
+                   "--target-tokenizer-model", "has no effect without --tokenizer sentencepiece",
+                   "add that, or leave --target-tokenizer-model out");
   require_together(!text.shared_vocabulary || text.target_tokenizer_model.empty(),
                    "--shared-vocabulary, --target-tokenizer-model", "one vocabulary has one model",
                    "leave one of the two out");
-  check_subword_sampling(source.has_model || target.has_model, text.subword_sampling);
-  const bool words = source.has_words || target.has_words;
-  const TranslatorTextOptions usual;
-  require_option(text.min_count >= 1, "min_count", text.min_count, "at least 1");
-  require_together(words || text.min_count == usual.min_count, "--min-count",
-                   "has no effect without --tokenizer word", "leave it out");
-  require_together(words || text.words == usual.words, "--words",
-                   "has no effect without --tokenizer word", "leave it out");
   require_together(!text.lower || (source.has_lower && target.has_lower), "--lower",
                    "bytes are kept as they are, and a model of subwords says it itself",
                    "leave --lower out, or choose --tokenizer char or word");
@@ -115,10 +100,7 @@ void check_options(const TranslatorSettings& s) {
   TrainOptions recipe = s.recipe;
   resolve_lengths(recipe, 1, kTranslatorEpochs);
   check_options(recipe);
-  require_option(s.recipe.average >= 0 && s.recipe.average <= kMostAveraged, "average",
-                 s.recipe.average, "in 0 to {}", kMostAveraged);
-  require_option(s.recipe.average_best >= 0 && s.recipe.average_best <= kMostAveraged,
-                 "average_best", s.recipe.average_best, "in 0 to {}", kMostAveraged);
+  check_fields(s, TranslatorSettings());
   require_together(s.recipe.average < 2 || s.recipe.average_best < 2, "--average, --average-best",
                    "a model has one mean", "leave one of the two out");
   const bool validates =
@@ -128,15 +110,6 @@ void check_options(const TranslatorSettings& s) {
   const TranslatorTextOptions& text = s.text;
   check_files(text);
   check_tokenizers(text);
-  constexpr index kMostTokens = index{1} << 28;
-  require_option(text.batch_tokens >= 1 && text.batch_tokens <= kMostTokens, "batch_tokens",
-                 text.batch_tokens, "in 1 to {}", kMostTokens);
-  require_option(text.valid_fraction >= 0 && text.valid_fraction < 1, "valid_fraction",
-                 text.valid_fraction, "at least 0 (no validation) and below 1");
-  require_option(text.token_dropout >= 0 && text.token_dropout < 1, "token_dropout",
-                 text.token_dropout, "at least 0 and below 1");
-  require_option(text.label_smoothing >= 0 && text.label_smoothing < 1, "label_smoothing",
-                 text.label_smoothing, "at least 0 and below 1");
   require_together(!s.model.share_embeddings || text.shared_vocabulary, "--share-embeddings",
                    "source and target have vocabularies of their own",
                    "add --shared-vocabulary, or leave --share-embeddings out");

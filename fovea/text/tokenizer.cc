@@ -96,6 +96,8 @@ std::string StreamDecoder::take(bool at_end) {
   return out;
 }
 
+std::string tokenizer_names() { return names_in(kTokenizers, "|"); }
+
 const TokenizerKind& tokenizer_kind(std::string_view name) {
   return choose(kTokenizers, name, "tokenizer");
 }

@@ -180,6 +180,8 @@ inline constexpr std::array kTokenizers = {
 SpecialTokens marks_before_bytes(const TokenizerData& data);
 void append_byte(std::string& out, token id);
 
+/// "byte|char|..."
+std::string tokenizer_names();
 /// The kind called `name`. Throws kOptionValue, which lists the known kinds.
 const TokenizerKind& tokenizer_kind(std::string_view name);
 

@@ -64,29 +64,45 @@ struct TrainOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("lr", lr, "learning rate after the warm-up");
+    visit("lr", lr, "learning rate after the warm-up",
+          {.range = ValueRange::over(0), .also = "learning-rate"});
     visit("min_lr", min_lr, "learning rate at the end of the schedule");
     visit("schedule", schedule, "how the learning rate decreases");
-    visit("warmup", warmup, "updates over which the learning rate rises from 0");
+    visit("warmup", warmup, "updates over which the learning rate rises from 0",
+          {.range = ValueRange::from(0)});
     visit("decay_share", decay_share,
-          "wsd: share of the run, at its end, in which the learning rate falls");
-    visit("beta1", beta1, "AdamW: decay of the mean of the gradients");
-    visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients");
-    visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices");
-    visit("clip", clip, "largest global norm of the gradients; 0: no limit");
-    visit("accumulate", accumulate, "batches whose gradients are accumulated for one update");
+          "wsd: share of the run, at its end, in which the learning rate falls",
+          {.range = ValueRange::over(0, 1)});
+    visit("beta1", beta1, "AdamW: decay of the mean of the gradients",
+          {.range = ValueRange::share()});
+    visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients",
+          {.range = ValueRange::share()});
+    visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices",
+          {.range = ValueRange::from(0)});
+    visit("clip", clip, "largest global norm of the gradients; 0: no limit",
+          {.range = ValueRange::from(0, "no limit")});
+    visit("accumulate", accumulate, "batches whose gradients are accumulated for one update",
+          {.range = ValueRange::from(1)});
     visit("stop_after", stop_after,
-          "end of the run and of the schedule: 10e, 5000u, 90s, 30m or 2h");
-    visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)");
-    visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)");
-    visit("log_every", log_every, "write metrics every N updates");
+          "end of the run and of the schedule: 10e, 5000u, 90s, 30m or 2h",
+          {.resume = OnResume::kBySchedule, .shown = "LENGTH"});
+    visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)",
+          {.resume = OnResume::kQuiet, .shown = "LENGTH"});
+    visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)",
+          {.resume = OnResume::kQuiet, .shown = "LENGTH"});
+    visit("log_every", log_every, "write metrics every N updates",
+          {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
     visit("observe_every", observe_every,
-          "write entropy, largest score and distance of each head every N updates; 0: never");
+          "write entropy, largest score and distance of each head every N updates; 0: never",
+          {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
     visit("evaluate_training", evaluate_training,
-          "at each validation also measure the whole training set, with the same weights");
+          "at each validation also measure the whole training set, with the same weights",
+          {.resume = OnResume::kQuiet});
     visit("patience", patience,
-          "end the run after this many evaluations in a row without a better one; 0: never");
-    visit("keep", keep, "how many checkpoints to keep");
+          "end the run after this many evaluations in a row without a better one; 0: never",
+          {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
+    visit("keep", keep, "how many checkpoints to keep",
+          {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
     visit("precision", precision,
           "bf16: products round their operands to bfloat16, sums and weights stay float32");
     visit("save_dtype", save_dtype,

@@ -67,7 +67,8 @@ void append_start(const std::filesystem::path& folder, ProcessStart start) {
   const bool torn = !before.empty() && before.back() != '\n';
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) fail_writing(file, errno);
-  std::string line = (torn ? std::string(1, '\n') : std::string()) + to_json_line(start);
+  std::string line = torn ? "\n" : "";
+  line += to_json_line(start);
   line += '\n';
   const bool written = write_line(fd, line);
   const int error = errno;

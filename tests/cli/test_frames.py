@@ -136,7 +136,7 @@ class FramesTest(CommandTest):
         self.assert_error(self.run_fovea(*run, "--input", "npz"), 3, "cut.npz")
         self.assert_error(self.run_fovea(*run), 3, "expected texts, got arrays of numbers")
         self.assert_error(self.run_fovea(*run, "--input", "npz", "--format", "tsv"), 2,
-                          "--format, --input npz")
+                          "--format tsv: has no effect without --input text")
         text = ("train", "classify", "--input", "npz", "--train", self.text, "-o", self.folder / "m")
         self.assert_error(self.run_fovea(*text), 3, "text.txt")
 

@@ -195,7 +195,7 @@ class Names(CommandTest):
         for args in [["--train", self.odd], ["--train", self.text, "--valid", self.odd]]:
             for extra in [[], ["--dry-run"], ["--dump-config"]]:
                 done = self.run_fovea("train", "lm", *args, "-o", self.output, *SMALL, *extra)
-                self.assert_error(done, 2, "E0203", args[-2], r"caf\xE9.txt: the path is not UTF-8")
+                self.assert_error(done, 2, "E0203", args[-2], r"caf\xE9.txt: not UTF-8")
         self.assertFalse(self.output.exists())
 
     def test_a_link_names_them(self):

@@ -36,6 +36,64 @@ TEST_F(FieldTest, ListsNestedFieldsInTheirOrder) {
   EXPECT_EQ(fields_[1].help, "width of a head");
 }
 
+struct Layers {
+  int count = 4;
+  double rate = 0.5;
+  std::vector<index> windows = {8};
+  std::string reader = "conv";
+  index window = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("count", count, "", {.range = ValueRange::in(1, 8), .resume = OnResume::kNoted});
+    visit("rate", rate, "", {.range = ValueRange::share("none")});
+    visit("windows", windows, "", {.range = ValueRange::over(0)});
+    visit("reader", reader, "");
+    visit("window", window, "", {.needs = {"reader|writer", "conv|pool"}});
+  }
+};
+
+struct Stack {
+  Layers layers;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("layers", layers, "", {.resume = OnResume::kNo, .also = "blocks"});
+  }
+};
+
+TEST(FieldTraits, OfTheStructHoldForItsFields) {
+  Stack stack;
+  const std::vector<Field> fields = fields_of(stack);
+  EXPECT_EQ(fields[0].traits.resume, OnResume::kNoted);
+  EXPECT_EQ(fields[1].traits.resume, OnResume::kNo);
+  EXPECT_EQ(fields[1].table_also, "blocks");
+  EXPECT_EQ(fields[1].table(), "layers");
+  EXPECT_EQ(fields[1].last_name(), "rate");
+}
+
+TEST(FieldTraits, ANumberIsInItsRange) {
+  EXPECT_NO_THROW(check_ranges(Layers{.count = 8, .rate = 0}));
+  EXPECT_THROWS(check_ranges(Layers{.count = 9}), kOptionValue, "--count: 9 is not in 1 to 8");
+  EXPECT_THROWS(check_ranges(Layers{.rate = 1}), kOptionValue,
+                "--rate: 1 is not at least 0 and below 1 (0: none)");
+  EXPECT_THROWS(check_ranges(Layers{.rate = std::numeric_limits<double>::quiet_NaN()}),
+                kOptionValue, "--rate: nan");
+  EXPECT_THROWS(check_ranges(Layers{.windows = {3, 0}}), kOptionValue,
+                "--windows: 0 is not above 0");
+}
+
+TEST(FieldTraits, WhatAFieldNeedsIsOneOfSomeValues) {
+  Layers layers;
+  const std::vector<Field> fields = fields_of(layers);
+  EXPECT_EQ(unmet_need(fields[4], fields), "");
+  layers.reader = "pool";
+  EXPECT_EQ(unmet_need(fields[4], fields), "");
+  layers.reader = "none";
+  EXPECT_EQ(unmet_need(fields[4], fields), "--reader conv or pool");
+  EXPECT_EQ(unmet_need(fields[4], std::span(fields).subspan(4)), "") << "no such field here";
+}
+
 TEST_F(FieldTest, EveryTypeIsSetFromText) {
   set("model.layers", "-3");
   set("model.head_dim", "+128");

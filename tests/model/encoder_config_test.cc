@@ -55,7 +55,6 @@ TEST(EncoderConfig, ACapIsANumberOfFloat32) {
 
 TEST(EncoderConfig, RefusesWhatDoesNotFit) {
   EXPECT_THROWS(resolved([](auto& c) { c.vocabulary = 0; }), kOptionValue, "--vocabulary");
-  EXPECT_THROWS(resolved([](auto& c) { c.dropout = 1; }), kOptionValue, "--dropout");
   EXPECT_THROWS(resolved([](auto& c) { c.kv_heads = 3; }), kShape, "--kv-heads");
   EXPECT_THROWS(resolved([](auto& c) { c.position_max = 3; }), kOptionValue, "--position-max");
   EXPECT_THROWS(check_size("width", 0, 1), kOptionValue, "--width: 0 is not in 1 to 2147483647");

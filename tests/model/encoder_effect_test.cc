@@ -7,6 +7,7 @@
 
 #include "fovea/config/field.h"
 #include "tests/model/encoder_support.h"
+#include "tests/support/throws.h"
 
 namespace fovea {
 namespace {
@@ -25,7 +26,7 @@ std::vector<std::string> without_effect(const LanguageModelConfig& config) {
   std::vector<std::string> names;
   for (const Field& field : fields_of(resolved)) {
     if (field.name == "forget_bias") continue;  // see the test below
-    if (!lacks_for_effect(field.name, resolved, stages(config)).empty()) {
+    if (!lacks_for_effect(field.traits.part, resolved, stages(config)).empty()) {
       names.push_back(field.name);
     }
   }
@@ -55,7 +56,7 @@ TEST(EncoderEffect, RecurrentLayersReadNeitherAttentionNorNorms) {
 TEST(EncoderEffect, OnlyLstmsHaveForgetGatesToOpen) {
   const auto lacks = [](const char* layers) {
     const auto resolved = resolve(encoder(layers));
-    return lacks_for_effect("forget_bias", resolved, stages(encoder(layers)));
+    return lacks_for_effect("lstm", resolved, stages(encoder(layers)));
   };
   EXPECT_EQ(lacks("conv3,lstm"), "");
   EXPECT_EQ(lacks("gru,attention"), "a layer lstm or bilstm in --encoder");
@@ -101,12 +102,17 @@ TEST(EncoderEffect, PositionsAreReadByAttentionOrJoinTheEmbeddings) {
               testing::Not(testing::Contains(testing::AnyOf("t5_buckets", "t5_max_distance"))));
 }
 
+// What a field misspells would never be checked.
+TEST(EncoderEffect, APartThatNoModelHasIsAnError) {
+  EXPECT_THROWS(lacks_for_effect("atention", EncoderConfig(), {}), kInternal, "atention");
+}
+
 TEST(EncoderEffect, WithoutLayersNoneIsRead) {
   EncoderConfig config;
   config.position = PositionKind::kNone;
   EXPECT_FALSE(lacks_for_effect("heads", config, {}).empty());
   EXPECT_FALSE(lacks_for_effect("norm", config, {}).empty());
-  EXPECT_THAT(lacks_for_effect("width", config, {}), IsEmpty());
+  EXPECT_THAT(lacks_for_effect("", config, {}), IsEmpty());
 }
 
 }  // namespace

@@ -8,21 +8,11 @@
 namespace fovea {
 namespace {
 
-TEST(SubwordOptions, AModelAndSubwordsGoTogether) {
-  EXPECT_NO_THROW(check_subword_model(true, "a.model", "--tokenizer-model"));
-  EXPECT_NO_THROW(check_subword_model(false, "", "--tokenizer-model"));
-  EXPECT_THROWS(check_subword_model(true, "", "--tokenizer-model"), kOptionValue,
+TEST(SubwordOptions, NeedAModel) {
+  EXPECT_NO_THROW(require_subword_model(true, "a.model", "--tokenizer-model"));
+  EXPECT_NO_THROW(require_subword_model(false, "", "--tokenizer-model"));
+  EXPECT_THROWS(require_subword_model(true, "", "--tokenizer-model"), kOptionValue,
                 "needs --tokenizer-model FILE.model");
-  EXPECT_THROWS(check_subword_model(false, "a.model", "--target-tokenizer-model"), kOptionValue,
-                "--target-tokenizer-model: has no effect");
-}
-
-TEST(SubwordOptions, SamplingIsOfSubwords) {
-  EXPECT_NO_THROW(check_subword_sampling(false, 0));
-  EXPECT_NO_THROW(check_subword_sampling(true, 1));
-  EXPECT_THROWS(check_subword_sampling(true, 1.5), kOptionValue, "--subword-sampling");
-  EXPECT_THROWS(check_subword_sampling(true, -0.1), kOptionValue, "--subword-sampling");
-  EXPECT_THROWS(check_subword_sampling(false, 0.1), kOptionValue, "has no effect without");
 }
 
 TEST(SubwordOptions, TheFileIsReadIfOneIsNamed) {

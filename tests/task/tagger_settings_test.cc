@@ -81,7 +81,7 @@ TEST(TaggerSettings, SubwordsNeedAModelAndWhatReadsThem) {
   fails("has no effect with --character-reader none",
         [](TaggerSettings& s) { s.model.character_reader = CharacterReader::kNone; });
   fails("needs --tokenizer-model", [](TaggerSettings& s) { s.text.tokenizer_model = ""; });
-  fails("--tokenizer-model: has no effect without",
+  fails("--tokenizer-model a.model: has no effect without",
         [](TaggerSettings& s) { s.text.tokenizer = WordCut::kCharacters; });
   fails("--subword-sampling", [](TaggerSettings& s) { s.text.subword_sampling = 2; });
 }

@@ -77,13 +77,20 @@ struct TableOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("format", format, "format of the labelled texts; auto: by name or content");
-    visit("text_column", text_column, "column of the text: its name, or its number from 1");
-    visit("label_column", label_column, "column of the label: its name, or its number from 1");
-    visit("header", header, "whether the first row of TSV or CSV names the columns");
-    visit("separator", separator, "TSV, CSV: the character between columns");
-    visit("label_separator", label_separator, "what stands between several labels of a text");
-    visit("bad_rows", bad_rows, "rows that cannot be read: an error, or left out and counted");
+    visit("format", format, "format of the labelled texts; auto: by name or content",
+          {.needs = {"input", "text"}});
+    visit("text_column", text_column, "column of the text: its name, or its number from 1",
+          {.needs = {"input", "text"}, .shown = "NAME|N"});
+    visit("label_column", label_column, "column of the label: its name, or its number from 1",
+          {.needs = {"input", "text"}, .shown = "NAME|N"});
+    visit("header", header, "whether the first row of TSV or CSV names the columns",
+          {.needs = {"input", "text"}});
+    visit("separator", separator, "TSV, CSV: the character between columns",
+          {.needs = {"input", "text"}, .shown = "CHARACTER"});
+    visit("label_separator", label_separator, "what stands between several labels of a text",
+          {.needs = {"input", "text"}});
+    visit("bad_rows", bad_rows, "rows that cannot be read: an error, or left out and counted",
+          {.needs = {"input", "text"}, .resume = OnResume::kQuiet});
   }
 };
 

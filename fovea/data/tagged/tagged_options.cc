@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fovea/base/check.h"
-#include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
@@ -24,12 +24,8 @@ void require_different(std::string_view option, const std::vector<std::string>& 
 }  // namespace
 
 void check_options(const TaggedOptions& o) {
-  constexpr index kMostColumns = 10000;
-  require_option(o.word_column >= 1 && o.word_column <= kMostColumns, "word_column", o.word_column,
-                 "in 1 to {}", kMostColumns);
+  check_ranges(o);
   for (const index column : o.tag_column) {
-    require_option(column >= 0 && column <= kMostColumns, "tag_column", column,
-                   "0 (the last), or in 1 to {}", kMostColumns);
     if (column != o.word_column) continue;
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--tag-column: {} is the column of the word", column),

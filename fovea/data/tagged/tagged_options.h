@@ -48,6 +48,9 @@ enum class TagUse {
   kNone,  ///< only words are read
 };
 
+/// Of a file in the format conll.
+inline constexpr index kMostTagColumns = 10000;
+
 struct TaggedOptions {
   TaggedFormat format = TaggedFormat::kAuto;
   index word_column = 1;  ///< conll: from 1
@@ -68,9 +71,11 @@ struct TaggedOptions {
     visit(
         "format", format,
         "format of the sentences; auto: by the name conllu (.conllu) or words (.seg), else conll");
-    visit("word_column", word_column, "format conll: column of the word, from 1");
+    visit("word_column", word_column, "format conll: column of the word, from 1",
+          {.range = ValueRange::in(1, kMostTagColumns)});
     visit("tag_column", tag_column,
-          "format conll: column of the tag, from 1; 0: the last one; with commas several columns");
+          "format conll: column of the tag, from 1; 0: the last one; with commas several columns",
+          {.range = ValueRange::in(0, kMostTagColumns, "the last")});
     visit("column", column, "format conllu: column of the tag; with commas several");
     visit("comments", comments,
           "format conll: lines before a sentence that begin with # are comments");

@@ -22,9 +22,7 @@ void require_same_run(const ClassifierSettings& began, const ClassifierSettings&
   if (is.model.ngrams != 1 && is.model.buckets == 0) is.model.buckets = was.model.buckets;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
-  constexpr std::string_view kFree[] = {"text.train", "text.valid", "text.batch_size",
-                                        "text.class_weights", "text.bad_rows"};
-  require_same_settings(fields_of(was), fields_of(is), splits, kFree);
+  require_same_settings(fields_of(was), fields_of(is), splits);
 }
 
 std::vector<std::string> changed_options(const ClassifierSettings& checkpoint,

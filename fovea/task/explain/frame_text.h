@@ -27,7 +27,8 @@ struct SampleView {
           "steps");
     visit("steps", steps,
           "A-B: of a sample that is wider than the terminal, show time steps A to B, from 0; "
-          "empty: the first");
+          "empty: the first",
+          {.shown = "A-B"});
   }
 };
 

@@ -25,7 +25,8 @@ struct ExplainView {
     visit(
         "tokens", tokens,
         "A-B: of a text that is wider than the terminal, show tokens A to B; empty: the first, or "
-        "of a language model the last; translators: columns of the map");
+        "of a language model the last; translators: columns of the map",
+        {.shown = "A-B"});
   }
 };
 

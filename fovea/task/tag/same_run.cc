@@ -27,9 +27,7 @@ void require_same_run(const TaggerSettings& began, const TaggerSettings& given) 
   is.model.block = was.model.block;
   is.model = resolve(is.model);
   const bool splits = was.text.valid.empty() && is.text.valid.empty();
-  constexpr std::string_view kFree[] = {"text.train", "text.valid", "text.batch_size",
-                                        "text.word_dropout"};
-  require_same_settings(fields_of(was), fields_of(is), splits, kFree);
+  require_same_settings(fields_of(was), fields_of(is), splits);
 }
 
 std::vector<std::string> changed_options(const TaggerSettings& checkpoint,

@@ -31,12 +31,7 @@ void require_same_run(const TranslatorSettings& began, const TranslatorSettings&
   is.model.target_vocabulary = was.model.target_vocabulary;
   is.model = resolve(is.model);
   if (is.text.target_tokenizer.empty()) is.text.target_tokenizer = is.text.tokenizer;
-  constexpr std::string_view kFree[] = {
-      "text.source",       "text.target",        "text.train",
-      "text.valid_source", "text.valid_target",  "text.valid",
-      "text.batch_tokens", "text.token_dropout", "text.label_smoothing"};
-  require_same_settings(fields_of(was), fields_of(is), splits(began.text) && splits(given.text),
-                        kFree);
+  require_same_settings(fields_of(was), fields_of(is), splits(began.text) && splits(given.text));
 }
 
 std::vector<std::string> changed_options(const TranslatorSettings& checkpoint,

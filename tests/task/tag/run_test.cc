@@ -277,7 +277,12 @@ TEST(TrainTagger, SaysWhetherARunCanGoOn) {
   TaggerSettings given = run.settings;
   given.recipe.lr = 1e-4;
   require_same_run(run.settings, given);
-  EXPECT_EQ(changed_options(run.settings, given).size(), 1u);
+  given.text.word_dropout = 0.25;
+  given.text.batch_size = 3;
+  given.recipe.keep = 9;
+  EXPECT_THAT(changed_options(run.settings, given),
+              testing::ElementsAre(testing::HasSubstr("--word-dropout"),
+                                   testing::HasSubstr("--batch-size"), testing::HasSubstr("--lr")));
   given.model.head = {TagHead::kSoftmax};
   EXPECT_THROWS(require_same_run(run.settings, given), kConfig, "--head");
   RunIdentity other = run.identity;
