@@ -45,6 +45,7 @@ struct TrainOptions {
   double decay_share = 0.2;
   double beta1 = 0.9;
   double beta2 = 0.99;
+  double epsilon = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;
   index accumulate = 1;
@@ -59,8 +60,6 @@ struct TrainOptions {
   Precision precision = Precision::kFloat32;
   Precision save_dtype = Precision::kFloat32;
   std::uint64_t seed = 1;
-  // No field: every run of the command has it, but those of published experiments.
-  double epsilon = 1e-8;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -77,6 +76,9 @@ struct TrainOptions {
           {.range = ValueRange::share()});
     visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients",
           {.range = ValueRange::share()});
+    visit("epsilon", epsilon,
+          "AdamW: added to the root of that mean, by which each step is divided",
+          {.range = ValueRange::over(0)});
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices",
           {.range = ValueRange::from(0)});
     visit("clip", clip, "largest global norm of the gradients; 0: no limit",

@@ -126,6 +126,7 @@ class Training(TypedDict, total=False):
     decay_share: SupportsFloat | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
+    epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None

@@ -107,6 +107,14 @@ class Train(CommandTest):
         self.train(self.model, "--stop-after", "9u", "--layers", "1", "--stop-after", "2u")
         self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["layers"], 1)
 
+    def test_epsilon_is_in_every_update(self):
+        self.train(self.model, "--stop-after", "2u")
+        other = self.folder / "other"
+        self.train(other, "--stop-after", "2u", "--epsilon", "1e-3")
+        weights = [(folder / "model.safetensors").read_bytes() for folder in (self.model, other)]
+        self.assertNotEqual(*weights)
+        self.assertEqual(json.loads((other / "config.json").read_text())["recipe"]["epsilon"], 1e-3)
+
     def test_several_files_and_lists(self):
         second = self.folder / "second.txt"
         second.write_text("zebras zigzag\n" * 100)

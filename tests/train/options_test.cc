@@ -22,6 +22,7 @@ TEST(TrainOptions, NamesTheOptionThatIsOutOfRange) {
   EXPECT_THROWS(check_options({.decay_share = 1.5}), kOptionValue, "--decay-share");
   EXPECT_THROWS(check_options({.beta1 = 1}), kOptionValue, "--beta1");
   EXPECT_THROWS(check_options({.beta2 = NAN}), kOptionValue, "--beta2");
+  EXPECT_THROWS(check_options({.epsilon = 0}), kOptionValue, "--epsilon: 0 is not above 0");
   EXPECT_THROWS(check_options({.weight_decay = -.1}), kOptionValue, "--weight-decay");
   EXPECT_THROWS(check_options({.clip = -1}), kOptionValue, "--clip");
   EXPECT_THROWS(check_options({.accumulate = 0}), kOptionValue, "--accumulate");
