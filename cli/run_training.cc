@@ -186,7 +186,12 @@ int dry_run(const Context& context, Job& job) {
   if (job.stored && job.stored->checkpoint) {
     state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
   }
-  print_forecast({cost, job.training.time(context, state), state.step, memory, job.training.row()},
+  print_forecast({.cost = cost,
+                  .flops_per_update = job.training.update_flops(context),
+                  .time = job.training.time(context, state),
+                  .done = state.step,
+                  .memory = memory,
+                  .row = job.training.row()},
                  job.options.json);
   return 0;
 }

@@ -57,6 +57,8 @@ class Training {
   /// For --verbose: the data and the model, a line each.
   virtual std::vector<std::string> description() const = 0;
   virtual RunCost cost() const = 0;
+  /// Of the mean update.
+  virtual double update_flops(const Context& context) const = 0;
   /// Bytes at the peak; `checkpoint_bytes` of what is held now are freed before.
   virtual double memory(const Context& context, index checkpoint_bytes) const = 0;
   /// The option without which the run would need less than half of that memory; "" if there is none
@@ -123,6 +125,9 @@ class TrainingOf : public Training {
   }
 
   RunCost cost() const override { return cost_of(run_); }
+  double update_flops(const Context& context) const override {
+    return flops_of_update(context, run_);
+  }
   double memory(const Context& context, index checkpoint_bytes) const override {
     return training_memory(context, run_, checkpoint_bytes);
   }

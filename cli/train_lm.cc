@@ -11,8 +11,7 @@
 #include "cli/run_training.h"
 #include "cli/train_options.h"
 #include "fovea/task/language_model.h"
-#include "fovea/task/memory.h"
-#include "fovea/task/run_time.h"
+#include "fovea/task/language_model_cost.h"
 #include "fovea/task/same_run.h"
 
 namespace fovea::cli {

@@ -117,12 +117,12 @@ void describe_run(const Context& context, const std::vector<std::string>& about_
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
-  const auto& [cost, time, done, memory, row] = forecast;
+  const auto& [cost, flops, time, done, memory, row] = forecast;
   const DryRun dry{.parameters = cost.parameters,
                    .updates = cost.updates,
                    .tokens_per_update = cost.tokens_per_update,
-                   .flops_per_update = cost.flops_per_update,
-                   .flops = cost.flops_per_update * static_cast<double>(cost.updates),
+                   .flops_per_update = flops,
+                   .flops = flops * static_cast<double>(cost.updates),
                    .predicted_memory_bytes = static_cast<index>(memory.bytes),
                    .available_memory_bytes = memory.limit.bytes,
                    .fits = memory.fits(),

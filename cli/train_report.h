@@ -32,6 +32,7 @@ void describe_run(const Context& context, const std::vector<std::string>& about_
 
 struct RunForecast {
   RunCost cost;
+  double flops_per_update;
   RunTime time;
   index done;  ///< updates done so far
   MemoryForecast memory;

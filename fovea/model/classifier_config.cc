@@ -83,9 +83,4 @@ index frozen_count(const ClassifierConfig& c) {
   return c.freeze_embeddings ? c.vocabulary * c.width : 0;
 }
 
-double flops_per_token(const ClassifierConfig& config) {
-  const ClassifierConfig c = resolve(config);
-  return encoder_flops_per_token(c, sized_stages(c));
-}
-
 }  // namespace fovea

@@ -111,9 +111,4 @@ index parameter_count(const ClassifierConfig& config);
 /// How many parameters of a resolved configuration are frozen: the table of the tokens, or none.
 index frozen_count(const ClassifierConfig& config);
 
-/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
-/// forward and backward, in texts of `block` tokens. The output layer, which a text passes once, is
-/// left out.
-double flops_per_token(const ClassifierConfig& config);
-
 }  // namespace fovea

@@ -50,19 +50,6 @@ SizedStage sized(const EncoderStage& stage, const EncoderConfig& c, index in) {
   return result;
 }
 
-// Of all its `layers`, of which all but the first read what they make.
-double matrices_of(const SizedLayer& layer) {
-  const LayerKind& kind = *layer.spec.kind;
-  const auto others = static_cast<double>(layer.spec.layers - 1);
-  return kind.matrices(layer.spec, layer.in) + others * kind.matrices(layer.spec, layer.out);
-}
-
-double scores_of(const EncoderConfig& c, const SizedLayer& layer) {
-  const LayerKind& kind = *layer.spec.kind;
-  if (kind.scores == nullptr) return 0;
-  return static_cast<double>(layer.spec.layers) * kind.scores(layer.spec, c);
-}
-
 }  // namespace
 
 bool ends_with_text_cnn(const std::vector<SizedStage>& stages) {
@@ -136,22 +123,6 @@ index projected_once_columns(const EncoderConfig& c, const std::vector<SizedStag
   const bool alone = stages[0].branches.size() == 1 && !*first.residual && !first.joints;
   if (!alone || !first.kind->has_first_step) return 0;
   return (first.heads + 2 * first.kv_heads) * first.head_dim;
-}
-
-double encoder_flops_per_token(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
-  double matrices = 0, scores = 0;
-  for (const SizedStage& stage : stages) {
-    double joined = 0;
-    for (const SizedLayer& layer : stage.branches) {
-      matrices += matrices_of(layer);
-      scores += scores_of(c, layer);
-      joined += static_cast<double>(layer.out);
-    }
-    if (stage.branches.size() > 1) matrices += joined * static_cast<double>(stage.out);
-  }
-  const auto C = static_cast<double>(c.width);
-  const double join = c.position_join == PositionJoin::kConcatenate ? 2 * C * C : 0;
-  return 6 * (matrices + join) + 14 * scores;
 }
 
 EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& layer) {

@@ -56,11 +56,6 @@ bool ends_with_norm(const EncoderConfig& config, const std::vector<SizedStage>& 
 /// norm, a residual sum or dropout before it, and positions, if any, are added.
 index projected_once_columns(const EncoderConfig& config, const std::vector<SizedStage>& stages);
 
-/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
-/// forward and backward, in sequences of `block` tokens; the output layer is left out. Causal
-/// attention counts half of its scores; windows are left out of it.
-double encoder_flops_per_token(const EncoderConfig& config, const std::vector<SizedStage>& stages);
-
 /// The configuration of a layer with attention or a feed-forward network: what its spec says counts
 /// more than what the model says.
 EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& layer);

@@ -100,12 +100,4 @@ index parameter_count(const LanguageModelConfig& config) {
   return one + (layers - 1) * (count_by_shapes(c) - one);
 }
 
-double flops_per_token(const LanguageModelConfig& config) {
-  const LanguageModelConfig c = resolve(config);
-  const std::vector<SizedStage> stages = sized_stages(c);
-  const double output =
-      static_cast<double>(c.vocabulary) * static_cast<double>(last_width(c, stages));
-  return encoder_flops_per_token(c, stages) + 6 * output;
-}
-
 }  // namespace fovea

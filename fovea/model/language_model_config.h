@@ -82,9 +82,4 @@ LanguageModelConfig resolve(LanguageModelConfig config);
 /// The number of learned values. Allocates nothing.
 index parameter_count(const LanguageModelConfig& config);
 
-/// FLOPs (multiplications and additions) of the matrix products for one token of a training step,
-/// forward and backward, in sequences of `block` tokens. Causal attention counts half of its
-/// scores.
-double flops_per_token(const LanguageModelConfig& config);
-
 }  // namespace fovea

@@ -2,7 +2,6 @@
 #include "fovea/model/layer_table.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "fovea/base/option.h"
 #include "fovea/kernel/sru.h"
@@ -52,14 +51,6 @@ std::unique_ptr<EncoderLayer> make_recurrent(const LayerParts& p, const Paramete
   return recurrent_layer(options, p.residual, scope);
 }
 
-// The matrices of the inputs and of the states.
-double recurrent_matrices(const Spec& spec, index in) {
-  const RecurrentKind cell = spec.kind->cell;
-  double columns = real(input_blocks(cell, in, spec.width)) * real(in);
-  if (cell != RecurrentKind::kSru) columns += recurrent_gates(cell) * real(spec.width);
-  return (spec.kind->reads_back ? 2 : 1) * real(spec.width) * columns;
-}
-
 enum class Reads { kForward, kBothWays };
 
 constexpr LayerKind recurrent(std::string_view name, RecurrentKind cell, Reads reads) {
@@ -74,8 +65,7 @@ constexpr LayerKind recurrent(std::string_view name, RecurrentKind cell, Reads r
           .sum = LayerSum::kIfSaid,
           .fill = fill_width,
           .out = both ? [](const Spec& spec, index) { return 2 * spec.width; } : own_width,
-          .make = make_recurrent,
-          .matrices = recurrent_matrices};
+          .make = make_recurrent};
 }
 
 // ---------------------------------------------------------------------------- attention RNN
@@ -103,11 +93,6 @@ std::unique_ptr<EncoderLayer> make_attention_rnn(const LayerParts& p, const Para
       .recurrent = recurrent_init(p.config, RecurrentKind::kRnn),
       .linear = Init::normal(from_source ? kSourceRnnDeviation : kInitDeviation)};
   return attention_rnn_layer(options, scope);
-}
-
-double attention_rnn_matrices(const Spec& spec, index in) {
-  const double width = real(spec.width);
-  return width * real(in) + width * width * (spec.heads > 1 ? 5 : 1);
 }
 
 // ------------------------------------------------------------------------------ convolutions
@@ -150,10 +135,6 @@ std::unique_ptr<EncoderLayer> make_convolution(const LayerParts& p, const Parame
       .activation = spec.gated ? Activation::kNone : function_of(*spec.activation),
       .gated = spec.gated};
   return convolution_layer(options, p.residual, scope);
-}
-
-double convolution_matrices(const Spec& spec, index in) {
-  return (spec.gated ? 2 : 1) * real(spec.width) * real(spec.kernel) * real(in);
 }
 
 // A convolution keeps the last rows that it sees.
@@ -202,11 +183,6 @@ index text_cnn_width(const Spec& spec, index) {
 std::unique_ptr<EncoderLayer> make_text_cnn(const LayerParts& p, const ParameterScope& scope) {
   return text_cnn_layer({.in = p.config.width, .out = p.spec.width, .widths = p.spec.widths},
                         scope);
-}
-
-double text_cnn_matrices(const Spec& spec, index in) {
-  const index taps = std::accumulate(spec.widths.begin(), spec.widths.end(), index{0});
-  return real(in) * real(spec.width) * real(taps);
 }
 
 // ---------------------------------------------------------- attention and feed-forward networks
@@ -271,21 +247,6 @@ std::unique_ptr<EncoderLayer> make_attention(const LayerParts& p, const Paramete
   return attention_layer(attention_options(p.config, p.spec, p.depth), p.residual, scope);
 }
 
-// The projections of q, of keys and values, and the output.
-double attention_matrices(const Spec& spec, index in) {
-  const index projections = spec.no_output ? 1 : 2;
-  return real(in) * real((projections * spec.heads + 2 * spec.kv_heads) * spec.head_dim);
-}
-
-double keys_seen(const EncoderConfig& c) {
-  const double block = real(c.block);
-  return c.sight == Sight::kPast ? (block + 1) / 2 : block;
-}
-
-double attention_scores(const Spec& spec, const EncoderConfig& c) {
-  return keys_seen(c) * real(spec.heads * spec.head_dim);
-}
-
 double kept_by_attention(const Spec& spec, index, index block, index tokens) {
   const index held = std::min(tokens, KvCache::room_needed(block, *spec.window * spec.dilation));
   return 2 * real(held) * real(spec.kv_heads * spec.head_dim);
@@ -296,10 +257,6 @@ void fill_feed_forward(Spec& spec, const EncoderConfig& c, index in) {
     spec.ff = in == c.width ? c.ff : checked_product(4, in, "--encoder: ff: 4 x its width");
   }
   if (!spec.activation) spec.activation = c.activation;
-}
-
-double feed_forward_matrices(const Spec& spec, index in) {
-  return (is_gated(*spec.activation) ? 3 : 2) * real(in) * real(spec.ff);
 }
 
 std::unique_ptr<EncoderLayer> make_transformer(const LayerParts& p, const ParameterScope& scope) {
@@ -334,9 +291,6 @@ constexpr LayerKind kLayers[] = {
      .fill = fill_attention_rnn,
      .out = own_width,
      .make = make_attention_rnn,
-     .matrices = attention_rnn_matrices,
-     .scores = [](const Spec& spec,
-                  const EncoderConfig& c) { return (real(c.block) + 1) / 2 * real(spec.width); },
      .kept = kept_by_attention_rnn},
     {.name = "conv",
      .settings = "width layers dilation gated joints activation residual plain",
@@ -346,7 +300,6 @@ constexpr LayerKind kLayers[] = {
      .fill = fill_convolution,
      .out = own_width,
      .make = make_convolution,
-     .matrices = convolution_matrices,
      .kept = kept_by_convolution},
     {.name = "dwconv",
      .settings = "layers joints residual plain",
@@ -356,7 +309,6 @@ constexpr LayerKind kLayers[] = {
      .fill = fill_depthwise,
      .out = same_width,
      .make = make_depthwise,
-     .matrices = [](const Spec& spec, index in) { return real(spec.kernel) * real(in); },
      .kept = kept_by_convolution},
     {.name = "textcnn",
      .settings = "width",
@@ -364,8 +316,7 @@ constexpr LayerKind kLayers[] = {
      .is_last = true,
      .fill = fill_text_cnn,
      .out = text_cnn_width,
-     .make = make_text_cnn,
-     .matrices = text_cnn_matrices},
+     .make = make_text_cnn},
     {.name = "attention",
      .settings = "layers dilation heads kv-heads head-dim window strided scale no-output position "
                  "joints residual plain",
@@ -376,8 +327,6 @@ constexpr LayerKind kLayers[] = {
      .fill = fill_attention,
      .out = attention_width,
      .make = make_attention,
-     .matrices = attention_matrices,
-     .scores = attention_scores,
      .kept = kept_by_attention},
     {.name = "ff",
      .settings = "layers joints ff activation residual plain",
@@ -388,8 +337,7 @@ constexpr LayerKind kLayers[] = {
      .make =
          [](const LayerParts& p, const ParameterScope& scope) {
            return feed_forward_layer(feed_forward_options(p.config, p.depth), p.residual, scope);
-         },
-     .matrices = feed_forward_matrices},
+         }},
     {.name = "transformer",
      .settings = "layers dilation heads kv-heads head-dim window strided scale position joints ff "
                  "activation",
@@ -404,11 +352,6 @@ constexpr LayerKind kLayers[] = {
          },
      .out = same_width,
      .make = make_transformer,
-     .matrices =
-         [](const Spec& spec, index in) {
-           return attention_matrices(spec, in) + feed_forward_matrices(spec, in);
-         },
-     .scores = attention_scores,
      .kept = kept_by_attention},
 };
 

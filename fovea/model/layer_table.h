@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of layers: a row for each name that --encoder knows, with all that differs from layer
-// to layer. The parser, sizes, construction, FLOPs, forecasts of memory and explanations ask the
-// row, so a new layer touches none of them. The table stands above `nn`, so that layers know
-// nothing of names and options.
+// to layer. The parser, sizes, construction, forecasts of memory and explanations ask the row, so a
+// new layer touches none of them. The table stands above `nn`, so that layers know nothing of names
+// and options.
 #pragma once
 
 #include <memory>
@@ -54,10 +54,6 @@ struct LayerKind {
   /// Columns of its result.
   index (*out)(const EncoderLayerSpec& spec, index in);
   std::unique_ptr<EncoderLayer> (*make)(const LayerParts& parts, const ParameterScope& scope);
-  /// The numbers in the matrices that one of its `layers` multiplies a token by.
-  double (*matrices)(const EncoderLayerSpec& spec, index in);
-  /// Keys that a token sees in the mean, times the columns of the heads; null: no keys.
-  double (*scores)(const EncoderLayerSpec& spec, const EncoderConfig& config) = nullptr;
   /// The numbers that a session of one of its `layers` keeps of `tokens` tokens; null: few.
   double (*kept)(const EncoderLayerSpec& spec, index in, index block, index tokens) = nullptr;
 

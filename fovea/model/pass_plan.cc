@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fovea/base/plan.h"
+#include "fovea/base/profile.h"
 #include "fovea/model/classifier.h"
 #include "fovea/model/language_model.h"
 #include "fovea/model/tagger.h"
@@ -21,12 +22,16 @@ namespace {
 // 384 of B, and 384 x 1024 sums.
 constexpr double kThreadBytes = 2.5 * (1 << 20);
 
-// Where the sequences of the largest batch begin: as many as it can have, the first ones as long as
-// a sequence can be.
-std::vector<std::int32_t> offsets_for(index tokens, index sequences, index block) {
-  const index least = (tokens + block - 1) / block;
-  const index count = std::max({least, std::min(sequences, tokens), index{1}});
+// Where the sequences of the batch begin. If nobody says how long they are: as many as it can have,
+// the first ones as long as a sequence can be.
+std::vector<std::int32_t> offsets_for(const TapeLoad& load, index block) {
   std::vector<std::int32_t> offsets{0};
+  if (!load.lengths.empty()) {
+    for (const std::int32_t length : load.lengths) offsets.push_back(offsets.back() + length);
+    return offsets;
+  }
+  const index tokens = load.tokens, least = (tokens + block - 1) / block;
+  const index count = std::max({least, std::min(load.sequences, tokens), index{1}});
   for (index n = 0, left = tokens; n < count; ++n) {
     const index length = std::min(block, left - (count - 1 - n));
     left -= length;
@@ -48,19 +53,19 @@ struct OwnedRows {
   std::vector<std::int32_t> ids, offsets;
 
   OwnedRows(const TapeLoad& load, index block, index vocabulary)
-      : ids(ids_below(load.tokens, vocabulary)),
-        offsets(offsets_for(load.tokens, load.sequences, block)) {}
+      : ids(ids_below(load.tokens, vocabulary)), offsets(offsets_for(load, block)) {}
   TextRows view() const { return {.ids = ids, .offsets = offsets}; }
 };
 
 // The memory that the model made by `make` takes when `forward` computes its loss.
 template <class Make, class Forward>
-PassBytes run_plan(const Plan& plan, const Context& context, const TapeLoad& load, Make&& make,
-                   Forward&& forward) {
+PassCost run_plan(const Plan& plan, const Context& context, const TapeLoad& load, Make&& make,
+                  Forward&& forward) {
   const auto model = make(ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   std::vector<HeadStatistics> seen(load.observes ? static_cast<std::size_t>(model.attentions())
                                                  : 0);
-  Tape tape(context, load.mode);
+  Profile profile;
+  Tape tape(context.profiled(profile), load.mode);
   const Variable loss = forward(tape, model, seen);
   if (load.mode == TapeMode::kTrain) tape.backward(loss);
   double own = 0;  // values and gradients
@@ -68,14 +73,17 @@ PassBytes run_plan(const Plan& plan, const Context& context, const TapeLoad& loa
     own += static_cast<double>(p->value.byte_size() + p->gradient.byte_size() +
                                p->row_gradient.byte_size());
   }
+  double flops = 0;
+  for (const Profile::Part& part : profile.parts()) flops += part.work.flops;
   return {.tape = static_cast<double>(tape.peak()),
           .packed = std::max(static_cast<double>(plan.buffer_peak()) - own, 0.0),
           .scratch = static_cast<double>(plan.scratch_peak()) +
-                     context.threads() * (kThreadBytes + plan.thread_bytes())};
+                     context.threads() * (kThreadBytes + plan.thread_bytes()),
+          .flops = flops};
 }
 
 template <class Make, class Forward>
-PassBytes plan(const Context& context, const TapeLoad& load, Make&& make, Forward&& forward) {
+PassCost plan(const Context& context, const TapeLoad& load, Make&& make, Forward&& forward) {
   Plan plan;
   try {
     return run_plan(plan, context.with(load.precision).planned(plan), load, make, forward);
@@ -100,6 +108,7 @@ index part_of(index count, double share) {
 TapeLoad part_of(TapeLoad load, double share) {
   load.tokens = part_of(load.tokens, share);
   load.sequences = part_of(load.sequences, share);
+  load.lengths.clear();
   return load;
 }
 TextLoad part_of(const TextLoad& load, double share) {
@@ -114,24 +123,27 @@ TranslationLoad part_of(const TranslationLoad& load, double share) {
 
 // From the plans of two parts of the batch.
 template <class Config, class Load>
-PassBytes extrapolated(const Context& context, const Config& config, const Load& load) {
+PassCost extrapolated(const Context& context, const Config& config, const Load& load) {
   const double share = static_cast<double>(kMostPlanned) / static_cast<double>(tokens_in(load)) / 2;
-  const PassBytes half = plan_pass(context, config, part_of(load, share / 2)),
-                  all = plan_pass(context, config, part_of(load, share));
-  const auto at_all = [&](double PassBytes::*bytes) {
-    return all.*bytes + (all.*bytes - half.*bytes) / (share / 2) * (1 - share);
+  const PassCost half = plan_pass(context, config, part_of(load, share / 2)),
+                 all = plan_pass(context, config, part_of(load, share));
+  const auto at_all = [&](double PassCost::*part) {
+    return all.*part + (all.*part - half.*part) / (share / 2) * (1 - share);
   };
-  return {at_all(&PassBytes::tape), at_all(&PassBytes::packed), at_all(&PassBytes::scratch)};
+  return {at_all(&PassCost::tape), at_all(&PassCost::packed), at_all(&PassCost::scratch),
+          at_all(&PassCost::flops)};
 }
 
 }  // namespace
 
-PassBytes larger_of_each(const PassBytes& a, const PassBytes& b) {
-  return {std::max(a.tape, b.tape), std::max(a.packed, b.packed), std::max(a.scratch, b.scratch)};
+PassCost larger_of_each(const PassCost& a, const PassCost& b) {
+  return {.tape = std::max(a.tape, b.tape),
+          .packed = std::max(a.packed, b.packed),
+          .scratch = std::max(a.scratch, b.scratch)};
 }
 
-PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
-                    const TapeLoad& load) {
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config,
+                   const TapeLoad& load) {
   if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const LanguageModelConfig c = resolve(config);
   const OwnedRows rows(load, c.block, c.vocabulary);
@@ -143,7 +155,7 @@ PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
       });
 }
 
-PassBytes plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
   if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const ClassifierConfig c = resolve(config);
   TapeLoad tokens = load.tape;
@@ -165,7 +177,7 @@ PassBytes plan_pass(const Context& context, const ClassifierConfig& config, cons
       });
 }
 
-PassBytes plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
+PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
   if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const TaggerConfig c = resolve(config);
   const OwnedRows rows(load.tape, c.block, c.vocabulary);
@@ -192,17 +204,18 @@ PassBytes plan_pass(const Context& context, const TaggerConfig& config, const Wo
       });
 }
 
-PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
-                    const TranslationLoad& load) {
+PassCost plan_pass(const Context& context, const TranslatorConfig& config,
+                   const TranslationLoad& load) {
   if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
   const TranslatorConfig c = resolve(config);
   TapeLoad from = load.source, to = load.target;
-  // Both sides have as many sentences.
-  const auto least = [&](const TapeLoad& side) { return (side.tokens + c.block - 1) / c.block; };
-  from.sequences = to.sequences =
-      std::max({least(from), least(to), std::min({load.source.sequences, from.tokens, to.tokens})});
-  from.tokens = std::max(from.tokens, from.sequences);
-  to.tokens = std::max(to.tokens, to.sequences);
+  if (from.lengths.empty()) {  // both sides have as many sentences
+    const auto least = [&](const TapeLoad& side) { return (side.tokens + c.block - 1) / c.block; };
+    from.sequences = to.sequences = std::max(
+        {least(from), least(to), std::min({load.source.sequences, from.tokens, to.tokens})});
+    from.tokens = std::max(from.tokens, from.sequences);
+    to.tokens = std::max(to.tokens, to.sequences);
+  }
   const OwnedRows source(from, c.block, c.vocabulary), target(to, c.block, c.target_vocabulary);
   return plan(
       context, load.target, [&](const auto& options) { return Translator(c, options); },

@@ -3,6 +3,9 @@
 // of the model itself on the largest batch that the data can give.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "fovea/base/context.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/classifier_config.h"
@@ -19,6 +22,8 @@ struct TapeLoad {
   bool observes = false;                      ///< with statistics of heads (LossOptions::attention)
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
+  /// Of each sequence, `tokens` together; or none: the first ones are as long as they can be.
+  std::vector<std::int32_t> lengths = {};
 };
 /// The load of a classifier.
 struct TextLoad {
@@ -35,32 +40,32 @@ struct TranslationLoad {
   TapeLoad source = {}, target = {};  ///< of the same mode
 };
 
-/// Bytes besides the values of the parameters and their gradients.
-struct PassBytes {
+/// What a pass takes: bytes besides the values of the parameters and their gradients, and work.
+struct PassCost {
   double tape = 0;     ///< values, and gradients that exist at the same time
   double packed = 0;   ///< packed copies of the weights, and other buffers of a call
   double scratch = 0;  ///< of all threads, during a call
+  double flops = 0;    ///< multiplications and additions, of products and of attention
 
-  double all() const { return tape + packed + scratch; }
+  double bytes() const { return tape + packed + scratch; }
 };
 /// The memory of passes one after another, which share it.
-PassBytes larger_of_each(const PassBytes& a, const PassBytes& b);
+PassCost larger_of_each(const PassCost& a, const PassCost& b);
 
-PassBytes plan_pass(const Context& context, const LanguageModelConfig& config,
-                    const TapeLoad& load);
-PassBytes plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
-PassBytes plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
-PassBytes plan_pass(const Context& context, const TranslatorConfig& config,
-                    const TranslationLoad& load);
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load);
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
+PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
+PassCost plan_pass(const Context& context, const TranslatorConfig& config,
+                   const TranslationLoad& load);
 
 /// The memory of batches on as many threads at once as the context has, each with a tape of its
 /// own; the packed copies are shared.
 template <class Config, class Load>
-PassBytes plan_passes_apart(const Context& context, const Config& config, const Load& load) {
-  PassBytes bytes = plan_pass(Context(1), config, load);
-  bytes.tape *= context.threads();
-  bytes.scratch *= context.threads();
-  return bytes;
+PassCost plan_passes_apart(const Context& context, const Config& config, const Load& load) {
+  PassCost cost = plan_pass(Context(1), config, load);
+  cost.tape *= context.threads();
+  cost.scratch *= context.threads();
+  return cost;
 }
 
 }  // namespace fovea

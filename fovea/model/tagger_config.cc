@@ -98,21 +98,4 @@ index frozen_count(const TaggerConfig& c) {
   return c.freeze_embeddings ? c.vocabulary * c.word_width : 0;
 }
 
-double flops_per_token(const TaggerConfig& config) {
-  const TaggerConfig c = resolve(config);
-  const std::vector<SizedStage> stages = sized_stages(c);
-  // A product forward is two of them backward, and each is a multiplication and an addition.
-  constexpr double kPasses = 6, kLetters = 5, kGates = 8;
-  const auto letters = static_cast<double>(c.character_width),
-             made = static_cast<double>(c.character_features);
-  double products = static_cast<double>(c.features) * static_cast<double>(c.width) +
-                    static_cast<double>(last_width(c, stages)) * static_cast<double>(tag_count(c));
-  if (c.character_reader == CharacterReader::kConvolution) {
-    products += kLetters * double{kCharacterWindow} * letters * made;
-  } else if (c.character_reader == CharacterReader::kBilstm) {
-    products += kLetters * kGates * (made / 2) * (letters + made / 2);
-  }
-  return kPasses * products + encoder_flops_per_token(c, stages);
-}
-
 }  // namespace fovea

@@ -148,8 +148,4 @@ index parameter_count(const TaggerConfig& config);
 /// How many parameters of a resolved configuration are frozen: the table of the words, or none.
 index frozen_count(const TaggerConfig& config);
 
-/// FLOPs (multiplications and additions) of the matrix products for one word of a training step,
-/// forward and backward, in sentences of `block` words, of five characters each.
-double flops_per_token(const TaggerConfig& config);
-
 }  // namespace fovea

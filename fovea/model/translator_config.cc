@@ -39,38 +39,6 @@ std::vector<SizedStage> transformer(const EncoderConfig& c, index layers) {
   return size_stages(c, {&stage, 1});
 }
 
-double matrices(double outputs, double inputs) { return 6 * outputs * inputs; }
-
-// The FLOPs of a recurrent decoder beside its GRU over embeddings: the gates from the context,
-// queries, the output; keys of the source; and for each pair a score and a sum.
-double attentive_flops(const TranslatorConfig& c, const TranslationSizes& sizes) {
-  const auto width = static_cast<double>(c.width),
-             of_source = static_cast<double>(last_width(encoder_of(c), encoder_stages(c)));
-  return sizes.target * (matrices(3 * width, of_source) + matrices(width, width) +
-                         matrices(width, 2 * width + of_source)) +
-         sizes.source * matrices(width, of_source) +
-         6 * sizes.target * sizes.source_length * (width + of_source);
-}
-
-// A projection of queries and the output for each token of the target, keys and values for each of
-// the source, and two products for each pair.
-double cross_flops(const TranslatorConfig& c, const TranslationSizes& sizes) {
-  if (c.kind == TranslatorKind::kBahdanauGru) return attentive_flops(c, sizes);
-  const auto width = static_cast<double>(c.width),
-             of_source = static_cast<double>(last_width(encoder_of(c), encoder_stages(c)));
-  const auto q = static_cast<double>(c.heads * c.head_dim),
-             kv = 2 * static_cast<double>(c.kv_heads * c.head_dim);
-  return static_cast<double>(c.decoder_layers) *
-         (sizes.target * 2 * matrices(q, width) + sizes.source * matrices(kv, of_source) +
-          14 * sizes.target * sizes.source_length * q);
-}
-
-// The configuration with this length of sequences, on which the cost of scores depends.
-EncoderConfig of_length(EncoderConfig config, double length) {
-  config.block = std::max<index>(1, static_cast<index>(std::lround(length)));
-  return config;
-}
-
 // A recurrent decoder has one layer, and reads in order: it needs no positions.
 void resolve_recurrent(TranslatorConfig& c) {
   const TranslatorConfig usual;
@@ -161,17 +129,6 @@ index parameter_count(const TranslatorConfig& config) {
   const index one = count(1, 1);
   return one + (c.encoder_layers - 1) * (count(2, 1) - one) +
          (c.decoder_layers - 1) * (count(1, 2) - one);
-}
-
-double flops_of(const TranslatorConfig& config, const TranslationSizes& sizes) {
-  const TranslatorConfig c = resolve(config);
-  const EncoderConfig encoder = of_length(encoder_of(c), sizes.source_length),
-                      decoder = of_length(decoder_of(c), sizes.target_length);
-  return sizes.source * encoder_flops_per_token(encoder, encoder_stages(c)) +
-         sizes.target * encoder_flops_per_token(decoder, decoder_stages(c)) +
-         cross_flops(c, sizes) +
-         sizes.target *
-             matrices(static_cast<double>(c.target_vocabulary), static_cast<double>(c.width));
 }
 
 }  // namespace fovea

@@ -97,13 +97,4 @@ std::vector<SizedStage> decoder_stages(const TranslatorConfig& config);
 /// The number of learned values. Allocates nothing.
 index parameter_count(const TranslatorConfig& config);
 
-/// Sentences, by their tokens: all of both sides, and the mean of a sentence.
-struct TranslationSizes {
-  double source = 0, target = 0;
-  double source_length = 1, target_length = 1;
-};
-/// FLOPs (multiplications and additions) of the matrix products of a training step of these
-/// sentences, forward and backward. Causal attention counts half of its scores.
-double flops_of(const TranslatorConfig& config, const TranslationSizes& sizes);
-
 }  // namespace fovea

@@ -10,7 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
-#include "fovea/task/memory.h"
+#include "fovea/task/language_model_cost.h"
 #include "fovea/task/objective.h"
 
 namespace fovea {

@@ -22,7 +22,7 @@ void require_room(const Context& context, const TranslatorConfig& config,
                              {set.largest_target(), TapeMode::kInference}};
   const double logits =
       4 * static_cast<double>(set.largest_target()) * static_cast<double>(config.target_vocabulary);
-  require_memory("the evaluation", logits + plan_pass(context, config, load).all(),
+  require_memory("the evaluation", logits + plan_pass(context, config, load).bytes(),
                  "free some memory, or use a machine that has more");
 }
 

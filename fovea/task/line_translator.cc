@@ -107,7 +107,7 @@ double batch_bytes(const TranslatorConfig& config, const TranslationOptions& opt
       (static_cast<double>(source) + 2 * written);
   const double logits =
       4 * static_cast<double>(rows) * static_cast<double>(config.target_vocabulary);
-  const PassBytes pass = plan_pass(Context(1), config, load);
+  const PassCost pass = plan_pass(Context(1), config, load);
   return pass.tape + pass.scratch + logits + 2 * kept;
 }
 

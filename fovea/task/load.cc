@@ -7,8 +7,8 @@
 #include "fovea/config/json.h"
 #include "fovea/model/language_model_stages.h"
 #include "fovea/task/language_model.h"
+#include "fovea/task/language_model_cost.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/memory.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {

@@ -10,7 +10,7 @@
 #include "fovea/data/corpus.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/language_model.h"
-#include "fovea/task/memory.h"
+#include "fovea/task/language_model_cost.h"
 #include "fovea/task/run_cost.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/tensor/checksum.h"
@@ -155,13 +155,6 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
   note_warmup(run);
   note_wide_logits(run);
   return run;
-}
-
-RunCost cost_of(const LanguageModelRun& run) {
-  RunCost cost = cost_of_updates(run, 0);
-  cost.flops_per_update =
-      flops_per_token(run.settings.model) * static_cast<double>(cost.tokens_per_update);
-  return cost;
 }
 
 }  // namespace fovea

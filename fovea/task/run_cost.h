@@ -1,31 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost that the trainings of all kinds of models share: updates, memory and time. A Run has
-// settings (model, text, recipe), training and validation; cost_of(run) and
-// training_memory(context, run) are those of its kind.
+// The cost that the trainings of all kinds of models share: updates, FLOPs, memory and time. A Run
+// has settings (model, text, recipe), training and validation; cost_of(run), flops_of_update(
+// context, run) and training_memory(context, run) are those of its kind.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "fovea/base/context.h"
 #include "fovea/base/machine.h"
+#include "fovea/model/encoder_sizes.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/memory_parts.h"
-#include "fovea/task/run_time_parts.h"
+#include "fovea/task/training_task.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/train/options.h"
 #include "fovea/train/stop_after.h"
 
 namespace fovea {
 
+// ---- bytes
+
+/// For code and tables of kernels that have not run yet, and for the rounding of the allocator.
+inline constexpr double kProcessBytes = 6 << 20;
+/// Large buffers end inside a page of 2 MB, and the last block of an arena is not full.
+inline constexpr double kRounding = 1.02;
+
+/// Bytes of the parts of a training.
+struct TrainingBytes {
+  double model = 0;      ///< values of the parameters, and fixed tables
+  double values = 0;     ///< values of the parameters alone
+  double frozen = 0;     ///< of these, the values that are not trained and have no moments
+  double gradients = 0;  ///< of an update, and what the optimizer keeps besides the moments
+  double passes = 0;     ///< tape, packed copies and scratch, at their largest
+  double batches = 0;    ///< of an update
+  double records = 0;    ///< history, and the files of the vocabulary
+};
+
+/// The most bytes that this process will have resident while it trains. `checkpoint_bytes`: the
+/// part of the memory held now that is the checkpoint to resume from.
+double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes);
+
+/// A table, of which an update uses some rows.
+struct UsedTable {
+  index rows = 0, width = 0;
+  index used = 0;       ///< at most
+  bool frozen = false;  ///< has no gradient
+};
+
+/// Bytes of the gradients of an update: of a table those of its used rows alone.
+double gradient_bytes(index parameters, std::span<const UsedTable> tables);
+
+/// How many heads of attention are observed.
+struct ObservedHeads {
+  index layers = 0;
+  index heads = 0;  ///< of all these layers
+};
+
+/// The observed heads of all layers with attention.
+ObservedHeads observed_heads(const std::vector<SizedStage>& stages);
+
+/// Bytes of the history of so many updates.
+double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads observed);
+
+/// Bytes of the files of a tokenizer of words, or of none.
+double vocabulary_bytes(const Tokenizer* tokenizer);
+
+// ---- FLOPs
+
+/// Sequences that stand for all those of an epoch: in the order of their lengths, groups of as many
+/// neighbours.
+class LengthGroups {
+ public:
+  explicit LengthGroups(const std::vector<index>& lengths);
+
+  /// The mean of each group, at least 1, of the lengths or of another number of each sequence.
+  std::vector<std::int32_t> means_of(const std::vector<index>& numbers) const;
+
+ private:
+  std::vector<index> order_;  // of the sequences
+  index groups_;
+};
+
+// ---- time
+
+/// How many evaluations a run of `updates` has after `done` of them.
+index evaluations_to_come(const TrainOptions& recipe, index updates, index updates_per_epoch,
+                          index done);
+
+struct TimedRun {
+  const TrainOptions& recipe;
+  index parameters = 0;
+  std::function<double()> flops_of_update;
+  /// Updates that are still to be done, evaluations counted as the updates that take as long.
+  std::function<double()> updates_to_come;
+  std::function<bool()> fits;  ///< whether the run fits into memory, so that updates can be tried
+  /// Calls the function with an objective of a new model.
+  std::function<void(const std::function<void(Objective&)>&)> with_objective;
+};
+
+/// The time after `done`. Tries updates where these are short, else reckons from measured speeds.
+RunTime estimate_time(const Context& context, const TimedRun& run, const RunState& done);
+
+// ---- of a run of any kind
+
 template <class Run>
-RunCost cost_of_updates(const Run& run, double flops_per_update) {
+RunCost cost_of_updates(const Run& run, index tokens_of_batch) {
   const TrainOptions& recipe = run.settings.recipe;
   const Horizon horizon(parse_length(recipe.stop_after, "--stop-after"),
                         run.training->updates_per_epoch());
   return {.parameters = parameter_count(run.settings.model),
           .updates = horizon.updates(),
-          .tokens_per_update = run.training->largest_batch() * recipe.accumulate,
-          .flops_per_update = flops_per_update};
+          .tokens_per_update = tokens_of_batch * recipe.accumulate};
 }
 
 /// Bytes of the values of a model: its parameters, and the table of positions if it is not learned.
@@ -44,9 +134,9 @@ double value_bytes(const Config& config) {
 template <class Config, class Load>
 double pass_bytes(const Context& context, const Config& config, const Load& update,
                   const std::optional<Load>& evaluation) {
-  const PassBytes one = plan_pass(context, config, update);
-  if (!evaluation) return one.all();
-  return larger_of_each(one, plan_pass(context, config, *evaluation)).all();
+  const PassCost one = plan_pass(context, config, update);
+  if (!evaluation) return one.bytes();
+  return larger_of_each(one, plan_pass(context, config, *evaluation)).bytes();
 }
 
 /// Bytes of a training that its kind alone knows.
@@ -102,7 +192,8 @@ RunTime time_of_run(const Context& context, const Run& run, const RowCounts& row
   };
   return estimate_time(context,
                        {.recipe = run.settings.recipe,
-                        .cost = cost_of(run),
+                        .parameters = parameter_count(run.settings.model),
+                        .flops_of_update = [&] { return flops_of_update(context, run); },
                         .updates_to_come = [&] { return updates_left(run, rows, done.step); },
                         .fits = fits,
                         .with_objective = std::move(with_objective)},

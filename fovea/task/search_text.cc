@@ -8,7 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/task/memory.h"
+#include "fovea/task/language_model_cost.h"
 
 namespace fovea {
 

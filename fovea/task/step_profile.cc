@@ -16,7 +16,7 @@
 #include "fovea/kernel/elementwise.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
-#include "fovea/task/memory.h"
+#include "fovea/task/language_model_cost.h"
 #include "fovea/task/objective.h"
 #include "fovea/train/optimizer.h"
 

@@ -30,7 +30,7 @@ TagPredictor::TagPredictor(const Context& context, const LoadedTagger& model, in
   const WordLoad load{
       .tape = {.tokens = longest, .mode = TapeMode::kInference, .sequences = longest},
       .characters = kLettersOfWord * longest};
-  require_memory("the tags", plan_passes_apart(context, config, load).all(),
+  require_memory("the tags", plan_passes_apart(context, config, load).bytes(),
                  "use fewer threads (--threads), or a machine with more memory");
 }
 

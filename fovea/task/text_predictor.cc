@@ -64,7 +64,7 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const index rows = longest * std::max<index>(config.joints, 1);
   const TextLoad load{.texts = longest,
                       .tape = {.tokens = rows, .mode = TapeMode::kInference, .sequences = rows}};
-  batch_bytes_ = plan_passes_apart(context, config, load).all();
+  batch_bytes_ = plan_passes_apart(context, config, load).bytes();
   require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }

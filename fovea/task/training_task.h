@@ -15,7 +15,6 @@ struct RunCost {
   index parameters = 0;
   index updates = 0;  ///< 0: the run ends by hours
   index tokens_per_update = 0;
-  double flops_per_update = 0;
 };
 
 struct RunTime {

@@ -60,8 +60,8 @@ TEST(Flags, AreSetByTheEnvironment) {
 TEST(Flags, OneNameIsOneField) {
   ExampleModel a, b;
   std::vector<Field> fields;
-  append_fields(a, fields, "encoder");
-  append_fields(b, fields, "decoder");
+  append_fields(a, fields, {.path = "encoder"});
+  append_fields(b, fields, {.path = "decoder"});
   EXPECT_THROWS(flags_of(fields), kInternal, "--layers: encoder.layers and decoder.layers");
 }
 

@@ -41,7 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   allow_refusal([&] {
     const LanguageModelConfig resolved = resolve(config);
     require(resolve(resolved) == resolved);
-    require(flops_per_token(resolved) > 0);
   });
   return 0;
 }

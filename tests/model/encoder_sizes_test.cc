@@ -99,28 +99,5 @@ TEST(EncoderSizes, ATextCnnDescribesAWholeText) {
   EXPECT_EQ(reverse_columns(sized("bigru:5,conv3")), 0);
 }
 
-TEST(EncoderSizes, FlopsAreThoseOfTheMatrices) {
-  const auto per_token = [](const LanguageModelConfig& c) { return flops_per_token(c); };
-  const double output = 8 * 11;
-  EXPECT_EQ(per_token(config(LanguageModelKind::kLstm)), 6 * (2 * 4 * 8 * 8 * 2 + output));
-  EXPECT_EQ(per_token(encoder("conv3:gated")), 6 * (2 * 3 * 8 * 8 + output));
-  EXPECT_EQ(per_token(encoder("conv1:4:plain,sru:8")), 6 * (8 * 4 + 4 * 4 * 8 + output));
-  const double scores = 14 * 4.5 * 8;  // 8 tokens see 4.5 keys in the mean
-  EXPECT_EQ(per_token(encoder("attention")), 6 * (4 * 8 * 8 + output) + scores);
-  EXPECT_EQ(per_token(encoder("attention:no-output")), 6 * (3 * 8 * 8 + output) + scores);
-  EXPECT_EQ(per_token(encoder("ff:ff=5:activation=swiglu")), 6 * (3 * 5 * 8 + output));
-  EXPECT_EQ(per_token(encoder("ff:ff=5,ff:ff=5")), per_token(encoder("ff:ff=5:layers=2")));
-}
-
-TEST(EncoderSizes, WhoSeesTheWholeTextComputesAllScores) {
-  EncoderConfig c = resolve(encoder("attention"));
-  const auto per_token = [&] {
-    return encoder_flops_per_token(c, size_stages(c, parse_encoder(c.encoder)));
-  };
-  const double past = per_token();
-  c.sight = Sight::kWhole;
-  EXPECT_EQ(per_token() - past, 14 * 3.5 * 8);
-}
-
 }  // namespace
 }  // namespace fovea

@@ -132,12 +132,5 @@ TEST(LanguageModelConfig, RefusesSizesWhoseProductsOverflow) {
   EXPECT_THROWS(parameter_count(c), kShape, "too many columns");
 }
 
-TEST(LanguageModelConfig, CountsWhatATokenCosts) {
-  LanguageModelConfig c = source_config();
-  c.block = 1;
-  const double matrices = 4 * 128 * 128 + 2 * 128 * 512 + 128 * 1071;
-  EXPECT_DOUBLE_EQ(flops_per_token(c), 6 * matrices + 14 * 128);
-}
-
 }  // namespace
 }  // namespace fovea

@@ -73,23 +73,6 @@ TEST(LayerTable, WidthsAreThoseOfTheLayers) {
   }
 }
 
-// What is counted for a token is what multiplies it.
-TEST(LayerTable, MatricesAreThoseOfTheParameters) {
-  for (const LayerKind& kind : layer_kinds()) {
-    if (kind.cell == RecurrentKind::kSru) continue;  // whose vectors for the state are no product
-    SCOPED_TRACE(kind.name);
-    const EncoderConfig c = config_for(kind);
-    const SizedLayer layer = sized_layer(c, text_of(kind));
-    ParameterSet set({});
-    const auto made = make(c, layer, set);
-    index numbers = 0;
-    for (const Parameter* p : set.parameters()) {
-      if (p->value.shape().axes() > 1) numbers += p->value.size();
-    }
-    EXPECT_EQ(kind.matrices(layer.spec, layer.in), numbers);
-  }
-}
-
 TEST(LayerTable, GoesOnWithTheBitsOfTheWhole) {
   constexpr index N = 13;
   for (const LayerKind& kind : layer_kinds()) {

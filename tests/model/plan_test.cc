@@ -345,14 +345,26 @@ TEST(Plan, OfALargeModelTouchesLittleMemory) {
   EXPECT_LT(resident_memory_bytes() - before, 50 << 20);
 }
 
+// A matrix is multiplied thrice, each time an addition and a multiplication a value; attention of
+// one token to itself has 2 products forward and 5 backward.
+TEST(Plan, OfALanguageModelCountsItsMatrices) {
+  LanguageModelConfig c = small_language_model();
+  c.layers = 2, c.heads = 4, c.width = 32, c.ff = 128, c.block = 1, c.tie = true;
+  c.position = PositionKind::kLearned;
+  const double matrices = 2 * (4 * 32 * 32 + 2 * 32 * 128) + 32 * static_cast<double>(c.vocabulary);
+  const double attention = 2 * 7 * 2 * 32;
+  EXPECT_DOUBLE_EQ(plan_pass(Context(1), c, {.tokens = 5}).flops, 5 * (6 * matrices + attention));
+}
+
 // Of more tokens than a plan lists, what it takes is reckoned from two parts of the batch.
 TEST(Plan, OfABatchOfAnySizeIsQuick) {
   LanguageModelConfig c = small_language_model();
   const auto bytes = [&](index tokens) {
     return plan_pass(Context(2), c, {.tokens = tokens, .sequences = tokens / c.block});
   };
-  const PassBytes some = bytes(1 << 19), many = bytes(1 << 25);
+  const PassCost some = bytes(1 << 19), many = bytes(1 << 25);
   EXPECT_NEAR(many.tape / some.tape, 64, 1);
+  EXPECT_NEAR(many.flops / some.flops, 64, 1);
   const std::int64_t before = resident_memory_bytes();
   EXPECT_GT(bytes(index{1} << 40).tape, 1e15);
   EXPECT_LT(resident_memory_bytes() - before, 100 << 20);

@@ -70,18 +70,5 @@ TEST(TranslatorConfig, NamesWhatDoesNotFit) {
   EXPECT_THROWS(with([](C& c) { c.encoder = "nothing"; }), kOptionValue, "--encoder");
 }
 
-// A deep encoder costs for each token of the source, a deep decoder for each of the target.
-TEST(TranslatorConfig, FlopsFollowTheSides) {
-  const TranslatorConfig c = translator_config();
-  TranslatorConfig deep = c;
-  deep.encoder_layers = 6;
-  const TranslationSizes source{.source = 100}, target{.target = 100};
-  EXPECT_GT(flops_of(deep, source), flops_of(c, source));
-  EXPECT_EQ(flops_of(deep, target), flops_of(c, target));
-  deep = c;
-  deep.decoder_layers = 6;
-  EXPECT_GT(flops_of(deep, target), flops_of(c, target));
-}
-
 }  // namespace
 }  // namespace fovea

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a classifier: updates, FLOPs, memory and time.
 #include <algorithm>
-#include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/classify/objective.h"
@@ -71,18 +72,6 @@ double tokens_of_update(const ClassifierRun& run) {
          static_cast<double>(run.training->updates_per_epoch());
 }
 
-// The length of a text that has a token chosen at random: attention over all texts takes as long as
-// if each had this one.
-index typical_length(const Examples& examples) {
-  double tokens = 0, squares = 0;
-  for (index i = 0; i < examples.size(); ++i) {
-    const auto length = static_cast<double>(examples.length(i));
-    tokens += length;
-    squares += length * length;
-  }
-  return tokens > 0 ? static_cast<index>(std::lround(squares / tokens)) : 1;
-}
-
 RowCounts row_counts(const ClassifierRun& run) {
   RowCounts rows{.of_update = tokens_of_update(run)};
   if (run.validation) rows.evaluated = tokens_in(run.validation->examples());
@@ -93,11 +82,22 @@ RowCounts row_counts(const ClassifierRun& run) {
 }  // namespace
 
 RunCost cost_of(const ClassifierRun& run) {
-  ClassifierConfig model = run.settings.model;
-  const std::vector<SizedStage> stages = sized_stages(model);
-  model.block = std::min(model.block, typical_length(run.training->examples()));
-  return cost_of_updates(run, encoder_flops_per_token(model, stages) *
-                                  static_cast<double>(rows_of(model, 1)) * tokens_of_update(run));
+  return cost_of_updates(run, run.training->largest_batch());
+}
+
+// Attention takes time with the square of each length, the last layer for each text.
+double flops_of_update(const Context& context, const ClassifierRun& run) {
+  const Examples& examples = run.training->examples();
+  std::vector<index> lengths;
+  for (index i = 0; i < examples.size(); ++i) lengths.push_back(examples.length(i));
+  TextLoad load = load_of(*run.training, TapeMode::kTrain, run);
+  load.tape.lengths = LengthGroups(lengths).means_of(lengths);
+  load.texts = static_cast<index>(load.tape.lengths.size());
+  const index tokens =
+      std::accumulate(load.tape.lengths.begin(), load.tape.lengths.end(), index{0});
+  load.tape.tokens = rows_of(run.settings.model, tokens);
+  return plan_pass(context, run.settings.model, load).flops * tokens_of_update(run) /
+         static_cast<double>(tokens);
 }
 
 double model_memory(const ClassifierConfig& config) { return value_bytes(config); }

@@ -39,8 +39,11 @@ struct ClassifierRun {
 ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
 
-/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins.
 RunCost cost_of(const ClassifierRun& run);
+/// FLOPs (multiplications and additions) of the mean update, by a plan of sequences as long as
+/// those of the data.
+double flops_of_update(const Context& context, const ClassifierRun& run);
 
 /// Bytes of the values of a model.
 double model_memory(const ClassifierConfig& config);

@@ -164,7 +164,7 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = T,
-      .tape_bytes = plan_pass(context, config, load).all(),
+      .tape_bytes = plan_pass(context, config, load).bytes(),
       .joints = joints};
   require_explain_memory(observed);
   Tape tape(context, TapeMode::kInference);

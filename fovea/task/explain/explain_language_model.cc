@@ -108,7 +108,7 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = T,
-      .tape_bytes = plan_pass(context, config, load).all() + logits_bytes};
+      .tape_bytes = plan_pass(context, config, load).bytes() + logits_bytes};
   require_explain_memory(observed);
   explanation.tokens = token_texts(*model.tokenizer, ids);
   write_unknown(*model.tokenizer, ids, text, true, explanation.tokens);

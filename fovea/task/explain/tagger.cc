@@ -191,7 +191,7 @@ Explanation explain_text(const Context& context, const LoadedTagger& model, std:
           },
       .layers = attention_layers(sized_stages(config)),
       .tokens = batch.tokens(),
-      .tape_bytes = plan_pass(context, config, load).all()};
+      .tape_bytes = plan_pass(context, config, load).bytes()};
   require_explain_memory(observed);
   Explanation explanation{
       .kind = model.segments() ? ExplainedKind::kSegmenter : ExplainedKind::kTagger,

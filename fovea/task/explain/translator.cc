@@ -123,7 +123,7 @@ ObservedText observed_pair(const Context& context, const LoadedTranslator& model
               },
           .layers = attention_layers(config),
           .tokens = pair.source_tokens(),
-          .tape_bytes = plan_pass(context, config, load).all() + logits,
+          .tape_bytes = plan_pass(context, config, load).bytes() + logits,
           .written = pair.written_tokens()};
 }
 

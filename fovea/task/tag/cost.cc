@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a tagger: updates, FLOPs, memory and time.
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "fovea/model/pass_plan.h"
 #include "fovea/model/word_batch.h"
@@ -70,7 +72,20 @@ RowCounts row_counts(const TaggerRun& run) {
 }  // namespace
 
 RunCost cost_of(const TaggerRun& run) {
-  return cost_of_updates(run, flops_per_token(run.settings.model) * words_of_update(run));
+  return cost_of_updates(run, run.training->largest_batch());
+}
+
+double flops_of_update(const Context& context, const TaggerRun& run) {
+  const TaggedWords& all = run.training->words();
+  std::vector<index> lengths;
+  for (index i = 0; i < all.size(); ++i) lengths.push_back(all.length(i));
+  WordLoad load = load_of(*run.training, TapeMode::kTrain, run);
+  load.tape.lengths = LengthGroups(lengths).means_of(lengths);
+  load.tape.tokens = std::accumulate(load.tape.lengths.begin(), load.tape.lengths.end(), index{0});
+  const auto words = static_cast<double>(load.tape.tokens);
+  load.characters = static_cast<index>(words * static_cast<double>(all.characters.size()) /
+                                       static_cast<double>(std::max<index>(all.word_count(), 1)));
+  return plan_pass(context, run.settings.model, load).flops * words_of_update(run) / words;
 }
 
 double model_memory(const TaggerConfig& config) { return value_bytes(config); }

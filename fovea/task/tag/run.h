@@ -38,8 +38,11 @@ struct TaggerRun {
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known = {},
                       RunWeights weights = RunWeights::kNew);
 
-/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins.
 RunCost cost_of(const TaggerRun& run);
+/// FLOPs (multiplications and additions) of the mean update, by a plan of sequences as long as
+/// those of the data.
+double flops_of_update(const Context& context, const TaggerRun& run);
 
 /// Bytes of the values of a model.
 double model_memory(const TaggerConfig& config);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a translator: updates, FLOPs, memory and time.
 #include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "fovea/base/machine.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/line_translator.h"
-#include "fovea/task/memory_parts.h"
-#include "fovea/task/run_time_parts.h"
+#include "fovea/task/run_cost.h"
 #include "fovea/task/translate/objective.h"
 #include "fovea/task/translate/run.h"
 
@@ -42,13 +44,13 @@ double translation_bytes(const Context& context, const TranslatorRun& run) {
 // for the next evaluation.
 double passes_bytes(const Context& context, const TranslatorRun& run) {
   const TranslatorConfig& config = run.settings.model;
-  PassBytes bytes = plan_pass(context, config, load_of(*run.training, TapeMode::kTrain, run));
+  PassCost cost = plan_pass(context, config, load_of(*run.training, TapeMode::kTrain, run));
   for (const auto* set : {&run.validation, &run.trained}) {
     if (!*set) continue;
-    bytes = larger_of_each(bytes,
-                           plan_pass(context, config, load_of(**set, TapeMode::kInference, run)));
+    cost =
+        larger_of_each(cost, plan_pass(context, config, load_of(**set, TapeMode::kInference, run)));
   }
-  return bytes.all() + translation_bytes(context, run);
+  return cost.bytes() + translation_bytes(context, run);
 }
 
 // Ids of an update's batches, of both sides.
@@ -79,13 +81,6 @@ ObservedHeads heads_of(const TranslatorConfig& config) {
   return heads;
 }
 
-TranslationSizes sizes_of(const PairTokens& pairs) {
-  const auto n = static_cast<double>(std::max<index>(pairs.size(), 1));
-  const auto source = static_cast<double>(pairs.source_count()),
-             target = static_cast<double>(pairs.target_count());
-  return {source, target, source / n, target / n};
-}
-
 // Forward alone is a third of forward and backward. Greedy translations take about twice as long as
 // the loss (an estimate).
 double evaluation_updates(const TranslatorRun& run, const RunCost& cost, index done) {
@@ -102,15 +97,26 @@ double evaluation_updates(const TranslatorRun& run, const RunCost& cost, index d
 }  // namespace
 
 RunCost cost_of(const TranslatorRun& run) {
-  const index per_epoch = run.training->updates_per_epoch();
-  const Horizon horizon(parse_length(run.settings.recipe.stop_after, "--stop-after"), per_epoch);
-  RunCost cost;
-  cost.parameters = parameter_count(run.settings.model);
-  cost.updates = horizon.updates();
-  cost.tokens_per_update = run.training->largest_target() * run.settings.recipe.accumulate;
-  cost.flops_per_update = flops_of(run.settings.model, sizes_of(run.training->pairs())) /
-                          static_cast<double>(per_epoch);
-  return cost;
+  return cost_of_updates(run, run.training->largest_target());
+}
+
+double flops_of_update(const Context& context, const TranslatorRun& run) {
+  const PairTokens& pairs = run.training->pairs();
+  std::vector<index> sources, targets;
+  for (index i = 0; i < pairs.size(); ++i) {
+    sources.push_back(pairs.source_length(i));
+    targets.push_back(pairs.target_length(i));
+  }
+  const LengthGroups groups(sources);
+  TranslationLoad load = load_of(*run.training, TapeMode::kTrain, run);
+  for (auto [side, lengths] : {std::pair(&load.source, &sources), {&load.target, &targets}}) {
+    side->lengths = groups.means_of(*lengths);
+    side->tokens = std::accumulate(side->lengths.begin(), side->lengths.end(), index{0});
+  }
+  return plan_pass(context, run.settings.model, load).flops *
+         static_cast<double>(pairs.target_count()) /
+         (static_cast<double>(load.target.tokens) *
+          static_cast<double>(run.training->updates_per_epoch()));
 }
 
 double training_memory(const Context& context, const TranslatorRun& run, index checkpoint_bytes) {
@@ -144,7 +150,8 @@ RunTime estimate_run_time(const Context& given, const TranslatorRun& run, const 
   return estimate_time(
       context,
       {.recipe = recipe,
-       .cost = cost,
+       .parameters = cost.parameters,
+       .flops_of_update = [&] { return flops_of_update(context, run); },
        .updates_to_come =
            [&] {
              return static_cast<double>(std::max<index>(cost.updates - done.step, 0)) +

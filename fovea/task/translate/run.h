@@ -34,8 +34,11 @@ struct TranslatorRun {
 TranslatorRun prepare_run(TranslatorSettings settings,
                           std::optional<TranslatorVocabulary> known = {});
 
-/// The cost of a run, computed before it begins. The FLOPs are those of the mean update.
+/// The cost of a run, computed before it begins.
 RunCost cost_of(const TranslatorRun& run);
+/// FLOPs (multiplications and additions) of the mean update, by a plan of sequences as long as
+/// those of the data.
+double flops_of_update(const Context& context, const TranslatorRun& run);
 
 /// The most bytes that this process will have resident while it trains; see training_memory() of
 /// language models.

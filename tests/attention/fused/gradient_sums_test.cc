@@ -22,7 +22,7 @@ TEST(GradientSums, AddUpByHead) {
   EXPECT_EQ(sums.size(), 2);
   EXPECT_EQ(sums.add_tables(0, 2, 2), 0);  // heads 0, 1, 0, 1
   EXPECT_EQ(sums.add_tables(1, 2, 1), 4);
-  sums.allocate();
+  sums.allocate(Context(1));
   for (index n = 0; n < 5; ++n) {
     sums.table(n)[0] = static_cast<double>(n + 1);
     sums.table(n)[1] = static_cast<double>(10 * (n + 1));
@@ -42,7 +42,7 @@ TEST(GradientSums, OfTheSinkIsItsWeightTimesMinusDelta) {
   std::fill(call.lse_low.begin(), call.lse_low.end(), 0);
   detail::GradientSums<double> sums(attention, 2);
   sums.add_tables(0, 2, 1);
-  sums.allocate();
+  sums.allocate(Context(1));
   // The second and third row are a sequence of two queries.
   const Sequence sequence{.query_row = 1, .queries = 2};
   sums.set_sink(1, call.saved(), sequence, delta.data());
@@ -57,7 +57,7 @@ TEST(GradientSums, NothingToSum) {
   EXPECT_EQ(sums.size(), 0);
   EXPECT_EQ(sums.add_tables(0, 2, 3), 0);
   EXPECT_EQ(sums.bytes(), 0);
-  sums.allocate();
+  sums.allocate(Context(1));
   sums.store();
 }
 

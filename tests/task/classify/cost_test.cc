@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <string>
 
 #include "fovea/base/machine.h"
+#include "fovea/base/profile.h"
+#include "fovea/model/classifier.h"
+#include "fovea/task/classify/objective.h"
 #include "tests/task/classify/tiny.h"
 
 namespace fovea {
@@ -33,7 +35,7 @@ TEST(ClassifierCost, CountsParametersWithGradientsMomentsAndACheckpoint) {
 TEST(ClassifierCost, CountsTextsAsLongAsTheyAre) {
   const TestFolder folder;
   ClassifierSettings settings = tiny_classifier(folder);
-  settings.model.encoder = "attention";
+  settings.model.encoder = "gru,attention";
   settings.model.heads = 2;
   settings.text.train.push_back(write_file(
       folder, "long.tsv", "good\t" + [] {
@@ -42,19 +44,23 @@ TEST(ClassifierCost, CountsTextsAsLongAsTheyAre) {
         return text;
       }() + "\n"));
   const ClassifierRun run = prepare_run(settings);
-  const ClassifierConfig& model = run.settings.model;
-  const double tokens = static_cast<double>(run.training->examples().stream.size()) /
-                        static_cast<double>(run.training->updates_per_epoch());
-  double squares = 0;
-  for (index i = 0; i < run.training->examples().size(); ++i) {
-    squares += std::pow(static_cast<double>(run.training->examples().length(i)), 2);
+  Profile profile;
+  const Classifier model(run.settings.model, 1);
+  ClassifierObjective objective(Context(1).profiled(profile), model,
+                                {.training = *run.training,
+                                 .validation = nullptr,
+                                 .class_weights = run.class_weights,
+                                 .numbers = run.outputs.numbers,
+                                 .frames = run.frames.rows()});
+  const index updates = run.training->updates_per_epoch();
+  for (index update = 0; update < updates; ++update) {
+    objective.begin_update(update);
+    objective.forward(0);
+    objective.backward();
   }
-  const double mean = squares / static_cast<double>(run.training->examples().stream.size());
-  ASSERT_LT(mean, 0.8 * static_cast<double>(model.block));
-  ClassifierConfig longest = model, typical = model;
-  typical.block = static_cast<index>(std::lround(mean));
-  EXPECT_DOUBLE_EQ(cost_of(run).flops_per_update, flops_per_token(typical) * tokens);
-  EXPECT_LT(cost_of(run).flops_per_update, flops_per_token(longest) * tokens);
+  double flops = 0;
+  for (const Profile::Part& part : profile.parts()) flops += part.work.flops;
+  EXPECT_NEAR(flops_of_update(Context(1), run) * static_cast<double>(updates) / flops, 1, 0.02);
 }
 
 }  // namespace

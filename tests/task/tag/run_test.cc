@@ -266,6 +266,7 @@ TEST(TrainTagger, CostsWhatItSays) {
   const TaggerRun run = prepare_run(tiny_tagger(folder));
   const RunCost cost = cost_of(run);
   EXPECT_EQ(cost.updates, 60);
+  EXPECT_GT(flops_of_update(Context(1), run), 0);
   EXPECT_EQ(cost.parameters, parameter_count(run.settings.model));
   EXPECT_GT(training_memory(Context(1), run), model_memory(run.settings.model));
   EXPECT_GT(estimate_run_time(Context(1), run).seconds, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/memory.h"
+#include "fovea/task/language_model_cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/model/language_model_stages.h"
 #include "fovea/model/layer_table.h"
+#include "fovea/task/objective.h"
 #include "fovea/task/run_cost.h"
 
 namespace fovea {
@@ -61,7 +62,28 @@ double update_gradients(const LanguageModelRun& run) {
   return gradient_bytes(parameter_count(c), {&table, c.tie ? std::size_t{0} : std::size_t{1}});
 }
 
+RowCounts row_counts(const LanguageModelRun& run) {
+  RowCounts rows{.of_update = static_cast<double>(cost_of(run).tokens_per_update)};
+  if (run.validation) {
+    rows.evaluated = static_cast<double>(run.validation->sequences().target_count());
+  }
+  if (run.settings.recipe.evaluate_training) {
+    rows.evaluated += static_cast<double>(run.training->sequences().stream.size());
+  }
+  return rows;
+}
+
 }  // namespace
+
+RunCost cost_of(const LanguageModelRun& run) {
+  return cost_of_updates(run, run.training->largest_batch());
+}
+
+double flops_of_update(const Context& context, const LanguageModelRun& run) {
+  const TapeLoad load = load_of(*run.training, TapeMode::kTrain, run);
+  return plan_pass(context, run.settings.model, load).flops *
+         static_cast<double>(run.settings.recipe.accumulate);
+}
 
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
   // A line has a begin token and an end token. Each sequence has a slice and a place in the order.
@@ -86,13 +108,32 @@ double training_memory(const Context& context, const LanguageModelRun& run,
                      checkpoint_bytes);
 }
 
+double updates_to_come(const LanguageModelRun& run, const RunState& done) {
+  return updates_left(run, row_counts(run), done.step);
+}
+
+RunTime estimate_run_time(const Context& given, const LanguageModelRun& run, const RunState& done) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const Context context = given.with(recipe.precision);
+  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
+    const LanguageModel model(run.settings.model, recipe.seed);
+    LanguageModelObjective objective(context, model,
+                                     {.training = *run.training,
+                                      .validation = nullptr,
+                                      .accumulate = recipe.accumulate,
+                                      .seed = recipe.seed});
+    use(objective);
+  };
+  return time_of_run(context, run, row_counts(run), with_objective, done);
+}
+
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
                          const EvaluationBatches& set) {
   const TapeLoad load{.tokens = set.largest_batch(),
                       .mode = TapeMode::kInference,
                       .sequences = set.batch_size(),
                       .precision = context.precision()};
-  return kProcessBytes + kRounding * plan_pass(context, config, load).all();
+  return kProcessBytes + kRounding * plan_pass(context, config, load).bytes();
 }
 
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
@@ -106,7 +147,7 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
                       .precision = context.precision()};
   const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
   return kProcessBytes + logits + cache_bytes(config, seen) +
-         kRounding * plan_pass(context, config, load).all();
+         kRounding * plan_pass(context, config, load).bytes();
 }
 
 }  // namespace fovea
