@@ -62,9 +62,9 @@ TEST(LanguageModelSettings, PathsThatAreNotUtf8AreRefused) {
   EXPECT_NO_THROW(check_options(settings));
   settings.text.valid = {"/texts/caf\xe9.txt"};
   EXPECT_THROWS(check_options(settings), kOptionValue,
-                "--valid: /texts/caf\xe9.txt: the path is not");
+                "--valid: /texts/caf\\xE9.txt: not UTF-8, and a model cannot store it");
   settings.text.train = {"a.txt", "b\xff"};
-  EXPECT_THROWS(check_options(settings), kOptionValue, "--train: b\xff: the path is not");
+  EXPECT_THROWS(check_options(settings), kOptionValue, "b\\xFF: not UTF-8");
 }
 
 // An option that would have no effect is a misunderstanding.
