@@ -57,7 +57,7 @@ struct OwnedRows {
   TextRows view() const { return {.ids = ids, .offsets = offsets}; }
 };
 
-// The memory that the model made by `make` takes when `forward` computes its loss.
+// The memory and FLOPs that the model made by `make` takes when `forward` computes its loss.
 template <class Make, class Forward>
 PassCost run_plan(const Plan& plan, const Context& context, const TapeLoad& load, Make&& make,
                   Forward&& forward) {

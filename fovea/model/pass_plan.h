@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// The largest batch of a language model.
+/// A batch of a language model.
 struct TapeLoad {
   index tokens = 0;
   TapeMode mode = TapeMode::kTrain;

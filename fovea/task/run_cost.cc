@@ -120,6 +120,12 @@ std::vector<std::int32_t> LengthGroups::means_of(const std::vector<index>& numbe
   return means;
 }
 
+TapeLoad LengthGroups::load_of(TapeLoad load, const std::vector<index>& lengths) const {
+  load.lengths = means_of(lengths);
+  load.tokens = std::accumulate(load.lengths.begin(), load.lengths.end(), index{0});
+  return load;
+}
+
 namespace {
 
 // Updates are timed only if an update should take at most kLongUpdate, and making the model at most

@@ -80,6 +80,8 @@ class LengthGroups {
 
   /// The mean of each group, at least 1, of the lengths or of another number of each sequence.
   std::vector<std::int32_t> means_of(const std::vector<index>& numbers) const;
+  /// The load of a batch that has a sequence for each group, as long as its mean.
+  TapeLoad load_of(TapeLoad load, const std::vector<index>& lengths) const;
 
  private:
   std::vector<index> order_;  // of the sequences

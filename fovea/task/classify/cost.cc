@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a classifier: updates, FLOPs, memory and time.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "fovea/model/pass_plan.h"
@@ -91,10 +90,9 @@ double flops_of_update(const Context& context, const ClassifierRun& run) {
   std::vector<index> lengths;
   for (index i = 0; i < examples.size(); ++i) lengths.push_back(examples.length(i));
   TextLoad load = load_of(*run.training, TapeMode::kTrain, run);
-  load.tape.lengths = LengthGroups(lengths).means_of(lengths);
+  load.tape = LengthGroups(lengths).load_of(load.tape, lengths);
   load.texts = static_cast<index>(load.tape.lengths.size());
-  const index tokens =
-      std::accumulate(load.tape.lengths.begin(), load.tape.lengths.end(), index{0});
+  const index tokens = load.tape.tokens;
   load.tape.tokens = rows_of(run.settings.model, tokens);
   return plan_pass(context, run.settings.model, load).flops * tokens_of_update(run) /
          static_cast<double>(tokens);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a tagger: updates, FLOPs, memory and time.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "fovea/model/pass_plan.h"
@@ -80,8 +79,7 @@ double flops_of_update(const Context& context, const TaggerRun& run) {
   std::vector<index> lengths;
   for (index i = 0; i < all.size(); ++i) lengths.push_back(all.length(i));
   WordLoad load = load_of(*run.training, TapeMode::kTrain, run);
-  load.tape.lengths = LengthGroups(lengths).means_of(lengths);
-  load.tape.tokens = std::accumulate(load.tape.lengths.begin(), load.tape.lengths.end(), index{0});
+  load.tape = LengthGroups(lengths).load_of(load.tape, lengths);
   const auto words = static_cast<double>(load.tape.tokens);
   load.characters = static_cast<index>(words * static_cast<double>(all.characters.size()) /
                                        static_cast<double>(std::max<index>(all.word_count(), 1)));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of a training of a translator: updates, FLOPs, memory and time.
 #include <algorithm>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "fovea/base/machine.h"
@@ -109,10 +107,7 @@ double flops_of_update(const Context& context, const TranslatorRun& run) {
   }
   const LengthGroups groups(sources);
   TranslationLoad load = load_of(*run.training, TapeMode::kTrain, run);
-  for (auto [side, lengths] : {std::pair(&load.source, &sources), {&load.target, &targets}}) {
-    side->lengths = groups.means_of(*lengths);
-    side->tokens = std::accumulate(side->lengths.begin(), side->lengths.end(), index{0});
-  }
+  load = {groups.load_of(load.source, sources), groups.load_of(load.target, targets)};
   return plan_pass(context, run.settings.model, load).flops *
          static_cast<double>(pairs.target_count()) /
          (static_cast<double>(load.target.tokens) *
