@@ -77,7 +77,8 @@ struct TrainOptions {
     visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients",
           {.range = ValueRange::share()});
     visit("epsilon", epsilon,
-          "AdamW: added to the root of that mean, so that nothing is divided by 0",
+          "AdamW: added to the root of the mean of the squared gradients, so that nothing is "
+          "divided by 0",
           {.range = ValueRange::over(0)});
     visit("weight_decay", weight_decay, "AdamW: decay of the weights of matrices",
           {.range = ValueRange::from(0)});
