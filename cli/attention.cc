@@ -22,12 +22,12 @@
 #include "fovea/base/option.h"
 #include "fovea/base/printable.h"
 #include "fovea/config/json.h"
+#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/planned_attention.h"
+#include "fovea/operator/run_attention.h"
 #include "fovea/parts/part_table.h"
 #include "fovea/report/attention_page.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/attention_parts.h"
-#include "fovea/task/planned_attention.h"
-#include "fovea/task/run_attention.h"
 #include "fovea/tensor/tensor_file.h"
 
 namespace fovea::cli {

@@ -17,7 +17,7 @@
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/step_profile.h"
+#include "fovea/task/language_model/step_profile.h"
 
 namespace fovea::cli {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fovea/task/classifier_score.h"
+#include "fovea/task/classify/score.h"
 
 namespace fovea::cli {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 
 namespace fovea::cli {
 

@@ -21,9 +21,9 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
-#include "fovea/task/frame_weights.h"
-#include "fovea/task/prediction_line.h"
-#include "fovea/task/text_predictor.h"
+#include "fovea/task/classify/frame_weights.h"
+#include "fovea/task/classify/prediction_line.h"
+#include "fovea/task/classify/text_predictor.h"
 #include "fovea/tensor/tensor_file.h"
 
 namespace fovea::cli {

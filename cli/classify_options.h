@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/run_options.h"
-#include "fovea/task/classifier_settings.h"
+#include "fovea/task/classify/settings.h"
 
 namespace fovea::cli {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea conformance: golden vectors of every variant of attention, written and checked.
-#include "fovea/task/conformance.h"
+#include "fovea/operator/conformance.h"
 
 #include <fmt/core.h>
 

@@ -10,9 +10,9 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/threads.h"
+#include "experiments/article_demo.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
-#include "fovea/task/article_demo.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {

@@ -22,7 +22,7 @@
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
-#include "fovea/task/evaluate.h"
+#include "fovea/task/language_model/evaluate.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"
 

@@ -18,7 +18,7 @@
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
-#include "fovea/task/evaluate_classifier.h"
+#include "fovea/task/classify/evaluate.h"
 #include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {

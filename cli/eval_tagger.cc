@@ -12,8 +12,8 @@
 #include "cli/tag_options.h"
 #include "cli/tagger_report.h"
 #include "cli/threads.h"
-#include "fovea/task/evaluate_tagger.h"
 #include "fovea/task/report/evaluation.h"
+#include "fovea/task/tag/evaluate.h"
 
 namespace fovea::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "fovea/task/translation_score.h"
+#include "fovea/task/translate/score.h"
 
 namespace fovea::cli {
 

@@ -14,11 +14,11 @@
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
-#include "fovea/task/evaluate_translator.h"
-#include "fovea/task/line_translator.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/score_json.h"
-#include "fovea/task/translation_score.h"
+#include "fovea/task/translate/evaluate.h"
+#include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/score.h"
 
 namespace fovea::cli {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea explain: what a trained model looked at in a text, or attention step by step.
-#include "fovea/task/explain/explain.h"
+#include "fovea/task/classify/explain.h"
 
 #include <fmt/core.h>
 
@@ -19,14 +19,15 @@
 #include "cli/threads.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
+#include "fovea/explain/attention_steps.h"
+#include "fovea/explain/frame_text.h"
+#include "fovea/explain/page.h"
+#include "fovea/explain/text.h"
 #include "fovea/report/attention_page.h"
-#include "fovea/task/attention_steps.h"
-#include "fovea/task/explain/frame_text.h"
-#include "fovea/task/explain/page.h"
-#include "fovea/task/explain/tagger.h"
-#include "fovea/task/explain/text.h"
-#include "fovea/task/explain/translator.h"
+#include "fovea/task/language_model/explain.h"
 #include "fovea/task/model_kind.h"
+#include "fovea/task/tag/explain.h"
+#include "fovea/task/translate/explain.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "fovea/task/attention_steps.h"
-#include "fovea/task/explain/explanation.h"
-#include "fovea/task/explain/text.h"
+#include "fovea/explain/attention_steps.h"
+#include "fovea/explain/explanation.h"
+#include "fovea/explain/text.h"
 
 namespace fovea::cli {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea generate: text from a trained language model.
-#include "fovea/task/generate.h"
+#include "fovea/task/language_model/generate.h"
 
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
-#include "fovea/task/search_text.h"
+#include "fovea/task/language_model/search_text.h"
 #include "fovea/text/compressed.h"
 
 namespace fovea::cli {

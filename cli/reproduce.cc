@@ -17,10 +17,10 @@
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/threads.h"
+#include "experiments/results.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
-#include "fovea/task/reproduce/results.h"
 #include "fovea/train/run_lock.h"
 
 namespace fovea::cli {

@@ -26,8 +26,8 @@
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/line_form.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/task/tag_line.h"
-#include "fovea/task/tag_predictor.h"
+#include "fovea/task/tag/tag_line.h"
+#include "fovea/task/tag/tag_predictor.h"
 
 namespace fovea::cli {
 

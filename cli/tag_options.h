@@ -9,7 +9,7 @@
 
 #include "cli/run_options.h"
 #include "fovea/config/flags.h"
-#include "fovea/task/tagger_settings.h"
+#include "fovea/task/tag/settings.h"
 
 namespace fovea::cli {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "fovea/task/tagger_score.h"
+#include "fovea/task/tag/score.h"
 
 namespace fovea::cli {
 

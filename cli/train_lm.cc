@@ -10,9 +10,9 @@
 #include "cli/commands.h"
 #include "cli/run_training.h"
 #include "cli/train_options.h"
-#include "fovea/task/language_model.h"
-#include "fovea/task/language_model_cost.h"
-#include "fovea/task/same_run.h"
+#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
+#include "fovea/task/language_model/same_run.h"
 
 namespace fovea::cli {
 

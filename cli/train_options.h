@@ -6,7 +6,7 @@
 
 #include "cli/run_options.h"
 #include "fovea/base/option.h"
-#include "fovea/task/language_model_settings.h"
+#include "fovea/task/language_model/settings.h"
 
 namespace fovea::cli {
 

@@ -16,7 +16,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/config/json.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/task/line_translator.h"
+#include "fovea/task/translate/line_translator.h"
 
 namespace fovea::cli {
 

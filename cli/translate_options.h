@@ -8,7 +8,7 @@
 
 #include "cli/run_options.h"
 #include "fovea/base/option.h"
-#include "fovea/task/translator_settings.h"
+#include "fovea/task/translate/settings.h"
 
 namespace fovea::cli {
 

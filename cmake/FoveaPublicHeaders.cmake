@@ -37,14 +37,14 @@ set(FOVEA_PUBLIC_HEADERS
   nn/recurrent.h
   reference/gradcheck.h
   reference/kernels.h
-  task/classifier.h
-  task/generate.h
-  task/language_model.h
-  task/line_translator.h
-  task/tag_predictor.h
-  task/tagger.h
-  task/text_predictor.h
-  task/translator.h
+  task/classify/classifier.h
+  task/classify/text_predictor.h
+  task/language_model/generate.h
+  task/language_model/language_model.h
+  task/tag/tag_predictor.h
+  task/tag/tagger.h
+  task/translate/line_translator.h
+  task/translate/translator.h
   tensor/named_tensor.h
   tensor/safetensors.h
   tensor/tensor.h

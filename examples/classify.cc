@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "fovea/base/error.h"
-#include "fovea/task/classifier.h"
-#include "fovea/task/text_predictor.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/text_predictor.h"
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continues a text: example_generate FOLDER PROMPT, with a folder of `fovea train lm`.
-#include "fovea/task/generate.h"
+#include "fovea/task/language_model/generate.h"
 
 #include <cstdio>
 

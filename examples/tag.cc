@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fovea/base/error.h"
-#include "fovea/task/tag_predictor.h"
+#include "fovea/task/tag/tag_predictor.h"
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "fovea/base/error.h"
-#include "fovea/task/line_translator.h"
-#include "fovea/task/translator.h"
+#include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/translator.h"
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;

@@ -20,10 +20,12 @@ FLOORS = (
     ("attention", "kernel"),
     ("text", "report", "comm", "parts"),
     ("tensor", "config", "metrics"),
-    ("grad", "check"),
+    ("grad", "operator"),
     ("nn", "data"),
     ("model", "train"),
+    ("explain",),
     ("task",),
+    ("experiments",),
     ("cli", "python", "reference"),  # nothing of the product stands on what only checks use
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -174,7 +176,7 @@ def check(root):
     links = links_of(cmake.read_text())
     problems = [f"cmake/FoveaRooms.cmake: {problem}" for problem in check_links(links)]
     of_attention = []
-    for path in sources.cpp_files(root, ("fovea", "cli", "python")):
+    for path in sources.cpp_files(root, ("fovea", "experiments", "cli", "python")):
         name, here = path.as_posix(), room_of(path)
         if here is None:
             continue

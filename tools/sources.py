@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 # Folders that hold what we made: everything else in a checkout is built or borrowed.
-FOLDERS = (".ci", "bench", "cli", "cmake", "docs", "examples", "fovea", "python", "tests", "tools")
+FOLDERS = (".ci", "bench", "cli", "cmake", "docs", "examples", "experiments", "fovea", "python", "tests", "tools")
 CPP = (".h", ".cc")
 SKIPPED = {"__pycache__", "build"}
 
@@ -23,7 +23,7 @@ def files(root, folders=FOLDERS):
     return sorted(path.relative_to(root) for path in found)
 
 
-def cpp_files(root, folders=("fovea", "cli", "python", "tests", "bench", "examples")):
+def cpp_files(root, folders=("fovea", "experiments", "cli", "python", "tests", "bench", "examples")):
     return [path for path in files(root, folders) if path.suffix in CPP]
 
 

@@ -5,9 +5,9 @@
 
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
-#include "fovea/task/classifier.h"
-#include "fovea/task/tagger.h"
-#include "fovea/task/translator.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/tag/tagger.h"
+#include "fovea/task/translate/translator.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/model_folder.h"
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "fovea/task/attention_tensors.h"
+#include "fovea/operator/attention_tensors.h"
 #include "fovea/tensor/tensor.h"
 
 namespace fovea::python {

@@ -14,9 +14,9 @@
 
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
-#include "fovea/task/evaluate.h"
-#include "fovea/task/generate.h"
-#include "fovea/task/language_model.h"
+#include "fovea/task/language_model/evaluate.h"
+#include "fovea/task/language_model/generate.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/train/options.h"

@@ -11,7 +11,7 @@
 
 #include "fovea/attention/lambda/program/planned_program.h"
 #include "fovea/base/error.h"
-#include "fovea/task/attention_call.h"
+#include "fovea/operator/attention_call.h"
 
 namespace fovea::python {
 

@@ -2,7 +2,7 @@
 // The settings of a case of conformance, and the texts in them.
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
-#include "fovea/task/attention_settings.h"
+#include "fovea/operator/attention_settings.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

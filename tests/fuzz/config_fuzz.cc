@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A config.json that can be read is written and read again; what is read can be checked.
-#include "fovea/task/language_model.h"
+#include "fovea/task/language_model/language_model.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

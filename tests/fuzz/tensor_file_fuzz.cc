@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of tensors, opened and looked at as `fovea attention` does; the first byte says which
 // format it has.
-#include "fovea/task/attention_parts.h"
-#include "fovea/task/attention_tensors.h"
+#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_tensors.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "fovea/config/json.h"
-#include "fovea/task/language_model.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/tensor/checksum.h"
 #include "tests/support/throws.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fovea/task/language_model_settings.h"
+#include "fovea/task/language_model/settings.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "fovea/task/language_model.h"
+#include "fovea/task/language_model/language_model.h"
 #include "tests/support/folder.h"
 
 namespace fovea {

@@ -8,7 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/text/utf8.h"

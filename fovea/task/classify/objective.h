@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fovea/data/examples.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {

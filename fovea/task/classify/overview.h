@@ -7,9 +7,9 @@
 
 #include "fovea/data/examples.h"
 #include "fovea/data/label_set.h"
-#include "fovea/task/classifier.h"
-#include "fovea/task/classifier_settings.h"
 #include "fovea/task/classify/class_weights.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/settings.h"
 
 namespace fovea {
 

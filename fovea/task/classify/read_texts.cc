@@ -9,7 +9,7 @@
 
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/text/frequency.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"

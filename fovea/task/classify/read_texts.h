@@ -9,7 +9,7 @@
 #include "fovea/data/frames.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/table/labelled_reader.h"
-#include "fovea/task/classifier_settings.h"
+#include "fovea/task/classify/settings.h"
 
 namespace fovea {
 

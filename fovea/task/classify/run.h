@@ -11,7 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/data/examples.h"
 #include "fovea/data/word_vectors.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/training_task.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fovea/data/word_vectors.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 
 namespace fovea {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "fovea/config/json.h"
-#include "fovea/task/classifier.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"

@@ -7,10 +7,10 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
-#include "fovea/task/finite_logits.h"
+#include "fovea/model/finite_logits.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
-#include "fovea/task/tagger.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/train/model_folder.h"
 

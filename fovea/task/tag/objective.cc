@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "fovea/metrics/spans.h"
+#include "fovea/model/finite_logits.h"
 #include "fovea/task/attention_record.h"
-#include "fovea/task/finite_logits.h"
 
 namespace fovea {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fovea/data/tagged/tagged_batch.h"
-#include "fovea/task/tagger.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {

@@ -10,7 +10,7 @@
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/classifier_settings.h"
+#include "fovea/task/classify/settings.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/task/tag/read_sentences.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "fovea/data/tagged/tagged_reader.h"
+#include "fovea/task/tag/settings.h"
 #include "fovea/task/tag/tag_set.h"
-#include "fovea/task/tagger_settings.h"
 
 namespace fovea {
 

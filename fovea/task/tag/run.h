@@ -12,7 +12,7 @@
 #include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/data/word_vectors.h"
 #include "fovea/task/classify/vectors.h"
-#include "fovea/task/tagger.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/task/training_task.h"
 
 namespace fovea {

@@ -10,7 +10,7 @@
 
 #include "fovea/metrics/tag_scheme.h"
 #include "fovea/nn/crf.h"
-#include "fovea/task/tagger_settings.h"
+#include "fovea/task/tag/settings.h"
 #include "fovea/text/keyed_hash.h"
 
 namespace fovea {

@@ -5,8 +5,8 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/line_translator.h"
 #include "fovea/task/run_cost.h"
+#include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/objective.h"
 #include "fovea/task/translate/run.h"
 

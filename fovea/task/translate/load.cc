@@ -6,7 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/translator.h"
+#include "fovea/task/translate/translator.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/optimizer.h"
 

@@ -6,7 +6,7 @@
 #include "fovea/base/option.h"
 #include "fovea/metrics/translation.h"
 #include "fovea/task/attention_record.h"
-#include "fovea/task/line_translator.h"
+#include "fovea/task/translate/line_translator.h"
 
 namespace fovea {
 

@@ -11,7 +11,7 @@
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/model/translator.h"
 #include "fovea/task/translate/translation_options.h"
-#include "fovea/task/translator.h"
+#include "fovea/task/translate/translator.h"
 #include "fovea/train/average.h"
 #include "fovea/train/trainer.h"
 

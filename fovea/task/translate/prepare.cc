@@ -12,7 +12,7 @@
 #include "fovea/data/label_set.h"
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/classifier_settings.h"
+#include "fovea/task/classify/settings.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/task/translate/run.h"
 #include "fovea/tensor/checksum.h"

@@ -11,7 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/task/training_task.h"
-#include "fovea/task/translator.h"
+#include "fovea/task/translate/translator.h"
 
 namespace fovea {
 

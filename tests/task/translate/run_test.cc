@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "fovea/task/line_translator.h"
 #include "fovea/task/translate/alignment.h"
+#include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/objective.h"
 #include "fovea/task/translate/translation_options.h"
 #include "fovea/train/average.h"

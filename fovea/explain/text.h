@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// An explanation for a terminal: what the model says, its heads, a heat map with the saliency.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fovea/explain/explanation.h"
+#include "fovea/report/terminal.h"
+
+namespace fovea {
+
+/// The view of an explanation: which layer and head are shown.
+struct ExplainView {
+  index layer = 0;
+  index head = 0;
+  std::string tokens = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("layer", layer,
+          "show this layer of attention, from 1; 0: the last; with joints, the last over time and "
+          "the last over joints; translators: the one that translate --alignments reads");
+    visit("head", head, "show this head of it, from 1; 0: the mean of its heads");
+    visit(
+        "tokens", tokens,
+        "A-B: of a text that is wider than the terminal, show tokens A to B; empty: the first, or "
+        "of a language model the last; translators: columns of the map",
+        {.shown = "A-B"});
+  }
+};
+
+/// Throws kOptionValue for a layer, a head or tokens that the explanation does not have.
+void check_view(const ExplainView& view, const Explanation& explanation);
+
+/// The text, its lines at most `columns` wide (at least 60; words that are longer stand out).
+std::string explanation_text(const Explanation& explanation, const ExplainView& view,
+                             const Terminal& terminal, index columns);
+
+}  // namespace fovea

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the attention operator on named tensors, as `fovea attention` does.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/attention/attention.h"
+#include "fovea/operator/attention_call.h"
+#include "fovea/operator/attention_settings.h"
+#include "fovea/operator/attention_tensors.h"
+#include "fovea/report/attention_page.h"
+
+namespace fovea {
+
+/// Reads the tensors of a file that a call with these settings needs. Throws as AttentionTensors
+/// does.
+AttentionTensors read_attention_tensors(const AttentionSettings& settings, const TensorFile& file,
+                                        std::string where);
+
+/// The plan of the call, without computing it; `more` are parts beyond what settings and tensors
+/// say. With settings.reference, `kernel` names the reference; the tiles are still those of the
+/// fused kernel. Throws as run_attention does.
+AttentionPlan plan_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors, const MoreParts* more = nullptr);
+
+/// Whether the call has rows of bfloat16 and multiplies them as they are. Throws as run_attention.
+bool call_multiplies_bfloat16(const AttentionSettings& settings, const AttentionTensors& tensors);
+
+/// The kept tiles of the first sequence and head, one text for each 64 queries (kept_tiles.h);
+/// empty if there are more than 128 x 128 tiles. Throws as run_attention does.
+std::vector<std::string> picture_attention(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors,
+                                           const MoreParts* more = nullptr);
+
+/// Called once with the results before they are computed: names and shapes are set, values are not.
+/// It may throw to reject them.
+using AcceptResults = std::function<void(std::span<const NamedTensor>)>;
+
+/// Computes o, lse (only for softmax), what is observed and, with `backward`, the gradients, in
+/// float32 or float64 as the precision says; the reference is float64. Throws kShape that begins
+/// with the name of the file, kOptionValue, kInputFormat (do is missing), kOutOfMemory.
+std::vector<NamedTensor> run_attention(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors,
+                                       const AcceptResults& accept = {});
+
+/// A forward whose backward may come later.
+struct AttentionForward {
+  std::vector<NamedTensor> results;  ///< as run_attention returns them
+  Tensor lse_low;                    ///< the rounding error of lse, which the backward reads
+};
+/// Computes what `run_attention` does without `backward`. Throws as it does.
+AttentionForward run_attention_forward(const Context& context, const AttentionSettings& settings,
+                                       const AttentionTensors& tensors,
+                                       const MoreParts* more = nullptr);
+
+/// Computes the gradients of the tensors that learn. `settings` and `more` are those of the
+/// forward, and `tensors` those of the forward and do. Throws as run_attention does.
+std::vector<NamedTensor> run_attention_backward(const Context& context,
+                                                const AttentionSettings& settings,
+                                                const AttentionTensors& tensors,
+                                                const AttentionForward& forward,
+                                                const MoreParts* more = nullptr);
+
+/// The page of the call: its weights, or those of some rows, and the kept tiles. Computes the
+/// forward, without the observers of settings.observe. Throws as run_attention does, kShape for
+/// more than kMostPageKeys keys and for a call without rows, kInputFormat for weights that are not
+/// finite.
+AttentionPage page_attention(const Context& context, const AttentionSettings& settings,
+                             const AttentionTensors& tensors, PageLanguage language);
+
+/// The definition as plain loops in float32: tolerances are derived from its error. Throws as
+/// run_attention does, but without the name of the file.
+std::vector<NamedTensor> run_plain_float32(const AttentionSettings& settings,
+                                           const AttentionTensors& tensors);
+
+}  // namespace fovea

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a text classifier on labelled texts, into a model folder, and loads one from such a
+// folder.
+//
+// A model folder holds config.json (with the labels), tokenizer.txt and model.safetensors, and
+// vocab.txt if its tokens are words; a run folder also the files of Trainer. A checkpoint is a
+// model folder, too.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/data/frames.h"
+#include "fovea/model/classifier.h"
+#include "fovea/task/classify/settings.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+/// config.json: "kind" of a classifier.
+inline constexpr std::string_view kClassifierKind = "classifier";
+
+/// A model of numbers works with (number - center) / scale.
+struct NumberScale {
+  double center = 0;
+  double scale = 1;
+
+  double to_model(double number) const { return (number - center) / scale; }
+  double from_model(double value) const { return center + scale * value; }
+
+  /// The significant digits with which a number is told: as float32 has them in units of the
+  /// scale, 9, and so many more as the number is larger than the scale; at most 17.
+  int digits(double number) const;
+};
+
+/// How many words of the vocabulary began with a vector of a file.
+struct VectorCounts {
+  index words = 0;  ///< of the vocabulary; 0: there was no file
+  index exact = 0;  ///< were found as they are spelled
+  index lower = 0;  ///< were found in other case
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("words", words, "words of the vocabulary; 0: no file of vectors");
+    visit("exact", exact, "of these, found as they are spelled");
+    visit("lower", lower, "of these, found in other case");
+  }
+};
+
+/// The outputs of a classifier, which its configuration lists beside its settings.
+struct ClassifierOutputs {
+  std::vector<std::string> labels = {};  ///< in the order of the logits; none for regression
+  NumberScale numbers = {};              ///< of regression
+  VectorCounts vectors = {};             ///< of --embeddings
+  FrameScale frames = {};                ///< of input npz
+  index label_of_two = 0;  ///< the label's column, 1 or 2, in training texts of two; 0: others
+};
+
+struct LoadedClassifier {
+  ClassifierSettings settings;
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  std::vector<std::string> labels;       ///< in the order of the logits; none for regression
+  NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
+  FrameScale frames;       ///< input npz: what the model sees is normalised by this
+  index label_of_two = 0;  ///< as in ClassifierOutputs
+  std::unique_ptr<Classifier> model;
+
+  bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
+};
+
+/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
+/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+LoadedClassifier load_classifier(const std::filesystem::path& folder);
+
+/// The tokens of a text; for a sample of numbers, the numbers of its time steps in a FrameSet.
+struct TextTokens {
+  std::vector<token> ids;  ///< at least one, and at most max_length
+  index length = 0;        ///< before they were cut
+
+  bool truncated() const { return length > static_cast<index>(ids.size()); }
+};
+
+/// How the texts of such a model are encoded: tokenizer byte reads any bytes, all others UTF-8.
+TextEncoding encoding_of(const ClassifierTextOptions& options);
+
+/// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without
+/// marks of begin and end, cut to options.max_length. A text without a token becomes one of
+/// padding. Throws kEncoding, in which `name` names the text.
+TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name);
+
+/// The time steps `first` to `first + length` of a FrameSet, cut to options.max_length.
+TextTokens tokens_of_frames(const ClassifierTextOptions& options, index first, index length);
+
+/// The samples of a file as the model sees them. Throws kInputFormat for other joints or features
+/// than those of the model.
+FrameSet frames_of(const LoadedClassifier& model, const FrameFile& file);
+
+/// The text of config.json.
+std::string config_text(const ClassifierSettings& settings, const ClassifierOutputs& outputs);
+
+struct ClassifierConfigFile {
+  ClassifierSettings settings;
+  ClassifierOutputs outputs;
+};
+/// Reads the text that config_text wrote; `name` is the file's name in errors. Throws
+/// kModelWrongKind, kModelDamaged.
+ClassifierConfigFile classifier_config_from_text(std::string_view text, const std::string& name);
+
+}  // namespace fovea

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/evaluate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/config/suggest.h"
+#include "fovea/data/table/labelled_reader.h"
+#include "fovea/metrics/calibration.h"
+#include "fovea/metrics/predictions.h"
+#include "fovea/task/classify/prediction_line.h"
+#include "fovea/task/classify/text_predictor.h"
+#include "fovea/text/keyed_hash.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr float kEpsilon = std::numeric_limits<float>::epsilon();  // as log_loss has it
+
+double loss_of(float p) { return -std::log(double{std::clamp(p, kEpsilon, 1 - kEpsilon)}); }
+
+// The labels of the model by name.
+class KnownLabels {
+ public:
+  explicit KnownLabels(const std::vector<std::string>& labels) : labels_(labels) {
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      numbers_.emplace(labels[k], static_cast<std::int32_t>(k));
+    }
+  }
+
+  // Throws kInputFormat, which begins with `place`.
+  std::int32_t number_of(const std::string& label, const std::string& place) const {
+    const auto found = numbers_.find(label);
+    if (found != numbers_.end()) return found->second;
+    std::string hint = did_you_mean(label, labels_);
+    if (hint.empty()) hint = "the labels of the model are: " + list();
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}: expected a label that the model knows, got {}", place, excerpt(label)),
+        hint);
+  }
+
+ private:
+  std::string list() const {
+    std::string names;
+    for (const std::string& label : labels_) {
+      if (names.size() > 200) return names + ", ...";
+      names += (names.empty() ? "" : ", ") + excerpt(label);
+    }
+    return names;
+  }
+
+  const std::vector<std::string>& labels_;
+  KeyedMap<std::string, std::int32_t> numbers_;
+};
+
+// The worst mistakes, of any number of texts.
+class Worst {
+ public:
+  explicit Worst(index most) : most_(static_cast<std::size_t>(most)) {}
+
+  bool wants(double loss) const {
+    return held_.size() < most_ || (most_ > 0 && loss > held_.front().mistake.loss);
+  }
+  void add(Mistake mistake) {
+    held_.push_back({std::move(mistake), number_++});
+    std::push_heap(held_.begin(), held_.end(), is_worse);
+    if (held_.size() <= most_) return;
+    std::pop_heap(held_.begin(), held_.end(), is_worse);
+    held_.pop_back();
+  }
+  std::vector<Mistake> take() {
+    std::sort(held_.begin(), held_.end(), is_worse);
+    std::vector<Mistake> mistakes;
+    for (Held& held : held_) mistakes.push_back(std::move(held.mistake));
+    return mistakes;
+  }
+
+ private:
+  struct Held {
+    Mistake mistake;
+    index number;
+  };
+  // Among equal ones, the first of the file is the worse.
+  static bool is_worse(const Held& a, const Held& b) {
+    if (a.mistake.loss != b.mistake.loss) return a.mistake.loss > b.mistake.loss;
+    return a.number < b.number;
+  }
+
+  std::size_t most_;
+  std::vector<Held> held_;  // a heap whose front is the least bad
+  index number_ = 0;
+};
+
+// Collects predictions and what is true.
+class ClassifierTest {
+ public:
+  ClassifierTest(const Context& context, const LoadedClassifier& model,
+                 const ClassifierTestOptions& options)
+      : context_(context),
+        model_(model),
+        options_(options),
+        task_(model.model->config().task),
+        known_(model.labels),
+        worst_(options.mistakes),
+        predictor_(context, model) {}
+
+  void read(const std::string& file, std::vector<std::string>& notes);
+  void read_frames(const std::string& file);
+  ClassifierScore score();
+
+ private:
+  struct Row {
+    LabelledText text;
+    std::string place;
+    std::vector<std::int32_t> labels;
+  };
+
+  TableOptions table() const;
+  void check_row(Row& row) const;
+  void predict(const std::string& file);
+  void keep(const std::string& file, Rows<const float> found);
+  double keep_truth(const Row& row, Vec<const float> predicted);
+  bool is_wrong(const Row& row, Vec<const float> predicted) const;
+  Mistake mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const;
+  Rows<const float> predictions() const;
+  void score_classes(ClassifierScore& score) const;
+  void score_labels(ClassifierScore& score) const;
+
+  const Context& context_;
+  const LoadedClassifier& model_;
+  const ClassifierTestOptions& options_;
+  const ClassifierTask task_;
+  const KnownLabels known_;
+  Worst worst_;
+  TextPredictor predictor_;
+  std::vector<Row> rows_;  // that wait to be predicted
+  std::size_t bytes_ = 0;
+
+  std::vector<float> predictions_;                         // [N, classes]
+  std::vector<std::int32_t> truth_;                        // [N] of one class
+  std::vector<std::uint8_t> truth_flags_;                  // [N, labels] of several
+  std::vector<double> truth_numbers_, predicted_numbers_;  // [N] of regression
+  std::vector<double> losses_;                             // [N]
+};
+
+TableOptions ClassifierTest::table() const {
+  TableOptions table = options_.table;
+  table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
+                 : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
+                                                        : LabelUse::kRequired;
+  table.encoding = encoding_of(model_.settings.text);
+  if (model_.label_of_two > 0) {
+    table.label_of_two = static_cast<std::size_t>(model_.label_of_two) - 1;
+  }
+  return table;
+}
+
+void ClassifierTest::read(const std::string& file, std::vector<std::string>& notes) {
+  if (model_.reads_frames()) return read_frames(file);
+  require_no_npz(file);
+  const std::string name = name_of_input(file);
+  LabelledReader reader(file, table());
+  for (Row row; reader.next(row.text);) {
+    row.place = reader.place(row.text);
+    row.labels.clear();
+    check_row(row);
+    bytes_ += row.text.text.size();
+    rows_.push_back(row);
+    const bool many = rows_.size() >= TextPredictor::kTextsAtOnce;
+    if (many || bytes_ >= TextPredictor::kBytesAtOnce) predict(name);
+  }
+  predict(name);
+  for (std::string& note : reader.notes()) notes.push_back(std::move(note));
+  if (reader.summary().rows > 0) return;
+  throw Error(ErrorCode::kEmptyInput, fmt::format("{}: expected texts, got none", name),
+              "name a file that holds labelled texts");
+}
+
+void ClassifierTest::read_frames(const std::string& name) {
+  const FrameLabels labels = task_ == ClassifierTask::kRegression   ? FrameLabels::kNumber
+                             : task_ == ClassifierTask::kMultiLabel ? FrameLabels::kSeveral
+                                                                    : FrameLabels::kClass;
+  FrameFile file = read_frame_file(name, labels);
+  const FrameSet set = frames_of(model_, file);
+  for (index s = 0; s < file.samples(); ++s) {
+    const auto at = static_cast<std::size_t>(s);
+    Row row{.text = {.text = fmt::format("{} time steps", file.lengths[at]),
+                     .labels = std::move(file.labels[at]),
+                     .numbers = {},
+                     .line = s},
+            .place = place_of_sample(name, s),
+            .labels = {}};
+    if (!file.numbers.empty()) row.text.numbers = {file.numbers[at]};
+    check_row(row);
+    rows_.push_back(std::move(row));
+  }
+  keep(name, predictor_.predict(set, 0, set.samples(), name));
+}
+
+void ClassifierTest::check_row(Row& row) const {
+  const auto got = row.text.labels.size();
+  if (task_ != ClassifierTask::kMultiLabel && got != 1) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected one label, got {}", row.place, got),
+                "the model knows one label each; write one, or test another model");
+  }
+  if (task_ == ClassifierTask::kRegression) return;
+  for (const std::string& label : row.text.labels) {
+    row.labels.push_back(known_.number_of(label, row.place));
+  }
+}
+
+void ClassifierTest::predict(const std::string& file) {
+  if (rows_.empty()) return;
+  std::vector<NamedText> named;
+  for (const Row& row : rows_) named.push_back({row.text.text, row.place});
+  keep(file, predictor_.predict(named));
+}
+
+// Keeps what was predicted of the rows, and forgets these.
+void ClassifierTest::keep(const std::string& file, Rows<const float> found) {
+  require_memory("the predictions",
+                 3.0 * sizeof(float) * static_cast<double>(found.rows * found.columns),
+                 "test less at once, or use a machine with more memory");
+  predictions_.insert(predictions_.end(), found.data, found.data + found.rows * found.columns);
+  for (index n = 0; n < found.rows; ++n) {
+    Row& row = rows_[static_cast<std::size_t>(n)];
+    const Vec<const float> predicted{found[n], found.columns};
+    const double loss = keep_truth(row, predicted);
+    losses_.push_back(loss);
+    if (!worst_.wants(loss) || !is_wrong(row, predicted)) continue;
+    Mistake mistake = mistake_of(file, row, predicted);
+    mistake.loss = loss;
+    worst_.add(std::move(mistake));
+  }
+  rows_.clear();
+  bytes_ = 0;
+}
+
+// Returns the loss of the row.
+double ClassifierTest::keep_truth(const Row& row, Vec<const float> predicted) {
+  if (task_ == ClassifierTask::kRegression) {
+    const double truth = row.text.numbers[0], number = model_.numbers.from_model(predicted[0]);
+    truth_numbers_.push_back(truth);
+    predicted_numbers_.push_back(number);
+    return (truth - number) * (truth - number);
+  }
+  if (task_ != ClassifierTask::kMultiLabel) {
+    truth_.push_back(row.labels[0]);
+    return loss_of(predicted[row.labels[0]]);
+  }
+  const std::size_t begin = truth_flags_.size();
+  truth_flags_.resize(begin + static_cast<std::size_t>(predicted.size));
+  for (const std::int32_t k : row.labels) truth_flags_[begin + static_cast<std::size_t>(k)] = 1;
+  double loss = 0;
+  for (index k = 0; k < predicted.size; ++k) {
+    const bool has = truth_flags_[begin + static_cast<std::size_t>(k)] != 0;
+    loss += loss_of(has ? predicted[k] : 1 - predicted[k]);
+  }
+  return loss;
+}
+
+bool ClassifierTest::is_wrong(const Row& row, Vec<const float> predicted) const {
+  if (task_ == ClassifierTask::kRegression) {
+    return row.text.numbers[0] != model_.numbers.from_model(predicted[0]);
+  }
+  std::vector<index> chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  std::vector<index> truth(row.labels.begin(), row.labels.end());
+  std::sort(chosen.begin(), chosen.end());
+  std::sort(truth.begin(), truth.end());
+  return chosen != truth;
+}
+
+Mistake ClassifierTest::mistake_of(const std::string& file, Row& row,
+                                   Vec<const float> predicted) const {
+  Mistake mistake{.file = file,
+                  .line = row.text.line,
+                  .text = row.text.text,
+                  .truth = row.text.labels,
+                  .predicted = {},
+                  .truth_probability = kNone,
+                  .probability = kNone};
+  if (task_ == ClassifierTask::kRegression) {
+    mistake.predicted.push_back(number_text(predicted[0], model_.numbers));
+    return mistake;
+  }
+  const auto chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  for (const index k : chosen) {
+    mistake.predicted.push_back(model_.labels[static_cast<std::size_t>(k)]);
+  }
+  if (task_ == ClassifierTask::kMultiLabel) return mistake;
+  mistake.truth_probability = double{predicted[row.labels[0]]};
+  mistake.probability = double{predicted[chosen[0]]};
+  return mistake;
+}
+
+Rows<const float> ClassifierTest::predictions() const {
+  const index classes = model_.model->config().classes;
+  return {predictions_.data(), static_cast<index>(predictions_.size()) / classes, classes};
+}
+
+void ClassifierTest::score_classes(ClassifierScore& score) const {
+  const Rows<const float> predicted = predictions();
+  const Vec<const std::int32_t> truth = truth_;
+  const std::vector<std::int32_t> chosen = most_likely_classes(predicted);
+  score.confusion = confusion_matrix(truth, chosen, predicted.columns);
+  score.classes = classification_intervals(context_, *score.confusion, options_.bootstrap);
+  score.probabilities = probability_intervals(context_, predicted, truth, options_.bootstrap);
+  score.reliability = reliability(predicted, truth);
+  if (predicted.columns != 2) return;
+  std::vector<float> second;
+  std::vector<std::uint8_t> has;
+  for (index n = 0; n < predicted.rows; ++n) {
+    second.push_back(std::clamp(predicted[n][1], 0.0f, 1.0f));
+    has.push_back(truth[n] == 1 ? 1 : 0);
+  }
+  score.second_class = binary_intervals<float>(context_, second, has, options_.bootstrap);
+}
+
+void ClassifierTest::score_labels(ClassifierScore& score) const {
+  const Rows<const float> predicted = predictions();
+  const std::vector<std::uint8_t> chosen = labels_above(predicted, options_.threshold);
+  score.multilabel =
+      multilabel_intervals(context_, {truth_flags_.data(), predicted.rows, predicted.columns},
+                           {chosen.data(), predicted.rows, predicted.columns}, options_.bootstrap);
+  score.loss = bootstrap_mean(context_, losses_, options_.bootstrap);
+  score.reliability = reliability<float>(predictions_, truth_flags_);
+}
+
+ClassifierScore ClassifierTest::score() {
+  ClassifierScore score{.task = task_,
+                        .input = model_.settings.text.input,
+                        .labels = model_.labels,
+                        .examples = static_cast<index>(losses_.size()),
+                        .truncated = predictor_.truncated(),
+                        .confidence = options_.bootstrap.confidence,
+                        .threshold = options_.threshold};
+  if (task_ == ClassifierTask::kRegression) {
+    score.numbers = regression_intervals<double>(context_, truth_numbers_, predicted_numbers_,
+                                                 options_.bootstrap);
+  } else if (task_ == ClassifierTask::kMultiLabel) {
+    score_labels(score);
+  } else {
+    score_classes(score);
+  }
+  score.mistakes = worst_.take();
+  return score;
+}
+
+}  // namespace
+
+ClassifierScore evaluate_classifier(const Context& context, const LoadedClassifier& model,
+                                    std::span<const std::string> files,
+                                    const ClassifierTestOptions& options,
+                                    std::vector<std::string>& notes) {
+  check_options(options.table);
+  check_options(PredictionChoice{.threshold = options.threshold});
+  require_option(options.mistakes >= 0, "errors", options.mistakes, "at least 0");
+  ClassifierTest test(context, model, options);
+  for (const std::string& file : files) test.read(file, notes);
+  return test.score();
+}
+
+}  // namespace fovea

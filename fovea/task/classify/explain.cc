@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/explain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/explain/explain_parts.h"
+#include "fovea/explain/observed_text.h"
+#include "fovea/model/pass_plan.h"
+#include "fovea/task/classify/prediction_line.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+// sign x one of the logits.
+struct Logit {
+  index column = 0;
+  float sign = 1;
+  QuotingWords name;
+};
+
+index label_number(const LoadedClassifier& model, const std::string& label) {
+  const auto found = std::find(model.labels.begin(), model.labels.end(), label);
+  if (found != model.labels.end()) return found - model.labels.begin();
+  throw Error(
+      ErrorCode::kOptionValue, fmt::format("--target: the model has no label {}", excerpt(label)),
+      model.labels.empty() ? "leave it out: the model tells a number" : it_has(model.labels));
+}
+
+Logit logit_of(const LoadedClassifier& model, const std::string& target, index likeliest) {
+  const ClassifierTask task = model.model->config().task;
+  if (task == ClassifierTask::kRegression && target.empty()) {
+    return {
+        .name = {"the number, in units of its standard deviation", "预测值（以其标准差为单位）"}};
+  }
+  const index label = target.empty() ? likeliest : label_number(model, target);
+  const QuotingWords name{
+      "the logit of {0}", "{0} 的 logit", {model.labels[static_cast<std::size_t>(label)]}};
+  if (task != ClassifierTask::kBinary) return {label, 1, name};
+  return {0, label == 1 ? 1.0F : -1.0F, name};  // one logit says both
+}
+
+Variable pick(Tape& tape, Variable logits, const Logit& logit) {
+  const index K = logits.columns();
+  const Variable column = tape.result(1, K, logits.dtype());
+  with_type(logits.dtype(), [&]<class T>(std::type_identity<T>) {
+    std::fill_n(column.value<T>()[0], K, T{0});
+    column.value<T>()[0][logit.column] = static_cast<T>(logit.sign);
+  });
+  return linear(tape, logits, column);
+}
+
+bool has_pooling_weights(const ClassifierConfig& config) {
+  return config.pooling == PoolingKind::kAttention || ends_with_text_cnn(sized_stages(config));
+}
+
+// How much of each row the result of pooling holds. `weights` are those of pooling, if it has any.
+std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& weights,
+                                index count) {
+  if (!weights.empty()) return weights;
+  std::vector<double> rows(static_cast<std::size_t>(count));
+  if (pooling == PoolingKind::kFirst) rows.front() = 1;
+  if (pooling == PoolingKind::kLast) rows.back() = 1;
+  if (pooling == PoolingKind::kMean || pooling == PoolingKind::kMax) {
+    rows.assign(rows.size(), 1 / static_cast<double>(count));
+  }
+  return rows;
+}
+
+// From rows that lie joint by joint to [T, joints].
+template <class T>
+std::vector<float> by_token(const std::vector<T>& rows, const ObservedText& text) {
+  const index J = std::max<index>(text.joints, 1);
+  std::vector<float> values(rows.size());
+  for (index j = 0; j < J; ++j) {
+    for (index t = 0; t < text.tokens; ++t) {
+      values[static_cast<std::size_t>(t * J + j)] =
+          static_cast<float>(rows[static_cast<std::size_t>(j * text.tokens + t)]);
+    }
+  }
+  return values;
+}
+
+void add_prediction(const LoadedClassifier& model, Vec<const float> values,
+                    Explanation& explanation) {
+  if (model.model->config().task == ClassifierTask::kRegression) {
+    for (const float value : values) {
+      explanation.number += explanation.number.empty() ? "" : " ";
+      explanation.number += number_text(value, model.numbers);
+    }
+    return;
+  }
+  for (const index k : descending(values)) {
+    explanation.prediction.push_back(
+        {model.labels[static_cast<std::size_t>(k)], double{values[k]}});
+  }
+}
+
+void add_rollout(const ClassifierConfig& config, const ObservedText& text,
+                 const std::vector<double>& pooling, Explanation& explanation) {
+  explanation.saliency.values = by_token(
+      rollout_of(text, explanation, pooled_from(config.pooling, pooling, text.rows())), text);
+  const std::string_view name = to_string(config.pooling);
+  const bool numbers = explanation.numbers.has_value();
+  explanation.saliency.of = {fmt::format("the pooled {} ({})", numbers ? "sample" : "text", name),
+                             fmt::format("池化后的{}（{}）", numbers ? "样本" : "文本", name)};
+  note_rollout(sized_stages(config), explanation);
+  if (config.pooling == PoolingKind::kMax && pooling.empty()) {
+    explanation.notes.push_back({"Rollout takes the maximum over the rows as their mean.",
+                                 "Rollout 把各行的最大值当作平均值处理。"});
+  }
+}
+
+void add_gradient(Tape& tape, const LoadedClassifier& model, const ObservedText& text,
+                  const ExplainOptions& options, Explanation& explanation) {
+  const index likeliest =
+      explanation.prediction.empty() ? 0 : label_number(model, explanation.prediction[0].label);
+  const Logit logit = logit_of(model, options.target, likeliest);
+  explanation.saliency.of = logit.name;
+  explanation.saliency.values =
+      by_token(gradient_saliency(tape, text, options.saliency,
+                                 [&](Variable logits) { return pick(tape, logits, logit); }),
+               text);
+  if (model.model->config().ngrams != 1) {
+    explanation.notes.push_back(
+        {"The model reads n-grams, too: what they add to the logit belongs to no single token, and "
+         "is left out of the saliency.",
+         "模型还读取 n-gram：它们对 logit 的贡献不属于单个词元，不计入显著性。"});
+  }
+}
+
+void require_explainable(const LoadedClassifier& model, const ExplainOptions& options) {
+  require_attention(has_pooling_weights(model.model->config()) || model.model->attentions() > 0);
+  require_target_counts(options);
+}
+
+void note_maxima(Explanation& explanation) {
+  explanation.pools_maxima = true;
+  explanation.notes.push_back(
+      {"Pooling takes the maximum of each filter of textcnn: shown is the share of the filters "
+       "whose "
+       "maximum lies at each place, the middle of the window. A filter that gives 0 everywhere "
+       "counts nowhere.",
+       "池化取 textcnn "
+       "每个卷积核的最大值：图中为最大值落在各位置（窗口中间）的卷积核所占的比例；处处为 0 "
+       "的卷积核不计入。"});
+}
+
+// Everything but what the tokens are.
+void explain_rows(const Context& context, const LoadedClassifier& model, const TextRows& rows,
+                  const ExplainOptions& options, Explanation& explanation) {
+  const ClassifierConfig& config = model.model->config();
+  const auto T = static_cast<index>(explanation.tokens.size()), joints = explanation.joints();
+  const TextLoad load{.texts = 1, .tape = {.tokens = T, .observes = true, .sequences = 1}};
+  const ObservedText observed{
+      .logits =
+          [&](Tape& tape, std::span<HeadStatistics> seen, Variable* inputs) {
+            return model.model->logits(tape, rows, {.attention = seen, .inputs = inputs});
+          },
+      .layers = attention_layers(sized_stages(config)),
+      .tokens = T,
+      .tape_bytes = plan_pass(context, config, load).bytes(),
+      .joints = joints};
+  require_explain_memory(observed);
+  Tape tape(context, TapeMode::kInference);
+  const Variable logits = observe_layers(tape, observed, explanation);
+  const Rows<const float> values = model.model->predictions_of(tape, logits).value<float>();
+  add_prediction(model, {values[0], values.columns}, explanation);
+  std::vector<double> pooling;
+  if (has_pooling_weights(config)) {
+    pooling = model.model->token_weights(tape, rows);
+    explanation.pooling = by_token(pooling, observed);
+    if (config.pooling == PoolingKind::kMax) note_maxima(explanation);
+  }
+  explanation.saliency.method = options.saliency;
+  if (options.saliency == SaliencyMethod::kNone) return;
+  if (options.saliency == SaliencyMethod::kRollout) {
+    add_rollout(config, observed, pooling, explanation);
+  } else {
+    add_gradient(tape, model, observed, options, explanation);
+  }
+}
+
+}  // namespace
+
+Explanation explain_text(const Context& context, const LoadedClassifier& model,
+                         std::string_view text, const ExplainOptions& options) {
+  if (model.reads_frames()) {
+    throw Error(ErrorCode::kModelWrongKind, "explain: the model reads numbers, not texts",
+                "name an .npz file: fovea explain DIR FILE.npz --sample N");
+  }
+  require_explainable(model, options);
+  const TextTokens tokens = tokens_of_text(*model.tokenizer, model.settings.text, text, "text");
+  // A text without a token became one of padding, which no text has.
+  require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
+  const auto T = static_cast<index>(tokens.ids.size());
+  const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
+  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
+                          .tokens = token_texts(*model.tokenizer, tokens.ids),
+                          .cut = tokens.length - T};
+  write_unknown(*model.tokenizer, tokens.ids, text,
+                model.settings.text.truncate == Truncate::kFront, explanation.tokens);
+  note_unknown(*model.tokenizer, tokens.ids, explanation);
+  explain_rows(context, model, {.ids = {tokens.ids.data(), T}, .offsets = {offsets.data(), 2}},
+               options, explanation);
+  return explanation;
+}
+
+Explanation explain_sample(const Context& context, const LoadedClassifier& model,
+                           const FrameFile& file, index sample, const ExplainOptions& options) {
+  if (!model.reads_frames()) {
+    throw Error(ErrorCode::kModelWrongKind, "explain: the model reads texts, not numbers",
+                "give a text: fovea explain DIR \"a text\"");
+  }
+  require_explainable(model, options);
+  const FrameSet set = frames_of(model, file);
+  require_option(sample >= 0 && sample < set.samples(), "sample", sample,
+                 "0 to {}, the samples of {}", set.samples() - 1, file.name);
+  const auto at = static_cast<std::size_t>(sample);
+  const index first = set.starts[at];
+  const TextTokens steps = tokens_of_frames(model.settings.text, first, set.starts[at + 1] - first);
+  const auto T = static_cast<index>(steps.ids.size());
+  const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
+  const index skipped = steps.ids[0] - first;  // time steps that are cut in front
+  Explanation explanation{
+      .kind = ExplainedKind::kNumberClassifier,
+      .tokens = {},
+      .cut = steps.length - T,
+      .numbers = ExplainedSample{sample, skipped, model.model->config().joints}};
+  for (index t = 0; t < T; ++t) explanation.tokens.push_back(fmt::format("{}", skipped + t));
+  explain_rows(context, model,
+               {.ids = {steps.ids.data(), T}, .offsets = {offsets.data(), 2}, .frames = set.rows()},
+               options, explanation);
+  return explanation;
+}
+
+}  // namespace fovea

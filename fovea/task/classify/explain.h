@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a classifier on one text or sample of numbers, and keeps what it looked at.
+#pragma once
+
+#include <string_view>
+
+#include "fovea/base/context.h"
+#include "fovea/data/frames.h"
+#include "fovea/explain/explanation.h"
+#include "fovea/task/classify/classifier.h"
+
+namespace fovea {
+
+/// The text is cut as in training. Throws kModelWrongKind for a model without attention or one of
+/// numbers, kInputTooSmall for a text without a token, kEncoding, kOptionValue for options that do
+/// not fit the model, kOutOfMemory, and kModelDamaged if the logits are not finite. The bits do not
+/// depend on the number of threads.
+Explanation explain_text(const Context& context, const LoadedClassifier& model,
+                         std::string_view text, const ExplainOptions& options);
+
+/// Explains sample `sample` of a file, from 0, for a model of numbers: kOptionValue if the file has
+/// no such sample, kInputFormat if it has other joints or features than the model.
+Explanation explain_sample(const Context& context, const LoadedClassifier& model,
+                           const FrameFile& file, index sample, const ExplainOptions& options);
+
+}  // namespace fovea

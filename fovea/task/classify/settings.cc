@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/settings.h"
+
+#include "fovea/base/check.h"
+#include "fovea/task/setting_checks.h"
+#include "fovea/task/subword_options.h"
+#include "fovea/text/tokenizer.h"
+
+namespace fovea {
+
+namespace {
+
+void check_task(const ClassifierTextOptions& text) {
+  using enum ClassifierMetric;
+  require_together(!text.multi_label || !text.regression, "--multi-label, --regression",
+                   "a text has labels or a number, not both", "leave one of them out");
+  const bool of_numbers = text.metric == kRmse || text.metric == kPearson;
+  const bool of_classes =
+      text.metric == kAccuracy || text.metric == kMacroF1 || text.metric == kMicroF1;
+  const std::string metric = fmt::format("--metric {}", to_string(text.metric));
+  require_together(!of_numbers || text.regression, metric, "measured with --regression only",
+                   "choose accuracy, macro-f1, micro-f1 or loss");
+  require_together(!of_classes || !text.regression, metric, "not measured with --regression",
+                   "choose rmse, pearson or loss");
+  require_together(text.metric != kAccuracy || !text.multi_label, metric,
+                   "not measured with --multi-label", "choose micro-f1, macro-f1 or loss");
+  require_together(text.class_weights == "none" || !text.regression,
+                   "--class-weights, --regression", "numbers have no classes",
+                   "leave --class-weights out");
+}
+
+void check_text(const ClassifierTextOptions& text) {
+  if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
+  const bool subwords = text.tokenizer == kPieceKind;
+  require_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
+  require_together(text.embeddings.empty() || !subwords, "--embeddings, --tokenizer sentencepiece",
+                   "pieces have no vectors", "choose --tokenizer word or char");
+  require_together(text.embeddings.empty() || text.tokenizer != "byte",
+                   "--embeddings, --tokenizer byte", "bytes have no vectors",
+                   "choose --tokenizer word or char");
+}
+
+// A few hundred samples are few updates an epoch: weights that begin small (deviation 0.02) and
+// half of a narrow row dropped learn nothing in them, and three evaluations are no time to wait.
+void set_of_numbers(ClassifierSettings& settings) {
+  settings.text.input = InputKind::kNpz;
+  settings.model.encoder = "conv5:plain,bigru";
+  settings.model.pooling = PoolingKind::kAttention;
+  settings.model.init = InitScheme::kKeras;
+  settings.model.width = 64;
+  settings.model.output_dropout = 0.1;
+  settings.model.dropout = 0;
+  settings.recipe.lr = 3e-3;
+  settings.recipe.min_lr = 3e-4;
+  settings.recipe.patience = 10;
+}
+
+}  // namespace
+
+InputWords words_of(InputKind input) {
+  if (input == InputKind::kNpz) return {"sample", "time step"};
+  return {"text", "token"};
+}
+
+// Tried once, on reviews of films in English (docs/commands/train-classify.md).
+ClassifierSettings::ClassifierSettings(InputKind input) {
+  model.output_dropout = 0.5;
+  model.dropout = 0.1;
+  model.ngrams = 0;
+  recipe.lr = 1e-3;
+  recipe.min_lr = 1e-4;
+  recipe.beta2 = 0.999;
+  recipe.weight_decay = 0.1;
+  recipe.stop_after = recipe.eval_every = recipe.save_every = kAutoLength;
+  recipe.patience = 3;
+  if (input == InputKind::kNpz) set_of_numbers(*this);
+}
+
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
+  constexpr index kFewestUpdates = 1000, kBetween = 50;
+  const auto longer = [&](index length, index updates) {
+    return length * updates_per_epoch < updates ? fmt::format("{}u", updates)
+                                                : fmt::format("{}e", length);
+  };
+  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(epochs, kFewestUpdates);
+  if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
+  if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
+}
+
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
+  constexpr index kEpochs = 10;
+  resolve_lengths(recipe, updates_per_epoch, kEpochs);
+}
+
+void check_options(const ClassifierSettings& s) {
+  TrainOptions recipe = s.recipe;
+  resolve_lengths(recipe, 1);
+  check_options(recipe);
+  check_options(s.text.table);
+  check_fields(s, ClassifierSettings(s.text.input));
+  check_task(s.text);
+  check_text(s.text);
+}
+
+}  // namespace fovea

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions of a classifier for many texts: fast, and with the same bits however they come.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/view.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/lent_tapes.h"
+
+namespace fovea {
+
+/// A text, and what messages call it ("FILE:LINE").
+struct NamedText {
+  std::string_view text;
+  std::string_view name;
+};
+
+/// Whether a table of tokens may take `table` bytes, with so much memory left in all and `batches`
+/// of it for the batches: at most 256 MiB, and a quarter of what they leave.
+bool has_room_for_table(double table, double batches, double memory);
+
+/// Cuts texts into batches of about the same length and gives each thread batches of its own. No
+/// bit of a prediction depends on the other texts, their order or the number of threads. Belongs to
+/// one thread; the memory of one call is kept for the next.
+class TextPredictor {
+ public:
+  /// How many texts or bytes of text are well read before they are predicted: enough to sort them
+  /// by length, and little memory.
+  static constexpr std::size_t kTextsAtOnce = 8192, kBytesAtOnce = std::size_t{4} << 20;
+
+  /// `batch_tokens`: a batch ends before it would have more tokens than this (a longer text is a
+  /// batch of its own). `model` must outlive the predictor. Throws kOutOfMemory if there is no room
+  /// for such batches.
+  TextPredictor(const Context& context, const LoadedClassifier& model, index batch_tokens = 2048);
+  ~TextPredictor();
+  TextPredictor(const TextPredictor&) = delete;
+  TextPredictor& operator=(const TextPredictor&) = delete;
+
+  /// [texts, classes], valid until the next call: the probability of each class or label, or
+  /// numbers in the model's unit, of which LoadedClassifier::numbers makes those of the texts.
+  /// Throws kEncoding for a text that the tokenizer cannot read (behind what max_length drops it is
+  /// not looked at), kModelDamaged for a prediction that is not finite.
+  Rows<const float> predict(std::span<const NamedText> texts);
+  /// The predictions for samples `begin` to `end` of a set, which `file` names in errors, for a
+  /// model of numbers.
+  Rows<const float> predict(const FrameSet& set, index begin, index end, const std::string& file);
+
+  /// How many of all texts so far were longer than the model's max_length, and truncated.
+  index truncated() const { return truncated_; }
+  index texts() const { return texts_; }
+  index tokens() const { return tokens_; }  ///< that the model has read so far
+  /// The seconds of all calls so far, without reading the texts into tokens.
+  double model_seconds() const { return model_seconds_; }
+  /// Whether texts are read by Classifier::token_table() by now, which changes no bit.
+  bool uses_table() const { return table_.defined(); }
+
+ private:
+  struct Batch {
+    index begin, end;  // of order_
+  };
+
+  void make_table();
+  void make_tokens(std::span<const NamedText> texts);
+  void count_read();
+  Rows<const float> predict_read(const std::function<std::string(std::size_t)>& name);
+  std::vector<Batch> make_batches();
+  void predict_batch(Tape& tape, Batch batch);
+  void require_finite(const std::function<std::string(std::size_t)>& name) const;
+
+  const Context context_;
+  const LoadedClassifier& model_;
+  const index batch_tokens_;
+  double batch_bytes_ = 0;  // that batches take, most
+  std::unique_ptr<LentTapes> tapes_;
+  Tensor table_;                  // Classifier::token_table, once it pays
+  std::vector<TextTokens> read_;  // of the texts of this call
+  Rows<const float> frames_;      // that they name, for a model of numbers
+  std::vector<index> order_;      // the texts, by length
+  std::vector<float> values_;     // [texts, classes]
+  index truncated_ = 0, texts_ = 0, tokens_ = 0;
+  double model_seconds_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads a model from the files of a model folder.
+#include <algorithm>
+#include <string>
+
+#include "fovea/base/check.h"
+#include "fovea/config/json.h"
+#include "fovea/model/language_model_stages.h"
+#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
+#include "fovea/task/load_parts.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLanguageModelKind = "language_model";
+
+// config.json: the kind of the model, then all its settings.
+struct LanguageModelFile {
+  std::string kind{kLanguageModelKind};
+  LanguageModelSettings settings;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what the model does");
+    settings.visit_fields(visit);
+  }
+};
+
+// At least as many values as any table or matrix whose size the settings name.
+double largest_matrix(const LanguageModelConfig& c) {
+  const index block = c.position == PositionKind::kLearned ? c.block : 0;
+  double columns = static_cast<double>(std::max(c.vocabulary, block));
+  if (c.kind == LanguageModelKind::kTransformer) {
+    const double heads = static_cast<double>(c.heads) * static_cast<double>(c.head_dim);
+    columns = std::max({columns, static_cast<double>(c.ff), heads});
+  }
+  return static_cast<double>(c.width) * columns;
+}
+
+ModelSizes sizes_of(const LanguageModelConfig& c) {
+  return {.layers = layer_count(sized_stages(resolve(c))),
+          .largest_matrix = largest_matrix(c),
+          .parameters = [c] { return parameter_count(c); },
+          .bytes = [c] { return model_memory(c); }};
+}
+
+}  // namespace
+
+std::string config_text(const LanguageModelSettings& settings) {
+  LanguageModelFile config;
+  config.settings = settings;
+  return to_json(config);
+}
+
+LanguageModelSettings settings_from_text(std::string_view text, const std::string& name) {
+  require_model_kind(text, name, kLanguageModelKind, "a language model");
+  LanguageModelFile config;
+  config.settings.model.set_first_revision();
+  config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
+  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
+  return config.settings;
+}
+
+LanguageModelSettings load_settings(const fs::path& folder) {
+  return settings_from_text(read_model_file(folder, "config.json"),
+                            (folder / "config.json").string());
+}
+
+LoadedLanguageModel load_language_model(const fs::path& folder) {
+  LoadedLanguageModel loaded;
+  loaded.settings = load_settings(folder);
+  loaded.tokenizer = load_tokenizer(folder, loaded.settings.model.vocabulary);
+  const Safetensors tensors =
+      read_fitting_weights(folder, [&] { return sizes_of(loaded.settings.model); });
+  loaded.model =
+      std::make_unique<LanguageModel>(loaded.settings.model, loaded.settings.recipe.seed);
+  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  return loaded;
+}
+
+}  // namespace fovea

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares a run from its options.
+#include <algorithm>
+
+#include "fovea/base/byte_stream.h"
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/version.h"
+#include "fovea/config/json.h"
+#include "fovea/data/corpus.h"
+#include "fovea/simd/isa.h"
+#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
+#include "fovea/task/run_cost.h"
+#include "fovea/task/subword_options.h"
+#include "fovea/tensor/checksum.h"
+#include "fovea/text/word_list.h"
+#include "fovea/train/schedule.h"
+
+namespace fovea {
+
+namespace {
+
+RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
+                        const Tokenizer& tokenizer) {
+  std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
+  if (!s.text.by_length) cut += " as they come";
+  if (s.text.max_length > 0) {
+    cut += fmt::format(" {} {}", s.text.max_length, to_string(s.text.truncate));
+  }
+  return {.model = xxh3_128(to_json(s.model)),
+          .data = xxh3_128({cut, corpus.train, corpus.valid}),
+          .tokenizer = xxh3_128(to_text(tokenizer.data())),
+          .isa = std::string(isa_name(current_isa())),
+          .version = FOVEA_VERSION};
+}
+
+// The book's tables are 50 times as wide as GPT-2's, and its output has a matrix of its own.
+void note_wide_logits(LanguageModelRun& run) {
+  if (run.settings.model.init != InitScheme::kSource || !run.settings.model.tie) return;
+  run.notes.push_back(
+      "--init source starts token embeddings as normal(0, 1), and --tie makes the logits of them: "
+      "the first losses are huge (--no-tie is the book's)");
+}
+
+void note_warmup(LanguageModelRun& run) {
+  const TrainOptions& recipe = run.settings.recipe;
+  const index updates =
+      Horizon(parse_length(recipe.stop_after, "--stop-after"), run.training->updates_per_epoch())
+          .updates();
+  const std::string note = warmup_note(recipe.warmup, updates);
+  if (!note.empty()) run.notes.push_back(note);
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::string_view text) {
+  LearnOptions learn{
+      .lower = options.lower, .marks = options.marks, .min_count = options.min_count};
+  if (!options.vocabulary.empty()) {
+    const std::string& file = options.vocabulary;
+    learn.words = words_of_list(read_text({&file, 1}, TextEncoding::kUtf8), name_of_input(file),
+                                options.marks);
+  }
+  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+  return kind.make(kind.learn(text, "training text",
+                              with_subword_model(std::move(learn), options.tokenizer_model)));
+}
+
+void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::string_view text,
+                std::vector<std::string>& notes) {
+  const TextOptions& options = run.settings.text;
+  if (const index single = sequences.single_lines; single > 0) {
+    notes.push_back(
+        fmt::format("{}: lines of a single token, which predict nothing: {}; they are "
+                    "left out",
+                    text, single));
+  }
+  if (const index truncated = sequences.truncated_lines; truncated > 0) {
+    notes.push_back(fmt::format("{}: lines of more than {} tokens: {} of {}; their {} is dropped",
+                                text, options.max_length, truncated, sequences.slices.size(),
+                                to_string(options.truncate)));
+  }
+}
+
+// A word must not be cut in two, either: nor those that pieces are parts of.
+SplitAt split_of(const TextOptions& options) {
+  const SplitAt split_at = data_kind(options.data).split_at;
+  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+  const bool words = kind.has_words || kind.has_model;
+  return words && split_at == SplitAt::kCharacter ? SplitAt::kWord : split_at;
+}
+
+index count_unknown(const Sequences& sequences, token unknown) {
+  return std::count(sequences.stream.begin(), sequences.stream.end(), unknown);
+}
+
+std::string share_of(index count, const Sequences& sequences) {
+  const auto all = static_cast<double>(std::max<std::size_t>(sequences.stream.size(), 1));
+  return fmt::format("{:.1f} %", 100 * static_cast<double>(count) / all);
+}
+
+void note_text(LanguageModelRun& run) {
+  const Sequences& training = run.training->sequences();
+  const Sequences* validation = run.validation ? &run.validation->sequences() : nullptr;
+  note_lines(training, run, "training text", run.notes);
+  if (validation != nullptr) note_lines(*validation, run, "validation text", run.notes);
+  const token unknown = run.tokenizer->special().unknown;
+  if (unknown == kNoToken) return;
+  const index trained = count_unknown(training, unknown);
+  const index validated = validation != nullptr ? count_unknown(*validation, unknown) : 0;
+  if (trained == 0 && validated == 0) return;
+  std::string note =
+      fmt::format("unknown words: {} of the training text", share_of(trained, training));
+  if (validation != nullptr) {
+    note += fmt::format(", {} of the validation text", share_of(validated, *validation));
+  }
+  run.notes.push_back(note);
+}
+
+}  // namespace
+
+LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tokenizer> known) {
+  check_options(settings);
+  // Checks the sizes before any file is read.
+  LanguageModelConfig probe = settings.model;
+  probe.vocabulary = kFirstLearnedToken;
+  resolve(probe);
+
+  const DataKind& data = data_kind(settings.text.data);
+  const Corpus corpus =
+      read_corpus({.train = settings.text.train,
+                   .valid = settings.text.valid,
+                   .valid_fraction = settings.text.valid_fraction,
+                   .encoding = settings.text.tokenizer == "byte" ? TextEncoding::kAnyBytes
+                                                                 : TextEncoding::kUtf8,
+                   .split_at = split_of(settings.text)});
+
+  LanguageModelRun run;
+  run.tokenizer = known ? std::move(known) : learn_tokenizer(settings.text, corpus.train);
+  settings.model.vocabulary = run.tokenizer->vocabulary_size();
+  settings.model = resolve(settings.model);
+  require_token_memory(corpus.train, *run.tokenizer, settings.model.block);
+  const BatchOptions batches = batches_of(settings);
+  run.training = data.training(corpus.train, *run.tokenizer, batches);
+  if (!corpus.valid.empty()) {
+    require_token_memory(corpus.valid, *run.tokenizer, settings.model.block);
+    run.validation.emplace(
+        data.evaluation(corpus.valid, *run.tokenizer, batches.cut(), "validation text"),
+        settings.text.batch_size);
+  }
+  run.identity = identity_of(settings, corpus, *run.tokenizer);
+  run.text_bytes = corpus.train.size() + corpus.valid.size();
+  run.notes = corpus.notes;
+  run.settings = std::move(settings);
+  note_text(run);
+  note_warmup(run);
+  note_wide_logits(run);
+  return run;
+}
+
+}  // namespace fovea

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions of a tagger for many sentences: fast, and with the same bits however they come.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/task/lent_tapes.h"
+#include "fovea/task/tag/tagger.h"
+
+namespace fovea {
+
+/// Whether the probabilities of the tags are computed, too.
+enum class TagProbabilities { kNo, kYes };
+
+/// The tags of a sentence in one tag column.
+struct TaggedByModel {
+  std::vector<std::int32_t> tags;    ///< [words]
+  std::vector<float> probabilities;  ///< [words, tags of the model], or none
+};
+
+/// Cuts sentences into batches of about the same length and gives each thread batches of its own.
+/// No bit of a result depends on the other sentences, their order or the number of threads. Belongs
+/// to one thread; the memory of one call is kept for the next.
+class TagPredictor {
+ public:
+  /// How many sentences, words or bytes of them are well read before they are tagged: enough to
+  /// sort them by length, and little memory.
+  static constexpr std::size_t kSentencesAtOnce = 4096, kWordsAtOnce = std::size_t{1} << 17,
+                               kBytesAtOnce = std::size_t{16} << 20;
+
+  /// `batch_words`: a batch ends before it would have more words than this. `model` must outlive
+  /// the predictor. Throws kOutOfMemory if there is no room for such batches.
+  TagPredictor(const Context& context, const LoadedTagger& model, index batch_words = 2048);
+
+  /// The tags of each sentence, which has any number of words: [tag columns]. Sentences longer than
+  /// max_length are read in pieces. Throws kModelDamaged for scores that are not finite.
+  std::vector<std::vector<TaggedByModel>> tag(
+      std::span<const std::vector<std::string>> sentences,
+      TagProbabilities probabilities = TagProbabilities::kNo);
+
+  index sentences() const { return sentences_; }
+  index words() const { return words_; }
+  index cut() const { return cut_; }  ///< sentences that were read in pieces
+  /// The seconds of all calls so far, without reading words into numbers.
+  double model_seconds() const { return model_seconds_; }
+
+ private:
+  // Some words of a sentence, as one of the pieces that are read.
+  struct Piece {
+    std::size_t sentence;
+    WordRange words;
+  };
+  struct Batch {
+    index begin, end;  // of order_
+  };
+
+  void read(std::span<const std::vector<std::string>> sentences);
+  std::vector<Batch> make_batches();
+  using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
+
+  void tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities, Results& results) const;
+  // Stores the tags of a batch's sentences in a column.
+  void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
+                std::size_t column, TagProbabilities probabilities, Results& results) const;
+
+  const Context context_;
+  const LoadedTagger& model_;
+  const index batch_words_;
+  LentTapes tapes_;
+  TaggedWords read_;  // a sentence for each piece
+  std::vector<Piece> pieces_;
+  std::vector<index> order_;  // pieces, by length
+  index sentences_ = 0, words_ = 0, cut_ = 0;
+  double model_seconds_ = 0;
+};
+
+}  // namespace fovea

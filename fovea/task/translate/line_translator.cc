@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/translate/line_translator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/check.h"
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/model/pass_plan.h"
+#include "fovea/task/decode/sample_search.h"
+#include "fovea/task/translate/alignment.h"
+#include "fovea/task/translate/line_pieces.h"
+#include "fovea/text/detokenize.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+// The decoder as the searcher sees it.
+class TranslationModel final : public NextTokenModel {
+ public:
+  /// `layer`: whose attention covers the source.
+  TranslationModel(const Context& context, const Translator& model, token begin, index layer)
+      : context_(context), model_(model), begin_(begin), layer_(layer), decoder_(context, model) {}
+
+  const Context& context() const { return context_; }
+  /// The sources must outlive the search.
+  void begin(const TextRows& sources) {
+    sources_ = sources;
+    decoder_.begin(sources);
+  }
+  Rows<const float> step(std::span<const index> parents, Vec<const std::int32_t> ids) override {
+    return decoder_.step(parents, ids);
+  }
+  std::vector<double> attention(index sentence, std::span<const token> written) override {
+    const std::int32_t first = sources_.offsets[sentence], behind = sources_.offsets[sentence + 1];
+    const std::span source(sources_.ids.data + first, static_cast<std::size_t>(behind - first));
+    std::vector<token> target{begin_};
+    target.insert(target.end(), written.begin(), written.end());
+    const std::vector<double> weights =
+        attention_to_source(context_, model_, {source, target}, layer_);
+    std::vector<double> sums(source.size() - 1);
+    for (std::size_t n = 0; n < weights.size(); ++n) sums[n % sums.size()] += weights[n];
+    return sums;
+  }
+
+ private:
+  const Context context_;
+  const Translator& model_;
+  token begin_;
+  index layer_;
+  TextRows sources_;
+  TranslatorDecoder decoder_;
+};
+
+namespace {
+
+constexpr index kMoreTokens = 10;          // of a translation, beyond --max-ratio
+constexpr index kLineBatchesOfThread = 2;  // so that no thread waits long for the last batch
+constexpr index kFewestLines = 8;          // of a batch: below that, products have too few rows
+
+// Tokens that no training text had, which a model knows nothing of; the unknown word, which says
+// nothing; and what would break a line in two.
+std::vector<bool> forbidden_tokens(const Tokenizer& tokenizer) {
+  std::vector<bool> forbidden(static_cast<std::size_t>(tokenizer.vocabulary_size()));
+  const SpecialTokens special = tokenizer.special();
+  for (token id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    std::string bytes;
+    tokenizer.append_bytes(bytes, id);
+    const bool breaks = bytes.find('\n') != std::string::npos;
+    forbidden[static_cast<std::size_t>(id)] =
+        id != special.end &&
+        (id == special.unknown || breaks || !tokenizer.occurs_in_learned_text(id));
+  }
+  return forbidden;
+}
+
+index layer_of(const TranslationOptions& options, const TranslatorConfig& config) {
+  if (options.alignment_layer == 0) return default_alignment_layer(config);
+  require_option(options.alignment_layer <= config.decoder_layers, "alignment_layer",
+                 options.alignment_layer, "in 1 to {}, the layers of the decoder",
+                 config.decoder_layers);
+  return options.alignment_layer - 1;
+}
+
+// The most tokens of a translation, with its end.
+index most_tokens(const TranslationOptions& options, index block, index source) {
+  const double most = std::ceil(options.max_ratio * static_cast<double>(source));
+  return static_cast<index>(std::min(static_cast<double>(block), most + kMoreTokens));
+}
+
+index rows_of_line(const TranslationOptions& options) {
+  return options.sample ? options.search.nbest : options.search.beam;
+}
+
+// The bytes of a batch: its sources, and keys and values of all that its hypotheses write.
+double batch_bytes(const TranslatorConfig& config, const TranslationOptions& options, index lines,
+                   index longest) {
+  const index rows = lines * rows_of_line(options), source = lines * longest;
+  const auto written =
+      static_cast<double>(rows) * static_cast<double>(most_tokens(options, config.block, longest));
+  const TranslationLoad load{{source, TapeMode::kInference}, {rows, TapeMode::kInference}};
+  const double kept =
+      4 * static_cast<double>(config.decoder_layers * config.kv_heads * config.head_dim) *
+      (static_cast<double>(source) + 2 * written);
+  const double logits =
+      4 * static_cast<double>(rows) * static_cast<double>(config.target_vocabulary);
+  const PassCost pass = plan_pass(Context(1), config, load);
+  return pass.tape + pass.scratch + logits + 2 * kept;
+}
+
+// Batches of so many bytes on all threads, and the packed weights that they share.
+double bytes_of_threads(const Context& context, const TranslatorConfig& config, double batch) {
+  const TranslationLoad any{{1, TapeMode::kInference}, {1, TapeMode::kInference}};
+  return context.threads() * batch + plan_pass(context, config, any).packed;
+}
+
+std::string decoded(const Tokenizer& tokenizer, std::span<const token> ids) {
+  StreamDecoder text(tokenizer);
+  std::string all;
+  for (const token id : ids) all += text.push(id);
+  return all + text.finish();
+}
+
+// Whether decoded text has blanks that no text has.
+bool has_cut_punctuation(const TokenizerData& data) {
+  return data.kind == kWordKind && data.split == WordSplit::kPunctuation;
+}
+
+// The best translations of the pieces of a line, one behind the other, but for the text. Tokens of
+// an alignment count through all pieces; ends do not count.
+void join(TranslatedText& to, const TranslatedText& from, std::pair<index, index> before) {
+  to.tokens += from.tokens;
+  to.log_probability += from.log_probability;
+  to.score += from.score;
+  to.ids.insert(to.ids.end(), from.ids.begin(), from.ids.end());
+  for (const auto& [source, target] : from.alignment) {
+    to.alignment.emplace_back(before.first + source, before.second + target);
+  }
+}
+
+}  // namespace
+
+LineTranslator::LineTranslator(const Context& context, const Translator& model,
+                               const TranslatorVocabulary& vocabulary,
+                               const TranslationOptions& options, std::string name,
+                               index batch_rows)
+    : context_(context),
+      model_(model),
+      vocabulary_(vocabulary),
+      options_(options),
+      name_(std::move(name)),
+      batch_rows_(batch_rows),
+      detokenizes_(!options.raw && has_cut_punctuation(vocabulary.target().data())),
+      forbidden_(forbidden_tokens(vocabulary.target())) {
+  check_options(options_);
+  require_option(!options_.truecase || vocabulary_.target().data().lower,
+                 Hint{"leave it out: this model has learned capital letters"}, "truecase", true,
+                 "an option for a model that was trained with --lower");
+  if (options_.alignments) layer_of(options_, model.config());
+}
+
+LineTranslator::~LineTranslator() = default;
+
+void LineTranslator::add(const LineToTranslate& line) {
+  std::vector<token> ids;
+  if (!is_blank(line.text)) {
+    vocabulary_.source().append_tokens(ids, line.text, fmt::format("{}:{}", name_, line.number));
+  }
+  const auto length = static_cast<index>(ids.size());
+  const index most = model_.config().block - 1;  // and an end
+  if (length > most && options_.long_lines == LongLines::kRefuse) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}:{}: the line has {} tokens; the model reads at most {}", name_,
+                            line.number, length, most),
+                "break the line in two, or add --long-lines split");
+  }
+  const std::vector<index> ends = ends_of_pieces(vocabulary_.source(), ids, most);
+  if (ends.size() > 1) ++split_;
+  auto from = static_cast<index>(tokens_.size());
+  index first = 0;
+  for (std::size_t p = 0; p < ends.size(); first = ends[p++]) {
+    const index behind = ends[p];
+    tokens_.insert(tokens_.end(), ids.begin() + first, ids.begin() + behind);
+    tokens_.push_back(vocabulary_.source().special().end);
+    constexpr std::uint64_t kMostPieces = 1 << 16;
+    pieces_.push_back({static_cast<index>(waiting_.size()), from,
+                       static_cast<index>(tokens_.size()),
+                       line.number * kMostPieces + static_cast<std::uint64_t>(p)});
+    from = static_cast<index>(tokens_.size());
+  }
+  source_tokens_ += length;
+  waiting_.emplace_back(detokenizes_ ? line.text : "");
+  ++lines_;
+}
+
+// The longest come first: a thread that takes one of them last would keep all waiting.
+std::vector<LineTranslator::Batch> LineTranslator::make_batches() {
+  const auto length = [&](index i) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    return piece.end - piece.begin;
+  };
+  const auto count = static_cast<index>(pieces_.size());
+  order_.resize(pieces_.size());
+  std::iota(order_.begin(), order_.end(), index{0});
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](index a, index b) { return length(a) > length(b); });
+  const index most = std::max<index>(1, batch_rows_ / rows_of_line(options_));
+  const index share = count / (kLineBatchesOfThread * context_.threads());
+  const index size = std::clamp(share, std::min(kFewestLines, most), most);
+  std::vector<Batch> batches;
+  for (index begin = 0; begin < count; begin += size) {
+    batches.push_back({begin, std::min(count, begin + size)});
+  }
+  return batches;
+}
+
+// The first batch has the longest pieces, and no other has more of them.
+void LineTranslator::require_room(const Batch& first) const {
+  const TranslatorConfig& config = model_.config();
+  const Piece& longest = pieces_[static_cast<std::size_t>(order_.front())];
+  const double most =
+      batch_bytes(config, options_, first.end - first.begin, longest.end - longest.begin);
+  require_memory("the translations", bytes_of_threads(context_, config, most),
+                 "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
+}
+
+std::string LineTranslator::written(std::span<const token> ids, index line) const {
+  std::string text = decoded(vocabulary_.target(), ids);
+  if (detokenizes_) text = detokenized(text, waiting_[static_cast<std::size_t>(line)]);
+  return options_.truecase ? truecased(text) : text;
+}
+
+TranslatedText LineTranslator::text_of(const Context& context, const Piece& piece,
+                                       const Hypothesis& hypothesis) const {
+  const Tokenizer& tokenizer = vocabulary_.target();
+  TranslatedText made{.text = written(hypothesis.tokens, piece.line),
+                      .tokens = static_cast<index>(hypothesis.tokens.size()) + 1,
+                      .log_probability = hypothesis.log_probability,
+                      .score = hypothesis.score,
+                      .ids = hypothesis.tokens};
+  if (!options_.alignments) return made;
+  std::vector<token> target = {tokenizer.special().begin};
+  target.insert(target.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
+  const std::span source(tokens_.data() + piece.begin,
+                         static_cast<std::size_t>(piece.end - piece.begin));
+  made.alignment = align(context, model_, {source, target}, layer_of(options_, model_.config()));
+  return made;
+}
+
+std::unique_ptr<TranslationModel> LineTranslator::make_writer(const Context& context) const {
+  return std::make_unique<TranslationModel>(context, model_, vocabulary_.target().special().begin,
+                                            layer_of(options_, model_.config()));
+}
+
+void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
+  const Context& context = writer.context();
+  std::vector<token> ids;
+  std::vector<std::int32_t> offsets{0};
+  std::vector<index> longest;
+  std::vector<std::uint64_t> numbers;
+  const index block = model_.config().block;
+  const auto piece_at = [&](index i) -> const Piece& {
+    return pieces_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
+  };
+  for (index i = batch.begin; i < batch.end; ++i) {
+    const Piece& piece = piece_at(i);
+    ids.insert(ids.end(), tokens_.begin() + piece.begin, tokens_.begin() + piece.end);
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    longest.push_back(most_tokens(options_, block, piece.end - piece.begin - 1));
+    numbers.push_back(piece.number);
+  }
+  const SpecialTokens special = vocabulary_.target().special();
+  writer.begin({.ids = {ids.data(), static_cast<index>(ids.size())},
+                .offsets = {offsets.data(), static_cast<index>(offsets.size())}});
+  const SearchTask task{special.begin, special.end, forbidden_, longest};
+  const auto found = options_.sample
+                         ? sample_search(context, writer, {task, options_.search.nbest, numbers},
+                                         options_.sampling())
+                         : beam_search(context, writer, task, options_.search);
+  for (index i = batch.begin; i < batch.end; ++i) {
+    auto& made = translated_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
+    for (const Hypothesis& one : found[static_cast<std::size_t>(i - batch.begin)]) {
+      made.push_back(text_of(context, piece_at(i), one));
+    }
+  }
+}
+
+std::vector<std::vector<TranslatedText>> LineTranslator::translate() {
+  try {
+    auto results = translate_waiting();
+    forget_waiting();
+    return results;
+  } catch (...) {
+    forget_waiting();
+    throw;
+  }
+}
+
+void LineTranslator::forget_waiting() {
+  tokens_.clear();
+  pieces_.clear();
+  waiting_.clear();
+}
+
+std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
+  const double began = monotonic_seconds();
+  translated_.assign(pieces_.size(), {});
+  const std::vector<Batch> batches = make_batches();
+  if (!batches.empty()) require_room(batches.front());
+  if (batches.size() == 1) {
+    whole_.lend([&] { return make_writer(context_); },
+                [&](TranslationModel& writer) { translate_batch(writer, batches[0]); });
+  } else {
+    const Context one = Context(1).with(context_.precision());
+    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
+      alone_.lend([&] { return make_writer(one); },
+                  [&](TranslationModel& writer) {
+                    translate_batch(writer, batches[static_cast<std::size_t>(b)]);
+                  });
+    });
+  }
+  model_seconds_ += monotonic_seconds() - began;
+  std::vector<std::vector<TranslatedText>> results = collect();
+  for (auto& of_line : results) {
+    if (of_line.empty()) of_line.emplace_back();
+    target_tokens_ += of_line[0].tokens;
+  }
+  return results;
+}
+
+// By lines, what was translated by pieces.
+std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
+  std::vector<std::vector<TranslatedText>> results(waiting_.size());
+  for (std::size_t p = 0; p < pieces_.size();) {
+    const index line = pieces_[p].line;
+    auto& of_line = results[static_cast<std::size_t>(line)];
+    if (p + 1 == pieces_.size() || pieces_[p + 1].line != line) {
+      of_line = std::move(translated_[p++]);
+      continue;
+    }
+    TranslatedText all;
+    std::pair<index, index> before;
+    for (; p < pieces_.size() && pieces_[p].line == line; ++p) {
+      if (translated_[p].empty()) continue;
+      const TranslatedText& best = translated_[p][0];
+      join(all, best, before);
+      before.first += pieces_[p].end - pieces_[p].begin - 1;
+      before.second += best.tokens - 1;
+    }
+    all.text = written(all.ids, line);
+    of_line.push_back(std::move(all));
+  }
+  return results;
+}
+
+double translating_bytes(const Context& context, const TranslatorConfig& config,
+                         const TranslationOptions& options, index lines, index longest) {
+  const index batch =
+      std::min(lines, std::max<index>(1, LineTranslator::kBatchRows / rows_of_line(options)));
+  return bytes_of_threads(context, config, batch_bytes(config, options, batch, longest));
+}
+
+std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,
+                                                      std::span<const std::string> lines,
+                                                      const std::function<bool()>& interrupted) {
+  constexpr std::size_t kAtOnce = 128;  // so that an interruption is seen soon
+  std::vector<std::string> made;
+  while (made.size() < lines.size()) {
+    if (interrupted()) return std::nullopt;
+    const std::size_t end = std::min(lines.size(), made.size() + kAtOnce);
+    for (std::size_t n = made.size(); n < end; ++n) {
+      translator.add({lines[n], static_cast<std::uint64_t>(n) + 1});
+    }
+    for (auto& line : translator.translate()) made.push_back(std::move(line[0].text));
+  }
+  return made;
+}
+
+}  // namespace fovea

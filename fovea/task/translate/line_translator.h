@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translates many lines: fast, and with the same bits however they come.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/lent.h"
+#include "fovea/task/translate/translation_options.h"
+#include "fovea/task/translate/translator.h"
+
+namespace fovea {
+
+class TranslationModel;
+
+struct TranslatedText {
+  std::string text;
+  index tokens = 0;             ///< with the end
+  double log_probability = 0;   ///< of these, in nats
+  double score = 0;             ///< see Hypothesis; of pieces the sum
+  std::vector<token> ids = {};  ///< the tokens, without the end
+  /// With alignments: (token of the source, token of the translation), both from 0.
+  std::vector<std::pair<index, index>> alignment = {};
+};
+
+/// A line to translate.
+struct LineToTranslate {
+  std::string_view text;
+  std::uint64_t number = 0;  ///< from 1: names it in errors, and what is drawn for it
+};
+
+/// Cuts lines into batches of about the same length and gives each thread batches of its own. No
+/// bit of a result depends on the other lines, their order or the number of threads. Keeps the
+/// memory of its largest batches. Belongs to one thread.
+class LineTranslator {
+ public:
+  /// How many lines or bytes of them are well read before they are translated.
+  static constexpr std::size_t kLinesAtOnce = 2048, kBytesAtOnce = std::size_t{4} << 20;
+  static constexpr index kBatchRows = 128;
+
+  /// Model and vocabulary must outlive the translator. `name` is that of the file, in errors.
+  /// `batch_rows`: hypotheses that are written at once, about. Throws kOptionValue for the options.
+  LineTranslator(const Context& context, const Translator& model,
+                 const TranslatorVocabulary& vocabulary, const TranslationOptions& options,
+                 std::string name, index batch_rows = kBatchRows);
+  ~LineTranslator();
+
+  /// Takes a line for the next call of translate(). Throws kInputFormat, "NAME:LINE: ...", for one
+  /// that is too long, with LongLines::kRefuse, and kEncoding: then it is not taken.
+  void add(const LineToTranslate& line);
+  index waiting() const { return static_cast<index>(waiting_.size()); }  ///< lines that were taken
+
+  /// The translations of each line that was taken, the best first; an empty line (or white space
+  /// alone) has one that is empty, and a line in pieces the best alone. Throws kModelDamaged,
+  /// kOutOfMemory. In any case no line waits then.
+  std::vector<std::vector<TranslatedText>> translate();
+
+  index lines() const { return lines_; }
+  index source_tokens() const { return source_tokens_; }
+  index target_tokens() const { return target_tokens_; }   ///< of the best translations
+  index split() const { return split_; }                   ///< lines that were translated in pieces
+  double model_seconds() const { return model_seconds_; }  ///< of all calls so far
+
+ private:
+  // Some tokens of a line, with an end, as one of the pieces that are translated.
+  struct Piece {
+    index line;            // of those that wait
+    index begin, end;      // of tokens_
+    std::uint64_t number;  // names what is drawn
+  };
+  struct Batch {
+    index begin, end;  // of order_
+  };
+
+  std::vector<std::vector<TranslatedText>> translate_waiting();
+  void forget_waiting();
+  std::vector<Batch> make_batches();
+  std::vector<std::vector<TranslatedText>> collect();
+  std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
+  void translate_batch(TranslationModel& writer, Batch batch);
+  void require_room(const Batch& first) const;
+  std::string written(std::span<const token> ids, index line) const;
+  TranslatedText text_of(const Context& context, const Piece& piece,
+                         const Hypothesis& hypothesis) const;
+
+  const Context context_;
+  const Translator& model_;
+  const TranslatorVocabulary& vocabulary_;
+  const TranslationOptions options_;
+  const std::string name_;
+  const index batch_rows_;
+  const bool detokenizes_;
+  std::vector<bool> forbidden_;
+  Lent<TranslationModel> whole_;      // one that uses all threads
+  Lent<TranslationModel> alone_;      // those that use one
+  std::vector<std::string> waiting_;  // the lines, if detokenizes_
+  std::vector<token> tokens_;
+  std::vector<Piece> pieces_;
+  std::vector<index> order_;                             // pieces, by length
+  std::vector<std::vector<TranslatedText>> translated_;  // [pieces]
+  index lines_ = 0, source_tokens_ = 0, target_tokens_ = 0, split_ = 0;
+  double model_seconds_ = 0;
+};
+
+/// Bytes that a translator of `lines`, of at most `longest` tokens with the end, takes at most.
+double translating_bytes(const Context& context, const TranslatorConfig& config,
+                         const TranslationOptions& options, index lines, index longest);
+
+/// The best translation of each line. Nothing if `interrupted` returns true between some lines and
+/// the next. Throws as the translator does.
+std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,
+                                                      std::span<const std::string> lines,
+                                                      const std::function<bool()>& interrupted);
+
+}  // namespace fovea
