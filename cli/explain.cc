@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea explain: what a trained model looked at in a text, or attention step by step.
-#include "fovea/task/classify/explain.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,18 +14,16 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/page_file.h"
+#include "cli/task_commands.h"
 #include "cli/threads.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
+#include "fovea/data/frames.h"
 #include "fovea/explain/attention_steps.h"
 #include "fovea/explain/frame_text.h"
 #include "fovea/explain/page.h"
 #include "fovea/explain/text.h"
 #include "fovea/report/attention_page.h"
-#include "fovea/task/language_model/explain.h"
-#include "fovea/task/model_kind.h"
-#include "fovea/task/tag/explain.h"
-#include "fovea/task/translate/explain.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
@@ -81,103 +77,6 @@ void check_page(const std::string& page, const fs::path& model, bool overwrite) 
 // Far more than any model reads: every token of a text is named, so it is in memory several times.
 constexpr std::size_t kLongestText = std::size_t{16} << 20;
 
-// A newline at the end, as in a file or from echo, is not part of the text.
-std::string text_of(const Arguments& arguments) {
-  if (!arguments.has("TEXT")) {
-    throw Error(ErrorCode::kUsage, "explain: no text was given",
-                "fovea explain DIR \"a text\"; -: read it from standard input");
-  }
-  const std::string text = arguments.text("TEXT");
-  require_no_npz(text);
-  if (text != "-") return text;
-  std::string input = read_whole(
-      *open_text("-"), name_of_input("-"),
-      "give the part that is to be explained, such as: tail -n 20 FILE | fovea explain DIR -",
-      kLongestText);
-  require_no_nul(input, name_of_input("-"));
-  if (input.ends_with('\n')) input.pop_back();
-  return input;
-}
-
-// All that is said but for the page.
-struct ExplainRequest {
-  ExplainOptions options;
-  ExplainView view;
-  SampleView sample;
-};
-
-// Throws kUsage for options that have no effect.
-void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
-            std::string_view why) {
-  for (const std::string_view option : options) {
-    if (!arguments.has(option)) continue;
-    throw Error(ErrorCode::kUsage, fmt::format("explain: --{} has no effect: {}", option, why),
-                "leave it out");
-  }
-}
-
-void require_effect(const Arguments& arguments, bool reads_numbers) {
-  if (reads_numbers) {
-    return refuse(arguments, {"tokens", "truncate"},
-                  "the model reads numbers; --steps A-B shows a part");
-  }
-  refuse(arguments, {"sample", "joint", "time", "steps"}, "the model reads texts, not numbers");
-}
-
-// The file of numbers. Whoever gives a text instead is told what is expected.
-FrameFile frames_for(const Arguments& arguments) {
-  const std::string file = arguments.text("TEXT", "");
-  std::error_code ignored;
-  if (file.empty() || (file != "-" && !file.ends_with(".npz") && !fs::exists(file, ignored))) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("explain: the model reads numbers: expected an .npz file, got {}",
-                            file.empty() ? "none" : excerpt(file)),
-                "fovea explain DIR FILE.npz --sample N");
-  }
-  return read_frame_file(file, FrameLabels::kNone);
-}
-
-Explanation explain_classifier(const Context& context, const fs::path& folder,
-                               const Arguments& arguments, const ExplainRequest& request) {
-  const LoadedClassifier model = load_classifier(folder);
-  require_effect(arguments, model.reads_frames());
-  if (model.reads_frames()) {
-    return explain_sample(context, model, frames_for(arguments), request.sample.sample,
-                          request.options);
-  }
-  refuse(arguments, {"truncate"}, "a classifier cuts texts as in training");
-  return explain_text(context, model, text_of(arguments), request.options);
-}
-
-Explanation explain_model(const Context& context, const fs::path& folder,
-                          const Arguments& arguments, const ExplainRequest& request) {
-  const ModelKind kind = kind_of_model(folder);
-  if (kind == ModelKind::kTagger) {
-    refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
-           "a tagger reads whole sentences");
-    if (request.options.saliency == SaliencyMethod::kNone) {
-      refuse(arguments, {"token", "column"}, "without --saliency no tag is explained");
-    }
-    return explain_text(context, load_tagger(folder), text_of(arguments), request.options);
-  }
-  if (kind == ModelKind::kTranslator) {
-    refuse(arguments, {"column"}, "only taggers have tag columns");
-    refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
-           "a translator reads whole sentences");
-    if (request.options.saliency == SaliencyMethod::kNone) {
-      refuse(arguments, {"token"}, "without --saliency no token is explained");
-    }
-    return explain_text(context, load_translator(folder), text_of(arguments), request.options);
-  }
-  refuse(arguments, {"token", "column"},
-         "only taggers have tags of each token, and translators a translation");
-  if (kind == ModelKind::kClassifier) {
-    return explain_classifier(context, folder, arguments, request);
-  }
-  require_effect(arguments, false);
-  return explain_text(context, load_language_model(folder), text_of(arguments), request.options);
-}
-
 void write_page(const Explanation& explanation, const ExplainPage& page, std::string_view folder) {
   write_file_atomically(page.page, draw_attention_page(page_of(explanation, folder, page.lang)));
   note(fmt::format("wrote {}", page.page));
@@ -217,7 +116,8 @@ int explain_folder(const Arguments& arguments) {
   check_log_is_apart({&page.page, 1}, folder);
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
-  const Explanation explanation = explain_model(context, folder, arguments, request);
+  const Explanation explanation =
+      commands_of_model(folder).explain(context, folder, arguments, request);
   const bool numbers = explanation.numbers.has_value();
   numbers ? check_view(request.view, request.sample, explanation)
           : check_view(request.view, explanation);
@@ -241,6 +141,32 @@ int explain_folder(const Arguments& arguments) {
 }
 
 }  // namespace
+
+void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
+            std::string_view why) {
+  for (const std::string_view option : options) {
+    if (!arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("explain: --{} has no effect: {}", option, why),
+                "leave it out");
+  }
+}
+
+std::string explained_text(const Arguments& arguments) {
+  if (!arguments.has("TEXT")) {
+    throw Error(ErrorCode::kUsage, "explain: no text was given",
+                "fovea explain DIR \"a text\"; -: read it from standard input");
+  }
+  const std::string text = arguments.text("TEXT");
+  require_no_npz(text);
+  if (text != "-") return text;
+  std::string input = read_whole(
+      *open_text("-"), name_of_input("-"),
+      "give the part that is to be explained, such as: tail -n 20 FILE | fovea explain DIR -",
+      kLongestText);
+  require_no_nul(input, name_of_input("-"));
+  if (input.ends_with('\n')) input.pop_back();
+  return input;
+}
 
 CommandSpec explain_spec() {
   ExplainOptions options;

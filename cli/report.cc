@@ -89,7 +89,7 @@ std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
     if (found.kind != kind_of_model(folders[n])) {
       throw Error(ErrorCode::kUsage,
                   fmt::format("report: {} is of a {}, and {} of a {}", evaluations[n],
-                              name_of(found.kind).english, run.name, run.kind.english),
+                              task_row(found.kind).name.english, run.name, run.kind.english),
                   "give the evaluations in the order of the folders");
     }
     if (!may_be_of(found, folders[n])) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,10 +10,9 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
-#include "fovea/task/classify/classifier.h"
-#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/report/live_page.h"
 #include "fovea/task/tag/tagger.h"
+#include "fovea/task/task_table.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/text/word_list.h"
 #include "fovea/train/average.h"
@@ -79,13 +77,9 @@ bool is_from_tokenizer(const std::string& list, const fs::path& file) {
 
 // Throws if a config.json is that of no kind of model that is trained in a folder.
 void require_config(const std::string& text, const std::string& name) {
-  const std::array<std::function<void()>, 4> kinds = {
-      [&] { settings_from_text(text, name); }, [&] { classifier_config_from_text(text, name); },
-      [&] { tagger_config_from_text(text, name); },
-      [&] { translator_settings_from_text(text, name); }};
-  for (const auto& is_kind : kinds) {
+  for (const TaskRow& task : task_table()) {
     try {
-      return is_kind();
+      return task.check_config(text, name);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kModelWrongKind) throw;
     }

@@ -117,7 +117,7 @@ void add_mistakes(std::string& report, const TaggerScore& score) {
   }
 }
 
-std::string report_of(const TaggerScore& score) {
+std::string report_of_column(const TaggerScore& score) {
   std::string report = fmt::format(
       "{} sentence{}, {} {}{}\n", score.sentences, score.sentences == 1 ? "" : "s", score.words,
       score.task == TagTask::kSegment ? "character" : "word", score.words == 1 ? "" : "s");
@@ -131,10 +131,10 @@ std::string report_of(const TaggerScore& score) {
 }  // namespace
 
 std::string report_of(std::span<const TaggerScore> columns) {
-  if (columns.size() == 1) return report_of(columns[0]);
+  if (columns.size() == 1) return report_of_column(columns[0]);
   std::string report;
   for (const TaggerScore& score : columns) {
-    report += fmt::format("column {}: {}\n", score.column, report_of(score));
+    report += fmt::format("column {}: {}\n", score.column, report_of_column(score));
   }
   return report + fmt::format("mean of the columns (micro F1 of spans, or accuracy): {}\n",
                               four_digits(mean_score(columns)));

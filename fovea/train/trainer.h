@@ -49,6 +49,9 @@ struct Hits {
   }
 };
 
+/// The unit of most losses: see Objective::loss_unit().
+inline constexpr std::string_view kNatsPerToken = "nats per token";
+
 /// The model and data that are trained. Results depend only on the update's number and the
 /// parameters, so a run can go on from any step.
 class Objective {
@@ -59,7 +62,7 @@ class Objective {
   virtual std::span<Parameter* const> parameters() = 0;
   virtual index updates_per_epoch() const = 0;
   /// The unit of the loss, as its plot names it.
-  virtual std::string_view loss_unit() const { return "nats per token"; }
+  virtual std::string_view loss_unit() const { return kNatsPerToken; }
 
   /// Whether the attention of the next update is observed. Called before begin_update.
   virtual void observe_attention(bool /*observe*/) {}

@@ -20,6 +20,9 @@
 
 namespace fovea {
 
+/// config.json: "kind" of a language model.
+inline constexpr std::string_view kLanguageModelKind = "language_model";
+
 struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;

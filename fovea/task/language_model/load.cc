@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kLanguageModelKind = "language_model";
-
 // config.json: the kind of the model, then all its settings.
 struct LanguageModelFile {
   std::string kind{kLanguageModelKind};

@@ -9,11 +9,8 @@
 #include <utility>
 
 #include "fovea/config/json.h"
-#include "fovea/task/classify/classifier.h"
-#include "fovea/task/classify/objective.h"
-#include "fovea/task/model_kind.h"
 #include "fovea/task/report/evaluation.h"
-#include "fovea/task/tag/objective.h"
+#include "fovea/task/task_table.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -38,14 +35,9 @@ constexpr Phrase kUnits[] = {
     {"squared error of the normalised numbers", "归一化数值的平方误差"},
 };
 
-Phrase unit_of(const fs::path& folder, ModelKind kind) {
-  if (kind == ModelKind::kLanguageModel || kind == ModelKind::kTranslator) return kUnits[0];
-  const std::string where = (folder / "config.json").string();
-  const std::string config = read_model_file(folder, "config.json");
+Phrase unit_of(const fs::path& folder, const TaskRow& task) {
   const std::string_view unit =
-      kind == ModelKind::kTagger
-          ? loss_unit_of(tagger_config_from_text(config, where).settings.text.task)
-          : loss_unit_of(classifier_config_from_text(config, where).settings.model);
+      task.loss_unit(read_model_file(folder, "config.json"), (folder / "config.json").string());
   for (const Phrase& known : kUnits) {
     if (known.english == unit) return known;
   }
@@ -245,10 +237,10 @@ void add_facts(const fs::path& folder, RunReport& report) {
 }  // namespace
 
 RunReport report_of_run(const fs::path& folder, const std::string& name) {
-  const ModelKind kind = kind_of_model(folder);
+  const TaskRow& task = task_row(kind_of_model(folder));
   RunReport report{.name = escape_text(name),
-                   .kind = name_of(kind),
-                   .unit = unit_of(folder, kind),
+                   .kind = task.name,
+                   .unit = unit_of(folder, task),
                    .is_running = is_locked(folder)};
   report.settings = settings_of(folder);
   add_changes(folder, report.settings);

@@ -283,20 +283,6 @@ bool may_be_of(const EvaluationFile& evaluation, const std::filesystem::path& fo
   });
 }
 
-Phrase name_of(ModelKind kind) {
-  switch (kind) {
-    case ModelKind::kLanguageModel:
-      return {"language model", "语言模型"};
-    case ModelKind::kClassifier:
-      return {"classifier", "分类器"};
-    case ModelKind::kTagger:
-      return {"tagger", "标注器"};
-    case ModelKind::kTranslator:
-      return {"translator", "翻译器"};
-  }
-  return {};
-}
-
 EvaluationFile read_evaluation(const std::filesystem::path& file) {
   const std::string text = read_file(file);
   try {

@@ -8,12 +8,9 @@
 
 #include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
-#include "fovea/task/model_kind.h"
+#include "fovea/task/task_table.h"
 
 namespace fovea {
-
-/// The name of such a model on pages.
-Phrase name_of(ModelKind kind);
 
 /// The evaluation of a model, as a file holds it.
 struct EvaluationFile {

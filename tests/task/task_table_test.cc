@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/model_kind.h"
+#include "fovea/task/task_table.h"
 
 #include "fovea/train/model_folder.h"
 #include "tests/support/folder.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/eval_classifier.h"
-
+// What eval, explain and inspect do with a classifier.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -14,12 +13,17 @@
 #include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/table_options.h"
+#include "cli/task_commands.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/task/classify/evaluate.h"
+#include "fovea/task/classify/explain.h"
+#include "fovea/task/classify/vectors.h"
 #include "fovea/task/report/evaluation.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
@@ -94,9 +98,7 @@ void write_pictures(const fs::path& folder, const ClassifierScore& score) {
   }
 }
 
-}  // namespace
-
-std::vector<OptionSpec> classifier_test_options() {
+std::vector<OptionSpec> classifier_eval_options() {
   ClassifierTestFiles test;
   TableOptions table;
   std::vector<OptionSpec> options =
@@ -107,7 +109,8 @@ std::vector<OptionSpec> classifier_test_options() {
   return options;
 }
 
-int eval_classifier(const Arguments& arguments, const std::vector<std::string>& files) {
+int eval_classifier(const Arguments& arguments) {
+  const std::vector<std::string> files = arguments.list("test");
   ClassifierTestFiles options;
   std::vector<std::string> said = set_from_outside(flags_of(fields_of(options)), arguments);
   check_pictures(options.plots, options.overwrite);
@@ -136,5 +139,81 @@ int eval_classifier(const Arguments& arguments, const std::vector<std::string>& 
                              : report_of(score));
   return 0;
 }
+
+void refuse_other_input(const Arguments& arguments, bool reads_numbers) {
+  if (reads_numbers) {
+    return refuse(arguments, {"tokens", "truncate"},
+                  "the model reads numbers; --steps A-B shows a part");
+  }
+  refuse(arguments, {"sample", "joint", "time", "steps"}, "the model reads texts, not numbers");
+}
+
+// The file of numbers. Whoever gives a text instead is told what is expected.
+FrameFile frames_for(const Arguments& arguments) {
+  const std::string file = arguments.text("TEXT", "");
+  std::error_code ignored;
+  if (file.empty() || (file != "-" && !file.ends_with(".npz") && !fs::exists(file, ignored))) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("explain: the model reads numbers: expected an .npz file, got {}",
+                            file.empty() ? "none" : excerpt(file)),
+                "fovea explain DIR FILE.npz --sample N");
+  }
+  return read_frame_file(file, FrameLabels::kNone);
+}
+
+Explanation explain_classifier(const Context& context, const fs::path& folder,
+                               const Arguments& arguments, const ExplainRequest& request) {
+  refuse(arguments, {"token", "column"},
+         "only taggers have tags of each token, and translators a translation");
+  const LoadedClassifier model = load_classifier(folder);
+  refuse_other_input(arguments, model.reads_frames());
+  if (model.reads_frames()) {
+    return explain_sample(context, model, frames_for(arguments), request.sample.sample,
+                          request.options);
+  }
+  refuse(arguments, {"truncate"}, "a classifier cuts texts as in training");
+  return explain_text(context, model, explained_text(arguments), request.options);
+}
+
+// Its task and its labels.
+std::string classifier_outputs(const ClassifierConfigFile& file) {
+  const ClassifierConfig& model = file.settings.model;
+  const InputWords words = words_of(file.settings.text.input);
+  std::string lines =
+      fmt::format("task: {}, {} {}, {}s of at most {} {}s\n", to_string(model.task), model.classes,
+                  model.task == ClassifierTask::kMultiLabel   ? "labels"
+                  : model.task == ClassifierTask::kRegression ? "number"
+                                                              : "classes",
+                  words.entry, file.settings.text.max_length, words.row);
+  if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
+    lines += vectors_line(vectors, file.settings.text.embeddings) +
+             (model.freeze_embeddings ? "; the table is frozen\n" : "\n");
+  }
+  for (const std::string& label : file.outputs.labels) {
+    lines += fmt::format("  label {}\n", escape_text(label));
+  }
+  return lines;
+}
+
+ModelDescription describe_classifier(const ConfigFiles& configs) {
+  ClassifierConfigFile file = configs.began(classifier_config_from_text);
+  ModelDescription description =
+      described(file.settings, configs.now(classifier_config_from_text).settings);
+  description.targets = fmt::format("{}s", words_of(file.settings.text.input).entry);
+  description.outputs = classifier_outputs(file);
+  const std::vector<std::string>& labels = file.outputs.labels;
+  description.output_members = {{"labels", Json::Array(labels.begin(), labels.end())},
+                                {"embeddings", json_of(file.outputs.vectors)}};
+  return description;
+}
+
+}  // namespace
+
+const TaskCommands kClassifierCommands = {.kind = ModelKind::kClassifier,
+                                          .called = "a classifier",
+                                          .eval_options = classifier_eval_options,
+                                          .eval = eval_classifier,
+                                          .explain = explain_classifier,
+                                          .describe = describe_classifier};
 
 }  // namespace fovea::cli

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/eval_translator.h"
-
+// What eval, explain and inspect do with a translator.
 #include <fmt/core.h>
 
 #include <filesystem>
@@ -11,12 +10,14 @@
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
+#include "cli/task_commands.h"
 #include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/score_json.h"
 #include "fovea/task/translate/evaluate.h"
+#include "fovea/task/translate/explain.h"
 #include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/score.h"
 
@@ -162,9 +163,7 @@ void warn_of_what_was_left_out(const TranslatorScore& score) {
   }
 }
 
-}  // namespace
-
-std::vector<OptionSpec> translator_test_options() {
+std::vector<OptionSpec> translator_eval_options() {
   std::vector<OptionSpec> options = {
       {"source", OptionKind::kList, "FILE", "of a translator: sentences, one a line",
        "Translations", ""},
@@ -175,10 +174,21 @@ std::vector<OptionSpec> translator_test_options() {
   for (OptionSpec& option : options_of(flags_of(fields_of(fields)), "Translations")) {
     options.push_back(std::move(option));
   }
+  for (OptionSpec& option : translation_test_options()) options.push_back(std::move(option));
   return options;
 }
 
+// With --score nothing is translated, and no metric computed.
+void refuse_metrics(const Arguments& arguments) {
+  for (const OptionSpec& option : translation_test_options()) {
+    if (option.name == "reference" || !arguments.has(option.name)) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("eval: --{} has no effect on --score", option.name),
+                "leave it out");
+  }
+}
+
 int eval_translator(const Arguments& arguments) {
+  if (arguments.on("score")) refuse_metrics(arguments);
   const Context context = model_context_of(arguments);
   SentencePairs pairs;
   const PairFiles files = files_of(arguments);
@@ -201,5 +211,32 @@ int eval_translator(const Arguments& arguments) {
             arguments);
   return 0;
 }
+
+Explanation explain_translator(const Context& context, const std::filesystem::path& folder,
+                               const Arguments& arguments, const ExplainRequest& request) {
+  refuse(arguments, {"column"}, "only taggers have tag columns");
+  refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
+         "a translator reads whole sentences");
+  if (request.options.saliency == SaliencyMethod::kNone) {
+    refuse(arguments, {"token"}, "without --saliency no token is explained");
+  }
+  return explain_text(context, load_translator(folder), explained_text(arguments), request.options);
+}
+
+ModelDescription describe_translator(const ConfigFiles& configs) {
+  ModelDescription description = described(configs.began(translator_settings_from_text),
+                                           configs.now(translator_settings_from_text));
+  description.targets = "target tokens";
+  return description;
+}
+
+}  // namespace
+
+const TaskCommands kTranslatorCommands = {.kind = ModelKind::kTranslator,
+                                          .called = "a translator",
+                                          .eval_options = translator_eval_options,
+                                          .eval = eval_translator,
+                                          .explain = explain_translator,
+                                          .describe = describe_translator};
 
 }  // namespace fovea::cli

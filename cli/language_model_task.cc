@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What eval, explain and inspect do with a language model.
+#include <fmt/core.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "cli/run_options.h"
+#include "cli/task_commands.h"
+#include "cli/threads.h"
+#include "fovea/task/language_model/evaluate.h"
+#include "fovea/task/language_model/explain.h"
+#include "fovea/task/report/evaluation.h"
+
+namespace fovea::cli {
+
+namespace {
+
+std::string line_of(const TextScore& score) {
+  std::string line =
+      fmt::format("loss {:.4f} nats a token, perplexity {:.2f}, ", score.loss, score.perplexity);
+  if (std::isfinite(score.bits_per_byte))
+    line += fmt::format("{:.4f} bits a byte, ", score.bits_per_byte);
+  line += fmt::format("{} tokens", score.tokens);
+  if (score.unknown > 0) {
+    line +=
+        fmt::format(", {:.1f} % of them unknown words",
+                    100 * static_cast<double>(score.unknown) / static_cast<double>(score.tokens));
+  }
+  return line + "\n";
+}
+
+void warn_of_what_was_left_out(const TextScore& score) {
+  if (score.single_lines > 0) {
+    warn(fmt::format("lines of a single token, which predict nothing: {}; they are left out",
+                     score.single_lines));
+  }
+  if (score.truncated_lines > 0) {
+    warn(
+        fmt::format("lines longer than the model's --max-length: {}; they are truncated, as in "
+                    "training",
+                    score.truncated_lines));
+  }
+}
+
+int eval_language_model(const Arguments& arguments) {
+  const std::vector<std::string> files = arguments.list("test");
+  const Context context = model_context_of(arguments);
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
+  tell_threads(context);
+  detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
+                     parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
+                     arguments.text("DIR")));
+  const TextScore score = evaluate_text(context, loaded, files);
+  warn_of_trained_files(loaded.settings.text.train, files);
+  warn_of_what_was_left_out(score);
+  print(arguments.on("json") ? evaluation_line(json_of(score), arguments.text("DIR"))
+                             : line_of(score));
+  return 0;
+}
+
+Explanation explain_language_model(const Context& context, const std::filesystem::path& folder,
+                                   const Arguments& arguments, const ExplainRequest& request) {
+  refuse(arguments, {"token", "column"},
+         "only taggers have tags of each token, and translators a translation");
+  refuse(arguments, {"sample", "joint", "time", "steps"}, "the model reads texts, not numbers");
+  return explain_text(context, load_language_model(folder), explained_text(arguments),
+                      request.options);
+}
+
+ModelDescription describe_language_model(const ConfigFiles& configs) {
+  ModelDescription description =
+      described(configs.began(settings_from_text), configs.now(settings_from_text));
+  description.targets = "target tokens";
+  return description;
+}
+
+}  // namespace
+
+const TaskCommands kLanguageModelCommands = {.kind = ModelKind::kLanguageModel,
+                                             .called = "a language model",
+                                             .eval_options = nullptr,
+                                             .eval = eval_language_model,
+                                             .explain = explain_language_model,
+                                             .describe = describe_language_model};
+
+}  // namespace fovea::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of tasks, as the command has it: what eval, explain and inspect do with a model of each
+// kind.
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/output.h"
+#include "fovea/base/context.h"
+#include "fovea/base/error.h"
+#include "fovea/config/field.h"
+#include "fovea/config/json.h"
+#include "fovea/explain/explanation.h"
+#include "fovea/explain/frame_text.h"
+#include "fovea/explain/text.h"
+#include "fovea/task/task_table.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea::cli {
+
+/// What is to be explained, and what of it is shown.
+struct ExplainRequest {
+  ExplainOptions options;
+  ExplainView view;
+  SampleView sample;
+};
+
+/// Throws kUsage if one of these options was given to `fovea explain`.
+void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
+            std::string_view why);
+/// The text that is to be explained, without the newline at its end. Throws kUsage if there is
+/// none.
+std::string explained_text(const Arguments& arguments);
+
+/// A setting as the run began with it, and as it is now.
+struct SettingLine {
+  std::string name, began, now;
+};
+
+/// What `fovea inspect` says of a model, by its config.json.
+struct ModelDescription {
+  std::string targets = {};     ///< what a training counts: "target tokens"
+  std::string stop_after = {};  ///< the length of the training
+  std::vector<SettingLine> settings = {};
+  Json settings_now = {};
+  std::string outputs = {};          ///< labels or tags, as lines
+  Json::Object output_members = {};  ///< the same, as members of the object
+};
+
+/// The files config.json of a model folder and of its checkpoints, the newest last.
+struct ConfigFiles {
+  std::filesystem::path folder;
+  std::vector<std::filesystem::path> checkpoints;
+
+  /// What `read(text, name)` makes of the file of the folder: the settings as the run began.
+  template <class Read>
+  auto began(const Read& read) const {
+    return read_one(folder, read);
+  }
+  /// The same of the newest checkpoint whose file can be read, or else of the folder.
+  template <class Read>
+  auto now(const Read& read) const {
+    for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+      try {
+        return read_one(*checkpoint, read);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::kOutOfMemory) throw;
+        if (std::filesystem::exists(*checkpoint)) warn(error.what());
+      }
+    }
+    return began(read);
+  }
+
+ private:
+  template <class Read>
+  static auto read_one(const std::filesystem::path& where, const Read& read) {
+    return read(read_model_file(where, "config.json"), (where / "config.json").string());
+  }
+};
+
+/// The part of a description that is the same for models of all kinds.
+template <class Settings>
+ModelDescription described(Settings began, Settings now) {
+  ModelDescription description{.stop_after = now.recipe.stop_after, .settings_now = json_of(now)};
+  const std::vector<Field> before = fields_of(began), after = fields_of(now);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    description.settings.push_back(
+        {std::string(before[i].name), value_text(before[i]), value_text(after[i])});
+  }
+  return description;
+}
+
+/// A kind of model.
+struct TaskCommands {
+  ModelKind kind;
+  std::string_view called;  ///< "a classifier"
+  /// The options of eval that only such models have; null: none.
+  std::vector<OptionSpec> (*eval_options)();
+  /// Prints the scores. Returns the exit status.
+  int (*eval)(const Arguments& arguments);
+  Explanation (*explain)(const Context& context, const std::filesystem::path& folder,
+                         const Arguments& arguments, const ExplainRequest& request);
+  ModelDescription (*describe)(const ConfigFiles& configs);
+};
+
+std::span<const TaskCommands> task_commands();
+/// The row of the model in this folder. Throws as kind_of_model().
+const TaskCommands& commands_of_model(const std::filesystem::path& folder);
+
+// The rows, one in each file NAME_task.cc.
+extern const TaskCommands kLanguageModelCommands, kClassifierCommands, kTaggerCommands,
+    kTranslatorCommands;
+
+}  // namespace fovea::cli

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/task_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "fovea/base/error.h"
+#include "fovea/config/json.h"
+#include "fovea/task/classify/objective.h"
+#include "fovea/task/language_model/language_model.h"
+#include "fovea/task/tag/objective.h"
+#include "fovea/task/translate/translator.h"
+#include "fovea/tensor/checksum.h"
+#include "fovea/train/model_folder.h"
+
+namespace fovea {
+
+namespace {
+
+using Text = std::string_view;
+using Name = const std::string&;
+
+constexpr TaskRow kTasks[] = {
+    {.kind = ModelKind::kLanguageModel,
+     .key = kLanguageModelKind,
+     .name = {"language model", "语言模型"},
+     .check_config = [](Text config, Name name) { settings_from_text(config, name); },
+     .loss_unit = [](Text, Name) { return kNatsPerToken; }},
+    {.kind = ModelKind::kClassifier,
+     .key = kClassifierKind,
+     .name = {"classifier", "分类器"},
+     .check_config = [](Text config, Name name) { classifier_config_from_text(config, name); },
+     .loss_unit =
+         [](Text config, Name name) {
+           return loss_unit_of(classifier_config_from_text(config, name).settings.model);
+         }},
+    {.kind = ModelKind::kTagger,
+     .key = kTaggerKind,
+     .name = {"tagger", "标注器"},
+     .check_config = [](Text config, Name name) { tagger_config_from_text(config, name); },
+     .loss_unit =
+         [](Text config, Name name) {
+           return loss_unit_of(tagger_config_from_text(config, name).settings.text.task);
+         }},
+    {.kind = ModelKind::kTranslator,
+     .key = kTranslatorKind,
+     .name = {"translator", "翻译器"},
+     .check_config = [](Text config, Name name) { translator_settings_from_text(config, name); },
+     .loss_unit = [](Text, Name) { return kNatsPerToken; }},
+};
+
+// "a", "b" or "c"
+std::string known_keys() {
+  std::string keys;
+  const auto last = std::size(kTasks) - 1;
+  for (std::size_t n = 0; n <= last; ++n) {
+    keys += fmt::format("{}\"{}\"", n == 0 ? "" : n == last ? " or " : ", ", kTasks[n].key);
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::span<const TaskRow> task_table() { return kTasks; }
+
+const TaskRow& task_row(ModelKind kind) {
+  return *std::find_if(std::begin(kTasks), std::end(kTasks),
+                       [&](const TaskRow& row) { return row.kind == kind; });
+}
+
+ModelKind kind_of_model(const std::filesystem::path& folder) {
+  const std::string name = (folder / "config.json").string();
+  const Json json =
+      parse_json(read_model_file(folder, "config.json"), {name, ErrorCode::kModelDamaged});
+  const Json* kind = json.get_if<Json::Object>() == nullptr ? nullptr : json.find("kind");
+  const std::string text = kind == nullptr ? "none" : kind->line();
+  for (const TaskRow& row : kTasks) {
+    if (text == fmt::format("\"{}\"", row.key)) return row.kind;
+  }
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: expected \"kind\": {}, got {}", name, known_keys(), text),
+              "name the folder of a model that fovea train has written");
+}
+
+std::string config_checksum(const std::filesystem::path& folder) {
+  return xxh3_128(read_model_file(folder, "config.json"));
+}
+
+}  // namespace fovea
