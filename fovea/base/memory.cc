@@ -133,14 +133,10 @@ std::size_t Arena::count_bytes(index n, std::size_t size) {
 std::byte* Arena::allocate_bytes(std::size_t bytes) {
   const std::size_t size = round_up(bytes);
   while (current_ < blocks_.size() && size > blocks_[current_].size - used_) {
-    ++current_;
+    blocks_[current_++].used = used_;
     used_ = 0;
   }
-  if (current_ == blocks_.size()) {
-    const std::size_t grown = std::max({size, kSmallestBlock, capacity()});
-    add_block(grown);
-    used_ = 0;
-  }
+  if (current_ == blocks_.size()) add_block(std::max({size, kSmallestBlock, capacity()}));
   std::byte* memory = blocks_[current_].bytes.get() + used_;
   used_ += size;
   peak_ = std::max(peak_, in_use());
@@ -180,7 +176,7 @@ std::size_t Arena::capacity() const {
 
 std::size_t Arena::in_use() const {
   std::size_t total = used_;
-  for (std::size_t i = 0; i < current_; ++i) total += blocks_[i].size;
+  for (std::size_t i = 0; i < current_; ++i) total += blocks_[i].used;
   return total;
 }
 

@@ -67,8 +67,8 @@ class Arena {
   /// Frees everything. Later allocations find one block that is as large as the peak so far.
   void reset();
 
-  /// Bytes taken from the system, and the most that were ever in use at once (unused ends of full
-  /// blocks included).
+  /// Bytes taken from the system, and the most that were ever in use at once. The end of a block
+  /// into which the next buffer did not fit is not in use.
   std::size_t capacity() const;
   std::size_t peak() const { return peak_; }
 
@@ -76,6 +76,7 @@ class Arena {
   struct Block {
     AlignedBytes bytes;
     std::size_t size;
+    std::size_t used = 0;  // when the next block was begun
   };
   static std::size_t count_bytes(index n, std::size_t size);
   void add_block(std::size_t size);

@@ -93,6 +93,18 @@ TEST(Arena, PeakIsTheMostThatWasInUseAtOnce) {
   EXPECT_EQ(arena.peak(), 12864u);
 }
 
+TEST(Arena, TheEndOfABlockIntoWhichABufferDidNotFitIsNotInUse) {
+  constexpr index kBytes = 100'000, kCount = 9;
+  Arena arena;
+  for (index i = 0; i < kCount; ++i) arena.allocate<std::byte>(kBytes);
+  constexpr std::size_t kRounded = (kBytes + kAlignment - 1) / kAlignment * kAlignment;
+  EXPECT_EQ(arena.peak(), kCount * kRounded);
+  arena.reset();
+  EXPECT_EQ(arena.capacity(), kCount * kRounded);
+  for (index i = 0; i < kCount; ++i) arena.allocate<std::byte>(kBytes);
+  EXPECT_EQ(arena.capacity(), kCount * kRounded);
+}
+
 TEST(Arena, RefusesSizesThatCannotBe) {
   Arena arena;
   EXPECT_THROWS(arena.allocate<float>(-1), kShape, "cannot allocate -1 values");
