@@ -255,10 +255,14 @@ Examples:
     option.placeholder = attention_placeholder(option);
   }
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
-  add({"output", OptionKind::kValue, "OUT", "file to write: .safetensors or .npz", "Run", "o"});
+  add({.name = "output",
+       .placeholder = "OUT",
+       .help = "file to write: .safetensors or .npz",
+       .also = "o",
+       .place = HelpPlace::kOutput});
   add({"page", OptionKind::kValue, "FILE", "HTML file to write: the weights as a heat map", "Run",
        ""});
-  add({"lang", OptionKind::kValue, "en|zh", "language of the page", "Run", ""});
+  add({"lang", OptionKind::kValue, "en|zh", "language of --page", "Run", ""});
   add({"overwrite", OptionKind::kFlag, "", "replace OUT and the page", "Run", ""});
   add({"plan", OptionKind::kFlag, "", "print tiles, FLOPs and memory; without an output, only that",
        "Run", ""});

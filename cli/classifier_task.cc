@@ -41,7 +41,7 @@ struct ClassifierTestFiles {
   void visit_fields(Visitor&& visit) {
     visit("errors", errors, "print this many of the worst mistakes, with their texts");
     visit("threshold", threshold,
-          "models of several labels: the probability from which on a text has a label");
+          "models of --multi-label: the probability from which on a text has a label");
     visit("plots", plots, "write confusion.svg and reliability.svg into this folder",
           {.shown = "DIR"});
     visit("overwrite", overwrite, "replace pictures that are there already");

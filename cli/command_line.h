@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/fields.h"
+
 namespace fovea::cli {
 
 enum class OptionKind {
@@ -21,11 +23,12 @@ enum class OptionKind {
 struct OptionSpec {
   std::string name;  ///< "batch-size"; without dashes
   OptionKind kind = OptionKind::kValue;
-  std::string placeholder;  ///< "N", "FILE", "char|byte"
+  std::string placeholder = "";  ///< "N", "FILE", "char|byte"
   std::string help;
   std::string group = "Options";
-  std::string also;              ///< another spelling: "o" for -o, "learning-rate"
+  std::string also = "";         ///< another spelling: "o" for -o, "learning-rate"
   std::string environment = "";  ///< the variable that sets it too; "": none
+  HelpPlace place = HelpPlace::kBelow;
 };
 
 struct PositionalSpec {

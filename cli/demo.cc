@@ -25,7 +25,7 @@ struct DemoOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("seed", seed, "of the random numbers: those after torch.manual_seed(N)");
+    visit("seed", seed, "seed of the random numbers, which are those after torch.manual_seed(N)");
     visit("lang", lang, "language of what is printed");
   }
 };

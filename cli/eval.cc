@@ -82,12 +82,12 @@ CommandSpec eval_spec() {
       .summary =
           "Measures how well a model predicts a text, or labels, or tags; scores translations.",
       .positionals = {{"DIR", "folder of the model; none with --hypothesis", false}},
-      .options = {{"test", OptionKind::kList, "FILE",
-                   "text files, joined in this order; of a classifier, labelled texts; of a "
-                   "tagger, tagged sentences",
-                   "Options", ""},
-                  precision_option(),
-                  threads_option(),
+      .options = {{.name = "test",
+                   .kind = OptionKind::kList,
+                   .placeholder = "FILE",
+                   .help = "text files, joined in this order; of a classifier, labelled texts; of "
+                           "a tagger, tagged sentences",
+                   .place = HelpPlace::kData},
                   {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
                    ""}},
       .epilog = R"(Examples:
@@ -99,6 +99,8 @@ CommandSpec eval_spec() {
   fovea eval --hypothesis translated.en --reference test.en
   fovea eval --hypothesis b.zh --reference test.zh --tokenize zh --against a.zh)"};
   for (OptionSpec& option : task_options()) spec.options.push_back(std::move(option));
+  spec.options.push_back(precision_option());
+  spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
   return spec;
 }

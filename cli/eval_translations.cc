@@ -56,12 +56,17 @@ void add_comparison(std::string& report, const TranslationScore& score) {
 std::vector<OptionSpec> translation_test_options() {
   TranslationScoreOptions options;
   std::vector<OptionSpec> specs = {
-      {"hypothesis", OptionKind::kValue, "FILE", "translations to score, a sentence a line",
-       std::string(kGroup), ""},
-      {"reference", OptionKind::kList, "FILE",
-       "what they should be, line by line; several files: with --hypothesis each line may be any "
-       "of theirs, with --source they follow each other",
-       std::string(kGroup), ""},
+      {.name = "hypothesis",
+       .kind = OptionKind::kValue,
+       .placeholder = "FILE",
+       .help = "without a model: translations to score, a sentence a line",
+       .place = HelpPlace::kData},
+      {.name = "reference",
+       .kind = OptionKind::kList,
+       .placeholder = "FILE",
+       .help = "right translations of --source or --hypothesis, line by line; several files: with "
+               "--hypothesis each line may be any of theirs, with --source they follow each other",
+       .place = HelpPlace::kData},
       {"against", OptionKind::kValue, "FILE | DIR",
        "translations of another system, or beside a translator the folder of another one, to "
        "compare with by a paired bootstrap",

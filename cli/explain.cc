@@ -44,8 +44,8 @@ struct ExplainPage {
   void visit_fields(Visitor&& visit) {
     visit("page", page, "also write a page for a browser to this file, with every layer and head",
           {.shown = "FILE"});
-    visit("lang", lang, "language of the page, and of the steps of --q and --kv");
-    visit("overwrite", overwrite, "replace the page");
+    visit("lang", lang, "language of --page, and of the steps of --q and --kv");
+    visit("overwrite", overwrite, "replace a page that is there already");
   }
 };
 

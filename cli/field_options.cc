@@ -28,6 +28,12 @@ OptionKind kind_of(const Flag& flag) {
   return flag.field.traits.bare.empty() ? OptionKind::kValue : OptionKind::kOptionalValue;
 }
 
+// What help shows the option below.
+std::string heading_of(const FieldTraits& traits, std::string_view group) {
+  if (traits.place != HelpPlace::kBelow) return OptionSpec().group;
+  return std::string(traits.heading.empty() ? group : traits.heading);
+}
+
 }  // namespace
 
 std::vector<Flag> without_environment(std::vector<Flag> flags,
@@ -52,9 +58,10 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
                        .help = flag.default_text.empty()
                                    ? flag.help
                                    : fmt::format("{} [{}]", flag.help, flag.default_text),
-                       .group = std::string(group),
+                       .group = heading_of(flag.field.traits, group),
                        .also = std::string(flag.field.traits.also),
-                       .environment = flag.environment});
+                       .environment = flag.environment,
+                       .place = flag.field.traits.place});
   }
   return options;
 }

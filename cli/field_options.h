@@ -15,7 +15,8 @@ namespace fovea::cli {
 /// The fields of a configuration that a user can set.
 std::vector<Field> settable(std::vector<Field> fields);
 
-/// One option for each flag; help shows its default.
+/// One option for each flag; help shows its default, below the heading of its field or else of the
+/// group, unless it has a place above all headings.
 std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view group);
 
 /// These options as switches that are given or not: without --no-x, and with no default shown.

@@ -46,7 +46,7 @@ struct BeamOptions {
     visit("beam", beam,
           "search for the likeliest text with so many hypotheses; 0: draw tokens one by one");
     visit("length_penalty", length_penalty,
-          "beam: exponent a of the length ((5 + tokens) / 6)^a by which log probabilities are "
+          "--beam: exponent a of the length ((5 + tokens) / 6)^a by which log probabilities are "
           "divided; 0: none");
   }
 

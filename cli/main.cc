@@ -23,8 +23,16 @@ namespace fovea::cli {
 namespace {
 
 struct Command {
-  CommandSpec (*spec)();
+  CommandSpec (*make_spec)();
   int (*run)(const Arguments& arguments);
+
+  // With the options in the order in which help shows them.
+  CommandSpec spec() const {
+    CommandSpec made = make_spec();
+    std::stable_sort(made.options.begin(), made.options.end(),
+                     [](const OptionSpec& a, const OptionSpec& b) { return a.place < b.place; });
+    return made;
+  }
 };
 
 constexpr std::array kCommands = {Command{train_lm_spec, train_lm},

@@ -42,7 +42,8 @@ struct ReportPage {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("output", output, "the page", {.shown = "FILE", .also = "o"});
+    visit("output", output, "the page to write",
+          {.place = HelpPlace::kOutput, .shown = "FILE", .also = "o"});
     visit("csv", csv, "write every number of the curves into this file; -: to stdout",
           {.shown = "FILE"});
     visit("terminal", terminal, "draw the losses with characters, to stdout");
@@ -129,9 +130,11 @@ CommandSpec report_spec() {
       .name = "report",
       .summary = "Makes a page of training runs: curves, metrics, settings, side by side.",
       .positionals = {{.name = "DIR", .help = "folders of runs", .is_list = true}},
-      .options = {{"eval", OptionKind::kList, "FILE",
-                   "what fovea eval --json printed, a file for each folder, in their order", "Page",
-                   ""}},
+      .options = {{.name = "eval",
+                   .kind = OptionKind::kList,
+                   .placeholder = "FILE",
+                   .help = "what fovea eval --json printed, a file for each folder, in their order",
+                   .place = HelpPlace::kData}},
       .epilog = R"(Examples:
   fovea report model -o report.html
   fovea report small large --lang zh -o compared.html

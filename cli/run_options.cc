@@ -54,11 +54,17 @@ std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
       options.end(),
       {{"config", OptionKind::kValue, "FILE", "read settings from this TOML file", "Run", "c"},
        {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and end", "Run", ""},
-       {"resume", OptionKind::kOptionalValue, "[=PATH]",
-        "continue from the newest checkpoint, or from PATH", "Run", ""},
-       {"overwrite", OptionKind::kFlag, "", "replace an earlier run in the folder", "Run", ""},
        {"dry-run", OptionKind::kFlag, "",
-        "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
+        "print memory, FLOPs and time of the run, and write nothing", "Run", ""},
+       {.name = "resume",
+        .kind = OptionKind::kOptionalValue,
+        .placeholder = "[=PATH]",
+        .help = "continue from the newest checkpoint, or from PATH",
+        .place = HelpPlace::kResume},
+       {.name = "overwrite",
+        .kind = OptionKind::kFlag,
+        .help = "replace an earlier run in the folder",
+        .place = HelpPlace::kResume}});
   return options;
 }
 

@@ -39,17 +39,18 @@ struct RunOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("output", output, "folder of the run and its model", {.shown = "DIR", .also = "o"});
+    visit("output", output, "folder of the run and its model",
+          {.place = HelpPlace::kOutput, .shown = "DIR", .also = "o"});
     if (presets != nullptr) {
       visit("preset", preset, "start from these settings instead of the defaults",
-            {.names = presets});
+            {.place = HelpPlace::kModel, .names = presets});
     }
     visit("threads", threads, "threads to work on; 0: all cores", {.also = "t"});
     visit("json", json, "print the result as one JSON object");
     visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
     visit("report", report, "keep a page of the run up to date: DIR/report.html");
-    visit("lang", lang, "language of that page");
-    messages.visit_fields(visit);
+    visit("lang", lang, "language of the page of --report");
+    messages.visit_fields(under("Messages", visit));
   }
 };
 

@@ -141,8 +141,8 @@ struct EncodeOptions {
     visit("subword_sampling", subword_sampling,
           "draw a cut of each line: of unigram models the power of its probability, of BPE the "
           "share of merges left out; 0: the best cut");
-    visit("best", best, "unigram: draw among so many best cuts; 0: among all");
-    visit("seed", seed, "of the draws");
+    visit("best", best, "unigram models: draw among so many best cuts; 0: among all");
+    visit("seed", seed, "seed of --subword-sampling");
   }
 };
 
@@ -251,11 +251,20 @@ CommandSpec tokenizer_train_spec() {
   CommandSpec spec{.name = "tokenizer train",
                    .summary = "Learns subwords from a text: a .model file of SentencePiece.",
                    .positionals = {},
-                   .options = {{"train", OptionKind::kList, "FILE",
-                                "text files, joined in this order", "Options", ""},
-                               {"output", OptionKind::kValue, "FILE", "the .model file to write",
-                                "Options", "o"},
-                               {"overwrite", OptionKind::kFlag, "", "replace it", "Options", ""}},
+                   .options = {{.name = "train",
+                                .kind = OptionKind::kList,
+                                .placeholder = "FILE",
+                                .help = "text files, joined in this order",
+                                .place = HelpPlace::kData},
+                               {.name = "output",
+                                .placeholder = "FILE",
+                                .help = "the .model file to write",
+                                .also = "o",
+                                .place = HelpPlace::kOutput},
+                               {.name = "overwrite",
+                                .kind = OptionKind::kFlag,
+                                .help = "replace a .model file that is there already",
+                                .place = HelpPlace::kResume}},
                    .epilog = R"(Examples:
   fovea tokenizer train --train text.txt -o text.model --vocab-size 4000
   fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 8000)"};

@@ -165,8 +165,11 @@ void warn_of_what_was_left_out(const TranslatorScore& score) {
 
 std::vector<OptionSpec> translator_eval_options() {
   std::vector<OptionSpec> options = {
-      {"source", OptionKind::kList, "FILE", "of a translator: sentences, one a line",
-       "Translations", ""},
+      {.name = "source",
+       .kind = OptionKind::kList,
+       .placeholder = "FILE",
+       .help = "of a translator: sentences to translate, one a line",
+       .place = HelpPlace::kData},
       {"score", OptionKind::kFlag, "",
        "of a translator: print how probable the model finds each translation, a line each",
        "Translations", ""}};

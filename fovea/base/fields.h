@@ -76,19 +76,35 @@ enum class OnResume : unsigned char {
   kQuiet,        ///< yes: no update depends on it
 };
 
+/// Which options help shows first, in this order: those that most people set. The others stand
+/// below, under headings.
+enum class HelpPlace : unsigned char { kData, kOutput, kModel, kTraining, kResume, kBelow };
+
 struct FieldTraits {
   ValueRange range = {};
   FieldNeeds needs = {};
   FieldNeeds also_needs = {};  // g++ 12 does not take lists of lists
   std::string_view part = {};  ///< of a model, on which alone it has an effect: "attention"
   OnResume resume = OnResume::kAsGroup;
-  bool is_option = true;             ///< no: the data or this version say what it is
-  bool is_path = false;              ///< of a file, or of several
+  bool is_option = true;  ///< no: the data or this version say what it is
+  bool is_path = false;   ///< of a file, or of several
+  HelpPlace place = HelpPlace::kBelow;
+  std::string_view heading = {};     ///< below which help shows it; else that of its group
   std::string_view shown = {};       ///< in place of a value in the help: "N[,N...]"
   std::string (*names)() = nullptr;  ///< makes that of a text that is one of some names: "a|b"
   std::string_view bare = {};        ///< the value of the option alone, as --compat is all
   std::string_view also = {};        ///< another name: of an option, or of a table of TOML
 };
+
+/// The same visitor, for fields that help shows below this heading.
+template <class Visitor>
+auto under(std::string_view heading, Visitor& visit) {
+  return [heading, &visit](std::string_view name, auto& value, std::string_view help,
+                           FieldTraits traits = {}) {
+    traits.heading = heading;
+    visit(name, value, help, traits);
+  };
+}
 
 template <class Enum>
 struct EnumName {

@@ -49,14 +49,15 @@ struct ExplainOptions {
     visit("saliency", saliency,
           "how much each token counts: gradient x input (Simonyan et al. 2013; Shrikumar et al. "
           "2016), the length of the gradient, attention rollout (Abnar & Zuidema 2020), or none");
-    visit("target", target,
-          "the gradient is that of this label or tag or, of a language model, this next token; "
-          "translators: the translation that the model is made to write; empty: the most probable");
+    visit(
+        "target", target,
+        "explain this label or tag or, of a language model, this next token; translators: explain "
+        "this translation; empty: the most probable");
     visit("token", token,
-          "taggers: the tag of this token is explained, from 1; 0: of the first that is not O; "
-          "translators: this token of the translation, from 1; 0: all of it");
+          "taggers: explain the tag of this token, from 1; 0: of the first that is not O; "
+          "translators: explain this token of the translation, from 1; 0: all of it");
     visit("column", column,
-          "taggers of several tag columns: the tag in this one is explained; empty: the first");
+          "taggers of several tag columns: explain the tag in this one; empty: the first");
     visit("truncate", truncate,
           "language models: of a text longer than the model's block, keep the last tokens");
   }

@@ -26,8 +26,8 @@ struct SampleView {
           "show attention over the joints of this time step, from 0; -1: the mean of all time "
           "steps");
     visit("steps", steps,
-          "A-B: of a sample that is wider than the terminal, show time steps A to B, from 0; "
-          "empty: the first",
+          "of a sample that is wider than the terminal, show time steps A to B, from 0; empty: the "
+          "first",
           {.shown = "A-B"});
   }
 };

@@ -21,11 +21,11 @@ struct ExplainView {
     visit("layer", layer,
           "show this layer of attention, from 1; 0: the last; with joints, the last over time and "
           "the last over joints; translators: the one that translate --alignments reads");
-    visit("head", head, "show this head of it, from 1; 0: the mean of its heads");
+    visit("head", head, "show this head of --layer, from 1; 0: the mean of its heads");
     visit(
         "tokens", tokens,
-        "A-B: of a text that is wider than the terminal, show tokens A to B; empty: the first, or "
-        "of a language model the last; translators: columns of the map",
+        "of a text that is wider than the terminal, show tokens A to B; empty: the first, or of a "
+        "language model the last; translators: columns of the map",
         {.shown = "A-B"});
   }
 };

@@ -57,20 +57,20 @@ struct ClassifierConfig : EncoderConfig {
     visit("encoder", encoder,
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
           "a bag of its words",
-          {.shown = "LAYERS"});
-    visit("pooling", pooling,
-          "how the rows of a text become one; last: of a layer in two directions, where each ends; "
-          "with textcnn: max");
+          {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit(
+        "pooling", pooling,
+        "how the vectors of a text become one; last: of a bidirectional layer where each direction "
+        "ends; with textcnn in --encoder: max");
     visit(
         "ngrams", ngrams,
-        "n-grams of 2 to N tokens are read as well; 1: no n-grams; 0: N is 2 without an encoder, 1 "
-        "with one");
-    visit("ngram_width", ngram_width, "n-grams: width of their table; 0: 16");
+        "n-grams of 2 to N tokens are read as well; 1: no n-grams; 0: 2 without --encoder, 1 with "
+        "it");
+    visit("ngram_width", ngram_width, "--ngrams: width of their table; 0: 16");
     visit("buckets", buckets,
-          "n-grams: rows of their table, into which they are hashed; 0: as many as the training "
-          "texts "
-          "have n-grams, but at most 500000");
-    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+          "--ngrams: rows of their table, into which they are hashed; 0: as many as the training "
+          "texts have n-grams, but at most 500000");
+    visit_init(visit);
     visit_sizes(visit);
     visit("block", block, "context length: most tokens that the model sees at once",
           {.range = ValueRange::in(1, kLargestSize), .is_option = false});
@@ -82,8 +82,9 @@ struct ClassifierConfig : EncoderConfig {
           {.range = ValueRange::share()});
     visit("freeze_embeddings", freeze_embeddings,
           "with --embeddings: the table of the tokens is not trained", {.needs = {"embeddings"}});
-    visit_positions(visit);
-    visit_layers(visit);
+    visit_positions(under("Positions", visit));
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
     visit("classes", classes, "number of classes, labels or numbers", {.is_option = false});
     visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
     visit("features", features, "input npz: numbers of a time step, or of each of its joints",

@@ -104,65 +104,86 @@ struct EncoderConfig {
  protected:
   // Parts of the list of fields.
   template <class Visitor>
+  void visit_init(Visitor&& visit) {
+    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+  }
+
+  template <class Visitor>
   void visit_sizes(Visitor&& visit) {
     visit("heads", heads, "attention heads per layer",
-          {.range = ValueRange::in(1, kLargestSize), .part = "heads"});
-    visit("kv_heads", kv_heads, "heads of keys and values, each shared by a group; 0: heads",
-          {.part = "heads"});
-    visit("head_dim", head_dim, "width of a head; 0: width / heads",
+          {.range = ValueRange::in(1, kLargestSize), .part = "heads", .place = HelpPlace::kModel});
+    visit(
+        "kv_heads", kv_heads,
+        "heads of keys and values, each shared by a group of queries (GQA); 0: as many as --heads",
+        {.part = "heads"});
+    visit("head_dim", head_dim, "width of a head; 0: --width / --heads",
           {.range = ValueRange::in(0, kLargestSize), .part = "heads"});
-    visit("width", width, "width of the model", {.range = ValueRange::in(1, kLargestSize)});
-    visit("ff", ff, "hidden width of the feed-forward network, with any activation; 0: 4 width",
+    visit("width", width, "width of the model (d_model)",
+          {.range = ValueRange::in(1, kLargestSize), .place = HelpPlace::kModel});
+    visit("ff", ff,
+          "hidden width of the feed-forward network, with any --activation; 0: 4 times --width",
           {.range = ValueRange::in(0, kLargestSize), .part = "ff"});
   }
 
   template <class Visitor>
   void visit_positions(Visitor&& visit) {
     visit("position", position, "position encoding", {.part = "position"});
-    visit("position_max", position_max,
-          "position learned or sinusoidal: rows of the table; 0: block", {.part = "position rows"});
+    visit(
+        "position_max", position_max,
+        "--position learned or sinusoidal: rows of the table; 0: as many as the model sees at once",
+        {.part = "position rows"});
     visit("position_join", position_join,
-          "add the row of the position to the embedding, or concatenate and project both");
-    visit("sinusoid", sinusoid, "position sinusoidal: order of sines and cosines",
+          "--position learned or sinusoidal: add the row to the embedding, or concatenate and "
+          "project "
+          "both");
+    visit("sinusoid", sinusoid, "--position sinusoidal: order of sines and cosines",
           {.part = "sinusoid"});
     visit("embedding_scale", embedding_scale,
-          "factor of token embeddings; 0: square root of width with position sinusoidal, "
+          "factor of token embeddings; 0: the square root of --width with --position sinusoidal, "
           "else 1",
           {.range = ValueRange::in(0, 1e6, "chosen by --position")});
-    visit("t5_buckets", t5_buckets, "position t5: buckets of distances, a learned bias each",
+    visit("t5_buckets", t5_buckets, "--position t5: buckets of distances, a learned bias each",
           {.range = ValueRange::in(2, kLargestSize), .part = "t5"});
-    visit("t5_max_distance", t5_max_distance, "position t5: distances from here on share a bucket",
+    visit("t5_max_distance", t5_max_distance,
+          "--position t5: distances from here on share a bucket",
           {.range = ValueRange::in(1, kLargestSize), .part = "t5"});
     visit("shaw_clip", shaw_clip,
-          "position shaw or shaw-keys: distances from here on share a learned vector",
+          "--position shaw or shaw-keys: distances from here on share a learned vector",
           {.range = ValueRange::in(1, kLargestSize), .part = "shaw"});
-    visit("rope_base", rope_base, "position rotary: base of the angles",
+    visit("rope_base", rope_base, "--position rotary: base of the angles",
           {.range = ValueRange::over(0), .part = "rotary"});
   }
 
   template <class Visitor>
-  void visit_layers(Visitor&& visit) {
+  void visit_attention(Visitor&& visit) {
     visit("qk_norm", qk_norm,
           "normalise queries and keys of each head (RMS) before their product, with learned gains",
           {.part = "attention"});
     visit("score", score, "how a query and a key become a score", {.part = "attention"});
     visit("attention_norm", attention_norm, "how scores become weights", {.part = "attention"});
     visit("log_n_scale", log_n_scale,
-          "factor log(n) / log(block) of the scores, n the keys that a query sees",
+          "multiply scores by log(n) / log(block), n the keys that a query sees and block the most "
+          "that it may see",
           {.part = "attention"});
-    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap", {.part = "attention"});
+    visit("softcap", softcap, "a score s becomes C tanh(s / C), C this cap; 0: no cap",
+          {.part = "attention"});
     visit("sink", sink, "a learned sink in every head: weight that goes to no key",
           {.part = "attention"});
+  }
+
+  template <class Visitor>
+  void visit_layers(Visitor&& visit) {
     visit("norm", norm, "LayerNorm or RMSNorm", {.part = "norm"});
     visit("norm_position", norm_position, "normalise before or after each part of a layer",
           {.part = "norm"});
-    visit("ln_variant", ln_variant, "LayerNorm: divide by sqrt(var + eps), or by std + eps",
+    visit("ln_variant", ln_variant, "--norm layer: divide by sqrt(var + eps), or by std + eps",
           {.part = "norm"});
     visit("bias", bias, "biases in projections and norms", {.part = "bias"});
     visit("activation", activation, "activation of the feed-forward network",
           {.part = "activation"});
     visit("forget_bias", forget_bias,
-          "lstm: added to the biases of the forget gates at the start, so that cells keep what "
+          "LSTM layers: added to the biases of the forget gates at the start, so that cells keep "
+          "what "
           "they hold",
           {.part = "lstm"});
     visit("revision", revision, "what position shaw and pooling last mean", {.is_option = false});

@@ -47,24 +47,28 @@ struct LanguageModelConfig : EncoderConfig {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("model", kind, "what reads the tokens");
-    visit("encoder", encoder, "model encoder: its layers, such as conv3,attention:window=8,lstm",
-          {.shown = "LAYERS"});
+    visit("model", kind, "kind of the model; encoder: the layers of --encoder",
+          {.place = HelpPlace::kModel});
+    visit("encoder", encoder, "--model encoder: its layers, such as conv3,attention:window=8,lstm",
+          {.place = HelpPlace::kModel, .shown = "LAYERS"});
     visit("compat", compat,
           "defects of the published code to repeat: all, or sum-weights, history-only, "
           "state-is-attention, ln-unbiased",
           {.shown = "[=DEFECT,...]", .bare = "all"});
-    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
-    visit("layers", layers, "layers of a Transformer, RNN, GRU, LSTM or SRU");
+    visit_init(visit);
+    visit("layers", layers, "layers of a Transformer, RNN, GRU, LSTM or SRU",
+          {.place = HelpPlace::kModel});
     visit_sizes(visit);
     visit("block", block, "context length: most tokens that the model sees at once",
-          {.range = ValueRange::in(1, kLargestSize)});
+          {.range = ValueRange::in(1, kLargestSize), .place = HelpPlace::kModel});
     visit("dropout", dropout, "probability of dropping a weight or activation in training",
           {.range = ValueRange::share()});
-    visit_positions(visit);
-    visit("window", window, "keys before the query that it sees, one number or one a layer; 0: all",
-          {.shown = "N[,N...]"});
-    visit_layers(visit);
+    visit_positions(under("Positions", visit));
+    visit("window", window,
+          "how many tokens before its own a query sees, one number or one a layer; 0: all",
+          {.heading = "Attention", .shown = "N[,N...]"});
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
     visit("tie", tie, "use the token embeddings as output projection too");
     visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
   }

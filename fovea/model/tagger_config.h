@@ -70,34 +70,35 @@ struct TaggerConfig : EncoderConfig {
     visit("encoder", encoder,
           "layers that read the words, such as conv3,attention:window=8,bilstm; none: each word "
           "by itself",
-          {.shown = "LAYERS"});
+          {.place = HelpPlace::kModel, .shown = "LAYERS"});
     visit("head", head,
           "how tags are chosen: each by itself, or all of a sentence together; with commas one for "
           "each tag column");
-    visit("word_width", word_width, "width of the table of the words; 0: none, or that of vectors",
+    visit("word_width", word_width,
+          "width of the word embeddings; 0: none, or that of --embeddings",
           {.range = ValueRange::in(0, kLargestSize)});
     visit("character_reader", character_reader,
-          "what reads the characters of a word, or its subwords (--tokenizer)");
-    visit("character_width", character_width, "width of the table of the characters or subwords");
+          "what reads the characters of a word, or its subwords with --tokenizer sentencepiece");
+    visit("character_width", character_width, "width of the embeddings of characters or subwords");
     visit("character_features", character_features,
           "numbers that the characters of a word, or its subwords, become");
     visit("shape_width", shape_width,
-          "width of the table of shapes: capitals, digits, signs; 0: none",
+          "width of the embeddings of shapes (capitals, digits, signs); 0: none",
           {.range = ValueRange::in(0, kLargestSize)});
     visit("ngram_width", ngram_width,
-          "width of the table of the n-grams of 2 and 3 words around each; 0: none",
+          "width of the embeddings of the n-grams of 2 and 3 words around each; 0: none",
           {.range = ValueRange::in(0, kLargestSize)});
     visit("buckets", buckets,
-          "n-grams: rows of their table, into which they are hashed; 0: 100000");
+          "--ngram-width: rows of the table of n-grams, into which they are hashed; 0: 100000");
     visit("linear", linear,
           "hashed features of a word (its characters' n-grams, words and shapes around it) add to "
           "the scores of tags, as in a linear CRF");
     visit("linear_buckets", linear_buckets,
-          "linear: rows of the table of the features, into which they are hashed; 0: 262144");
+          "--linear: rows of the table of the features, into which they are hashed; 0: 262144");
     visit("linear_dropout", linear_dropout,
-          "linear: probability of dropping a feature, in training",
+          "--linear: probability of dropping a feature, in training",
           {.range = ValueRange::share(), .part = "linear"});
-    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+    visit_init(visit);
     visit_sizes(visit);
     visit("block", block, "context length: most tokens that the model sees at once",
           {.range = ValueRange::in(1, kLargestSize), .is_option = false});
@@ -112,8 +113,9 @@ struct TaggerConfig : EncoderConfig {
           {.range = ValueRange::share()});
     visit("freeze_embeddings", freeze_embeddings,
           "with --embeddings: the table of the words is not trained", {.needs = {"embeddings"}});
-    visit_positions(visit);
-    visit_layers(visit);
+    visit_positions(under("Positions", visit));
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
     visit("tags", tags, "number of tags",
           {.range = ValueRange::in(1, kLargestSize), .is_option = false});
     visit("vocabulary", vocabulary, "number of words",

@@ -51,24 +51,29 @@ struct TranslatorConfig : EncoderConfig {
   void visit_fields(Visitor&& visit) {
     visit("model", kind,
           "a Transformer, or a GRU with additive attention to what another, in both directions, "
-          "reads");
-    visit("encoder_layers", encoder_layers, "layers of the Transformer that reads the source");
-    visit("decoder_layers", decoder_layers, "layers of the Transformer that writes the target");
-    visit("encoder", encoder,
-          "what reads the source instead: layers such as conv3,bilstm,attention; none: "
-          "--encoder-layers, of a GRU bigru",
-          {.shown = "LAYERS"});
-    visit("init", init, "how parameters start: as in GPT-2, in the book's code, or in Keras");
+          "reads",
+          {.place = HelpPlace::kModel});
+    visit("encoder_layers", encoder_layers, "layers of the Transformer that reads the source",
+          {.place = HelpPlace::kModel});
+    visit("decoder_layers", decoder_layers, "layers of the Transformer that writes the target",
+          {.place = HelpPlace::kModel});
+    visit(
+        "encoder", encoder,
+        "layers that read the source instead of --encoder-layers, such as conv3,bilstm,attention; "
+        "none: those, or with --model bahdanau-gru bigru",
+        {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit_init(visit);
     visit_sizes(visit);
     visit("block", block, "most tokens of a sentence, on either side, with its end",
           {.range = ValueRange::in(2, kLargestSize)});
     visit("dropout", dropout, "probability of dropping a weight or activation in training",
           {.range = ValueRange::share()});
-    visit_positions(visit);
+    visit_positions(under("Positions", visit));
     visit("decoder_position", decoder_position,
-          "position encoding of the decoder; none given: --position",
-          {.names = [] { return names_of<PositionKind>("|"); }});
-    visit_layers(visit);
+          "position encoding of the decoder; none given: that of --position",
+          {.heading = "Positions", .names = [] { return names_of<PositionKind>("|"); }});
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
     visit("share_embeddings", share_embeddings,
           "one table of tokens for source and target: needs --shared-vocabulary");
     visit("tie", tie, "use the token embeddings of the target as output projection too");

@@ -65,24 +65,34 @@ struct AttentionSettings {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
+    const auto visit_mask = under("Mask", visit), visit_position = under("Positions", visit),
+               visit_dropout = under("Dropout", visit);
     visit("score", score, "how a query and a key become a score");
-    visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for dot and l2, else 1");
+    visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for --score dot and l2, else 1");
     visit("log_n_scale", log_n_scale,
           "factor log(n) / log(N) of the scores, n the keys that a query keeps; 0: none");
-    visit("softcap", softcap, "a score s becomes C tanh(s / C); 0: no cap");
-    visit("causal", causal, "keep j <= p; no value: bottom-right, the last query sees all keys");
-    visit("window", window, "keep p - L <= j <= p + R; -1: no limit on that side");
-    visit("dilation", dilation, "keep j = p + m N; L and R of windows then limit m");
-    visit("strided", strided, "keep |j - p| < N, or where N divides j - p");
-    visit("t5_bidirectional", t5_bidirectional,
-          "half of the buckets of t5 are for keys after the query (default)");
-    visit("t5_causal", t5_causal, "all buckets of t5 are for keys before the query");
-    visit("t5_max_distance", t5_max_distance, "distances from here on share the last bucket");
-    visit("order", order, "sign of the distance that numbers the rows of shaw_k and shaw_v");
+    visit("softcap", softcap, "a score s becomes C tanh(s / C), C this cap; 0: no cap");
+    visit_mask(
+        "causal", causal,
+        "keep keys up to the query, j <= p; without a value: bottom-right, the last query sees "
+        "all keys");
+    visit_mask("window", window,
+               "sliding window: keep p - L <= j <= p + R; -1: no limit on that side");
+    visit_mask("dilation", dilation, "keep every N-th key, j = p + m N; --window then limits m");
+    visit_mask("strided", strided,
+               "keep near keys and every N-th, |j - p| < N or where N divides j - p");
+    visit_position("t5_bidirectional", t5_bidirectional,
+                   "tensor t5: half of its buckets are for keys after the query (default)");
+    visit_position("t5_causal", t5_causal,
+                   "tensor t5: all of its buckets are for keys before the query");
+    visit_position("t5_max_distance", t5_max_distance,
+                   "tensor t5: distances from here on share the last bucket");
+    visit_position("order", order,
+                   "tensors shaw_k and shaw_v: sign of the distance that numbers their rows");
     visit("norm", norm, "how scores become weights");
-    visit("rotary", rotary, "rotate pairs of columns of q and k by their positions");
-    visit("dropout", dropout, "probability of dropping a weight");
-    visit("seed", seed, "seed of dropout");
+    visit_position("rotary", rotary, "rotate pairs of columns of q and k by their positions");
+    visit_dropout("dropout", dropout, "probability of dropping a weight");
+    visit_dropout("seed", seed, "seed of --dropout");
     visit("observe", observe, "statistics of the weights to write, separated by commas");
     visit("backward", backward, "also compute the gradients; IN holds the gradient of o as do");
     visit("precision", precision,

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three parts of all settings of a training, and what holds for the fields of each.
+// The three parts of all settings of a training, what holds for the fields of each, and help that
+// several kinds of settings share.
 #pragma once
+
+#include <string_view>
 
 #include "fovea/base/fields.h"
 
 namespace fovea {
+
+inline constexpr std::string_view kSubwordSamplingHelp =
+    "--tokenizer sentencepiece: cut the training text anew in each epoch; of unigram models the "
+    "exponent of a cut's probability (Kudo 2018), of BPE the share of merges left out "
+    "(BPE-dropout); 0: always the best cut";
+inline constexpr std::string_view kEmbeddingsHelp =
+    "file of pretrained word vectors to start from: word2vec's text format, fastText's .vec, "
+    "GloVe, or .npz";
 
 /// The list of fields of settings that are a text, a model and a recipe.
 template <class Visitor, class Settings>

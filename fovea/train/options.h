@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "fovea/base/fields.h"
 #include "fovea/base/precision.h"
@@ -36,6 +37,9 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
                                                             {Precision::kBFloat16, "bfloat16"}};
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
+/// What help calls the options on validation and what is written while the training goes on.
+inline constexpr std::string_view kCheckpointsHeading = "Validation and checkpoints";
+
 /// The defaults are those of nanoGPT for a small character model on a CPU.
 struct TrainOptions {
   double lr = 1e-3;
@@ -64,13 +68,14 @@ struct TrainOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("lr", lr, "learning rate after the warm-up",
-          {.range = ValueRange::over(0), .also = "learning-rate"});
-    visit("min_lr", min_lr, "learning rate at the end of the schedule");
-    visit("schedule", schedule, "how the learning rate decreases");
+          {.range = ValueRange::over(0), .place = HelpPlace::kTraining, .also = "learning-rate"});
+    visit("min_lr", min_lr,
+          "learning rate at the end of --schedule; if only --lr is given, a tenth of it");
+    visit("schedule", schedule, "how the learning rate falls after the warm-up");
     visit("warmup", warmup, "updates over which the learning rate rises from 0",
           {.range = ValueRange::from(0)});
     visit("decay_share", decay_share,
-          "wsd: share of the run, at its end, in which the learning rate falls",
+          "--schedule wsd: share of the run, at its end, in which the learning rate falls",
           {.range = ValueRange::over(0, 1)});
     visit("beta1", beta1, "AdamW: decay of the mean of the gradients",
           {.range = ValueRange::share()});
@@ -86,30 +91,36 @@ struct TrainOptions {
           {.range = ValueRange::from(0, "no limit")});
     visit("accumulate", accumulate, "batches whose gradients are accumulated for one update",
           {.range = ValueRange::from(1)});
-    visit("stop_after", stop_after,
-          "end of the run and of the schedule: 10e, 5000u, 90s, 30m or 2h",
-          {.resume = OnResume::kBySchedule, .shown = "LENGTH"});
-    visit("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)",
-          {.resume = OnResume::kQuiet, .shown = "LENGTH"});
-    visit("save_every", save_every, "save a checkpoint every N updates (500u) or epochs (1e)",
-          {.resume = OnResume::kQuiet, .shown = "LENGTH"});
-    visit("log_every", log_every, "write metrics every N updates",
-          {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
-    visit("observe_every", observe_every,
-          "write entropy, largest score and distance of each head every N updates; 0: never",
-          {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
-    visit("evaluate_training", evaluate_training,
-          "at each validation also measure the whole training set, with the same weights",
-          {.resume = OnResume::kQuiet});
-    visit("patience", patience,
-          "end the run after this many evaluations in a row without a better one; 0: never",
-          {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
-    visit("keep", keep, "how many checkpoints to keep",
-          {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
+    visit(
+        "stop_after", stop_after,
+        "length of the run and of --schedule: epochs (10e), updates (5000u) or time (90s, 30m, 2h)",
+        {.resume = OnResume::kBySchedule, .place = HelpPlace::kTraining, .shown = "LENGTH"});
+    const auto visit_checkpoints = under(kCheckpointsHeading, visit);
+    visit_checkpoints("eval_every", eval_every, "validate every N updates (250u) or epochs (1e)",
+                      {.resume = OnResume::kQuiet, .shown = "LENGTH"});
+    visit_checkpoints("save_every", save_every,
+                      "save a checkpoint every N updates (500u) or epochs (1e)",
+                      {.resume = OnResume::kQuiet, .shown = "LENGTH"});
+    visit_checkpoints("log_every", log_every, "write metrics every N updates",
+                      {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
+    visit_checkpoints("observe_every", observe_every,
+                      "write entropy, largest score and distance of each attention head every N "
+                      "updates; 0: never",
+                      {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
+    visit_checkpoints(
+        "evaluate_training", evaluate_training,
+        "at each validation also measure the whole training set, with the same weights",
+        {.resume = OnResume::kQuiet});
+    visit_checkpoints(
+        "patience", patience,
+        "end the run after this many evaluations in a row without a better one; 0: never",
+        {.range = ValueRange::from(0, "never"), .resume = OnResume::kQuiet});
+    visit_checkpoints("keep", keep, "how many checkpoints to keep",
+                      {.range = ValueRange::from(1), .resume = OnResume::kQuiet});
     visit("precision", precision,
           "bf16: products round their operands to bfloat16, sums and weights stay float32");
-    visit("save_dtype", save_dtype,
-          "type of the weights in model.safetensors; those of checkpoints are float32");
+    visit_checkpoints("save_dtype", save_dtype,
+                      "type of the weights in model.safetensors; those of checkpoints are float32");
     visit("seed", seed, "seed of all random numbers: same seed, same bits");
   }
 };

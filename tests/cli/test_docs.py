@@ -105,16 +105,19 @@ class Pages(CommandTest):
     def help_of(self, command):
         return self.succeed(*command.split(), "--help").stdout.decode()
 
+    def entries_of(self, command):
+        """(its names, the rest) of each option, as --help has them."""
+        text = self.help_of(command).split("\nExample")[0]
+        for entry in re.split(r"\n(?=  -)", text)[1:]:
+            names, rest = entry.split("\n\n")[0].split(None, 1)
+            yield re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", names), " ".join(rest.split())
+
     def options_in_help(self, command):
         """{option: default or None}, as --help has them."""
-        text = self.help_of(command).split("\nExample")[0]
-        entries = re.split(r"\n(?=  -)", text)[1:]
         found = {}
-        for entry in entries:
-            names = re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", entry.split()[0])
-            default = re.search(r"\[([^\[\]=]*)\]\s*$", entry.split("\n\n")[0])
-            for name in names:
-                found[name] = default[1] if default else None
+        for names, rest in self.entries_of(command):
+            default = re.search(r"\[([^\[\]=]*)\]$", rest)
+            found.update(dict.fromkeys(names, default[1] if default else None))
         return found
 
     def rows_of(self, command):
@@ -137,12 +140,12 @@ class Pages(CommandTest):
     def test_pages_say_of_an_option_what_its_help_says(self):
         row = re.compile(r"\| ((?:`--?[a-z][a-z0-9-]*`(?:, )?)+)[^`]*\| (?:`[^`]*`)? ?\| (.*) \|")
         for command in COMMANDS:
-            said = " ".join(self.help_of(command).split())
+            said = {name: re.sub(r" \[[^\[\]=]*\]$", "", rest) for names, rest in self.entries_of(command) for name in names}
             for line in text_of(command).replace("\\|", "\0").splitlines():
                 found = row.fullmatch(line)
                 if found:
-                    words = found[2].replace("\0", "|").replace("`", "")
-                    self.assertTrue(words in said, f"fovea {command}: page and --help differ in {found[1]}: {words}")
+                    words, name = found[2].replace("\0", "|").replace("`", ""), found[1].split("`")[1]
+                    self.assertTrue(f" {said[name]}".endswith(" " + words), f"fovea {command} {name}: {words}\n{said[name]}")
 
     def test_pages_and_front_pages_name_only_options_that_exist(self):
         for command in COMMANDS:

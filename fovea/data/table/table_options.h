@@ -85,7 +85,7 @@ struct TableOptions {
           {.needs = {"input", "text"}, .shown = "NAME|N"});
     visit("header", header, "whether the first row of TSV or CSV names the columns",
           {.needs = {"input", "text"}});
-    visit("separator", separator, "TSV, CSV: the character between columns",
+    visit("separator", separator, "--format tsv and csv: the character between columns",
           {.needs = {"input", "text"}, .shown = "CHARACTER"});
     visit("label_separator", label_separator, "what stands between several labels of a text",
           {.needs = {"input", "text"}});

@@ -71,14 +71,14 @@ struct TaggedOptions {
     visit(
         "format", format,
         "format of the sentences; auto: by the name conllu (.conllu) or words (.seg), else conll");
-    visit("word_column", word_column, "format conll: column of the word, from 1",
+    visit("word_column", word_column, "--format conll: column of the word, from 1",
           {.range = ValueRange::in(1, kMostTagColumns)});
     visit("tag_column", tag_column,
-          "format conll: column of the tag, from 1; 0: the last one; with commas several columns",
+          "--format conll: column of the tag, from 1; 0: the last one; with commas several columns",
           {.range = ValueRange::in(0, kMostTagColumns, "the last")});
-    visit("column", column, "format conllu: column of the tag; with commas several");
+    visit("column", column, "--format conllu: column of the tag; with commas several");
     visit("comments", comments,
-          "format conll: lines before a sentence that begin with # are comments");
+          "--format conll: lines before a sentence that begin with # are comments");
   }
 };
 

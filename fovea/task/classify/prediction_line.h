@@ -20,10 +20,10 @@ struct PredictionChoice {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("top", top,
-          "how many labels to print, the likeliest first; 0: one, or of a model of several labels "
+          "how many labels to print, the likeliest first; 0: one, or of a model of --multi-label "
           "those above --threshold");
     visit("threshold", threshold,
-          "models of several labels: the probability from which on a text has a label");
+          "models of --multi-label: the probability from which on a text has a label");
   }
 };
 

@@ -70,50 +70,51 @@ struct ClassifierTextOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("train", train, "files of labelled texts to train on",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid", valid, "files of labelled texts to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid_fraction", valid_fraction,
           "without --valid: this part of the texts, drawn at random, is for validation",
-          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
+          {.range = ValueRange::share("no validation"),
+           .resume = OnResume::kUnlessSplit,
+           .place = HelpPlace::kData});
     visit("input", input, "what the files hold: labelled texts, or arrays of numbers over time");
-    table.visit_fields(visit);
+    table.visit_fields(under("Files", visit));
     visit("multi_label", multi_label, "a text may have any number of labels");
     visit("regression", regression, "the label is a number");
     visit("class_weights", class_weights,
-          "how much a class counts: none, balanced, or LABEL=NUMBER,...",
+          "weights of the classes in the loss: none, balanced (rare ones count more), or "
+          "LABEL=NUMBER,...",
           {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
-    visit("metric", metric, "which result of the validation says what weights are the best");
+    visit("metric", metric, "metric of the validation by which the best weights are chosen");
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
-          {.needs = {"input", "text"}, .names = [] { return "auto|" + tokenizer_names(); }});
+          {.needs = {"input", "text"}, .place = HelpPlace::kData, .names = [] {
+             return "auto|" + tokenizer_names();
+           }});
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the tokens",
+          "--tokenizer sentencepiece: the .model file whose pieces are the tokens",
           {.needs = {"input", "text"}, .also_needs = {"tokenizer", kPieceKind}, .is_path = true});
-    visit(
-        "subword_sampling", subword_sampling,
-        "tokenizer sentencepiece: cut the texts anew in each epoch; of unigram models the power of "
-        "a cut's probability, of BPE the share of merges left out; 0: the best cut",
-        {.range = ValueRange::in(0, 1),
-         .needs = {"input", "text"},
-         .also_needs = {"tokenizer", kPieceKind}});
-    visit("words", words, "tokenizer word: what ends a word",
+    visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
+          {.range = ValueRange::in(0, 1),
+           .needs = {"input", "text"},
+           .also_needs = {"tokenizer", kPieceKind}});
+    visit("words", words, "--tokenizer word: what ends a word",
           {.needs = {"input", "text"}, .also_needs = {"tokenizer", "word|auto"}});
-    visit("lower", lower, "put the text into lower case; for tokenizer char and word",
+    visit("lower", lower, "--tokenizer char and word: put the text into lower case",
           {.needs = {"input", "text"}});
-    visit("min_count", min_count, "tokenizer word: words seen less often are unknown",
+    visit("min_count", min_count, "--tokenizer word: words seen less often are read as <unk>",
           {.range = ValueRange::from(1),
            .needs = {"input", "text"},
            .also_needs = {"tokenizer", "word|auto"}});
-    visit("embeddings", embeddings,
-          "file of word vectors with which the rows of their words start: word2vec's text format, "
-          "fastText's .vec, GloVe, or .npz",
-          {.needs = {"input", "text"}, .is_path = true});
+    visit("embeddings", embeddings, kEmbeddingsHelp, {.needs = {"input", "text"}, .is_path = true});
     visit("max_length", max_length,
-          "most tokens of a text; 0: of the longest text, but at most 4096, or 512 with an encoder",
+          "most tokens of a text; 0: of the longest text, but at most 4096, with --encoder 512",
           {.range = ValueRange::in(0, kLargestSize, "of the longest text")});
-    visit("truncate", truncate, "the end of a longer text that is dropped");
+    visit("truncate", truncate, "which end of a text longer than --max-length is dropped");
     visit("batch_size", batch_size, "texts per batch",
-          {.range = ValueRange::in(1, kLargestSize), .resume = OnResume::kNoted});
+          {.range = ValueRange::in(1, kLargestSize),
+           .resume = OnResume::kNoted,
+           .place = HelpPlace::kTraining});
   }
 };
 

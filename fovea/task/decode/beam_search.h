@@ -53,14 +53,16 @@ struct SearchOptions {
   void visit_fields(Visitor&& visit) {
     visit("beam", beam, "hypotheses of a sentence that are kept; 1: always the likeliest token");
     visit("nbest", nbest, "how many translations of a sentence to give, the best first");
-    visit("length_penalty", length_penalty,
-          "exponent a of the length by which log probabilities are divided; 0: none");
-    visit("length_norm", length_norm, "that length: ((5 + tokens) / 6)^a, or tokens^a");
+    visit(
+        "length_penalty", length_penalty,
+        "exponent a of the length by which log probabilities are divided (--length-norm); 0: none");
+    visit("length_norm", length_norm,
+          "the length of --length-penalty: ((5 + tokens) / 6)^a, or tokens^a");
     visit("coverage_penalty", coverage_penalty,
           "factor b of log(min(attention, 1)) of each source token, added to the score; 0: none");
     visit("patience", patience,
-          "a sentence is done when this many times the beam have ended, or no other can win; 0: "
-          "only then");
+          "a sentence is done when this many times --beam hypotheses have ended, or when no other "
+          "can win; 0: only when no other can win");
   }
 };
 

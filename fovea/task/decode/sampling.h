@@ -26,7 +26,8 @@ struct SamplingOptions {
     visit("temperature", temperature, "divides the logits: below 1 prefers likely tokens");
     visit("top_k", top_k, "sample from the k likeliest tokens; 0: from all");
     visit("top_p", top_p, "sample from the likeliest tokens whose probabilities sum to this");
-    visit("repetition_penalty", repetition_penalty, "above 1: tokens seen before are less likely");
+    visit("repetition_penalty", repetition_penalty,
+          "above 1: tokens that are in the text already are less likely; 1: no penalty");
     visit("greedy", greedy, "always take the likeliest token");
     visit("seed", seed, "same seed, same text");
   }

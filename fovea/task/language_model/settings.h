@@ -38,36 +38,38 @@ struct TextOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("train", train, "text files to train on, joined in this order",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid", valid, "text files to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid_fraction", valid_fraction,
           "without --valid: this last part of the text is for validation",
-          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
-    visit("tokenizer", tokenizer, "what a token is", {.names = tokenizer_names});
+          {.range = ValueRange::share("no validation"),
+           .resume = OnResume::kUnlessSplit,
+           .place = HelpPlace::kData});
+    visit("tokenizer", tokenizer, "what a token is",
+          {.place = HelpPlace::kData, .names = tokenizer_names});
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the tokens",
+          "--tokenizer sentencepiece: the .model file whose pieces are the tokens",
           {.needs = {"tokenizer", kPieceKind}, .is_path = true});
-    visit(
-        "subword_sampling", subword_sampling,
-        "tokenizer sentencepiece: cut the text anew in each epoch; of unigram models the power of "
-        "a cut's probability, of BPE the share of merges left out; 0: the best cut",
-        {.range = ValueRange::in(0, 1), .needs = {"tokenizer", kPieceKind}});
-    visit("lower", lower, "put the text into lower case; for tokenizer char and word");
-    visit("min_count", min_count, "tokenizer word: words seen less often are unknown",
+    visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
+          {.range = ValueRange::in(0, 1), .needs = {"tokenizer", kPieceKind}});
+    visit("lower", lower, "--tokenizer char and word: put the text into lower case");
+    visit("min_count", min_count, "--tokenizer word: words seen less often are read as <unk>",
           {.range = ValueRange::from(1), .needs = {"tokenizer", kWordKind}});
-    visit("vocabulary", vocabulary, "tokenizer word: its words, one a line, as in vocab.txt",
+    visit("vocabulary", vocabulary,
+          "--tokenizer word: a file of its words, one a line, as in vocab.txt",
           {.needs = {"tokenizer", kWordKind}, .is_path = true});
     visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence",
           {.names = [] { return names_in(kDataKinds, "|"); }});
-    visit("marks", marks, "data lines: a begin token before each line, an end token behind it");
+    visit("marks", marks, "--data lines: a begin token before each line, an end token behind it");
     visit("max_length", max_length,
-          "data lines: most tokens of a line, marks included; 0: any number",
+          "--data lines: most tokens of a line, marks included; 0: any number",
           {.needs = {"data", "lines"}});
-    visit("truncate", truncate, "max-length: the end of a longer line that is dropped",
+    visit("truncate", truncate, "which end of a line longer than --max-length is dropped",
           {.needs = {"max_length"}});
-    visit("by_length", by_length, "data lines: a batch holds lines of about the same length");
-    visit("batch_size", batch_size, "sequences per batch", {.resume = OnResume::kNoted});
+    visit("by_length", by_length, "--data lines: a batch holds lines of about the same length");
+    visit("batch_size", batch_size, "sequences per batch",
+          {.resume = OnResume::kNoted, .place = HelpPlace::kTraining});
   }
 };
 

@@ -85,22 +85,26 @@ struct TaggerTextOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("train", train, "files of tagged sentences to train on",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid", valid, "files of tagged sentences to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit("valid_fraction", valid_fraction,
           "without --valid: this part of the sentences, drawn at random, is for validation",
-          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
-    visit("task", task, "what is tagged: words, or the characters of words that are to be found");
-    visit("joint", joint, "task segment: the tags of the words are learned, too",
+          {.range = ValueRange::share("no validation"),
+           .resume = OnResume::kUnlessSplit,
+           .place = HelpPlace::kData});
+    visit("task", task, "what is tagged: words, or the characters of words that are to be found",
+          {.place = HelpPlace::kData});
+    visit("joint", joint, "--task segment: the tags of the words are learned, too",
           {.needs = {"task", "segment"}});
-    table.visit_fields(visit);
+    table.visit_fields(under("Files", visit));
     visit("scheme", scheme,
           "how tags mark spans, such as names: they are converted to it; auto: as they are; with "
           "commas one for each tag column");
-    visit("metric", metric, "which result of the validation says what weights are the best");
-    visit("lower", lower, "put words into lower case; characters and shapes are never");
-    visit("min_count", min_count, "words seen less often are unknown",
+    visit("metric", metric, "metric of the validation by which the best weights are chosen");
+    visit("lower", lower,
+          "put words into lower case; their characters and shapes stay as they are");
+    visit("min_count", min_count, "words seen less often are read as unknown",
           {.range = ValueRange::from(1)});
     visit("word_dropout", word_dropout,
           "probability that a word seen once is read as unknown, in training",
@@ -108,21 +112,18 @@ struct TaggerTextOptions {
     visit("tokenizer", tokenizer,
           "what is read inside of a word: its characters, or the subwords of --tokenizer-model");
     visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the subwords",
+          "--tokenizer sentencepiece: the .model file whose pieces are the subwords",
           {.needs = {"tokenizer", kPieceKind}, .is_path = true});
-    visit("subword_sampling", subword_sampling,
-          "tokenizer sentencepiece: cut the words anew in each epoch; of unigram models the power "
-          "of a cut's probability, of BPE the share of merges left out; 0: the best cut",
+    visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
           {.range = ValueRange::in(0, 1), .needs = {"tokenizer", kPieceKind}});
-    visit("embeddings", embeddings,
-          "file of word vectors with which the rows of their words start: word2vec's text format, "
-          "fastText's .vec, GloVe, or .npz",
-          {.is_path = true});
+    visit("embeddings", embeddings, kEmbeddingsHelp, {.is_path = true});
     visit("max_length", max_length,
           "most words that the model sees at once; longer sentences are read in pieces",
           {.range = ValueRange::in(1, kLargestSize)});
     visit("batch_size", batch_size, "sentences per batch",
-          {.range = ValueRange::in(1, kLargestSize), .resume = OnResume::kNoted});
+          {.range = ValueRange::in(1, kLargestSize),
+           .resume = OnResume::kNoted,
+           .place = HelpPlace::kTraining});
   }
 };
 

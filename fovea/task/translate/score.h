@@ -22,12 +22,12 @@ struct TranslationScoreOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("metric", metric, "which scores, joined by commas: bleu, chrf, chrf++, ter");
-    visit("tokenize", tokenize, "what BLEU calls a word; zh for Chinese");
+    visit("metric", metric, "scores to print, with commas: bleu, chrf, chrf++, ter");
+    visit("tokenize", tokenize, "how BLEU cuts sentences into words; zh for Chinese");
     visit("lowercase", lowercase,
           "compare lower case; of a translator that was trained with --lower the default");
-    visit("resamples", resamples, "resamples of the comparison with --against");
-    visit("seed", seed, "of the resamples");
+    visit("resamples", resamples, "bootstrap resamples of the comparison with --against");
+    visit("seed", seed, "seed of --resamples");
   }
 };
 

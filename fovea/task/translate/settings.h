@@ -58,41 +58,50 @@ struct TranslatorTextOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("source", source, "files of sentences to translate from, one a line",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("target", target, "files of their translations, one a line",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("train", train, "instead: files with a sentence, a tab and its translation a line",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("valid_source", valid_source, "files of sentences to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("valid_target", valid_target, "files of their translations",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("valid", valid, "instead: files with both, a tab between them",
-          {.resume = OnResume::kQuiet, .is_path = true});
-    visit("valid_fraction", valid_fraction,
-          "without these: this part of the pairs, drawn at random, is for validation",
-          {.range = ValueRange::share("no validation"), .resume = OnResume::kUnlessSplit});
-    visit("tokenizer", tokenizer, "what a token of the source is", {.names = tokenizer_names});
-    visit("target_tokenizer", target_tokenizer,
-          "what a token of the target is; none given: --tokenizer", {.names = tokenizer_names});
-    visit("tokenizer_model", tokenizer_model,
-          "tokenizer sentencepiece: the .model file whose pieces are the tokens",
-          {.needs = {"tokenizer|target_tokenizer", kPieceKind}, .is_path = true});
-    visit("target_tokenizer_model", target_tokenizer_model,
-          "the same of the target; none given: --tokenizer-model", {.is_path = true});
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("target", target, "files of their translations, line by line",
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
     visit(
-        "subword_sampling", subword_sampling,
-        "tokenizer sentencepiece: cut the pairs anew in each epoch; of unigram models the power of "
-        "a cut's probability, of BPE the share of merges left out; 0: the best cut",
-        {.range = ValueRange::in(0, 1), .needs = {"tokenizer|target_tokenizer", kPieceKind}});
+        "train", train,
+        "instead of --source and --target: files with a sentence, a tab and its translation a line",
+        {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("valid_source", valid_source, "files of sentences to validate on",
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("valid_target", valid_target, "files of their translations",
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("valid", valid,
+          "instead of --valid-source and --valid-target: files with both, a tab between them",
+          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("valid_fraction", valid_fraction,
+          "without --valid and --valid-source: this part of the pairs, drawn at random, is for "
+          "validation",
+          {.range = ValueRange::share("no validation"),
+           .resume = OnResume::kUnlessSplit,
+           .place = HelpPlace::kData});
+    visit("tokenizer", tokenizer, "what a token of the source is",
+          {.place = HelpPlace::kData, .names = tokenizer_names});
+    visit("target_tokenizer", target_tokenizer,
+          "what a token of the target is; none given: that of --tokenizer",
+          {.place = HelpPlace::kData, .names = tokenizer_names});
+    visit("tokenizer_model", tokenizer_model,
+          "--tokenizer sentencepiece: the .model file whose pieces are the tokens",
+          {.needs = {"tokenizer|target_tokenizer", kPieceKind}, .is_path = true});
+    visit(
+        "target_tokenizer_model", target_tokenizer_model,
+        "--target-tokenizer sentencepiece: its .model file; none given: that of --tokenizer-model",
+        {.is_path = true});
+    visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
+          {.range = ValueRange::in(0, 1), .needs = {"tokenizer|target_tokenizer", kPieceKind}});
     visit("shared_vocabulary", shared_vocabulary, "one vocabulary, of both sides together");
-    visit("lower", lower, "put the text into lower case; for tokenizer char and word");
-    visit("words", words, "tokenizer word: what ends a word",
+    visit("lower", lower, "--tokenizer char and word: put the text into lower case");
+    visit("words", words, "--tokenizer word: what ends a word",
           {.needs = {"tokenizer|target_tokenizer", kWordKind}});
-    visit("min_count", min_count, "tokenizer word: words seen less often are unknown",
+    visit("min_count", min_count, "--tokenizer word: words seen less often are read as <unk>",
           {.range = ValueRange::from(1), .needs = {"tokenizer|target_tokenizer", kWordKind}});
-    visit("batch_tokens", batch_tokens, "target tokens of a batch, about",
-          {.range = ValueRange::in(1, 1 << 28), .resume = OnResume::kNoted});
+    visit("batch_tokens", batch_tokens, "about how many target tokens a batch has",
+          {.range = ValueRange::in(1, 1 << 28),
+           .resume = OnResume::kNoted,
+           .place = HelpPlace::kTraining});
     visit("token_dropout", token_dropout,
           "probability that a token is read as the unknown word (of characters and bytes: as "
           "nothing), in training",
@@ -101,8 +110,8 @@ struct TranslatorTextOptions {
           "share of each target that all tokens get in equal parts, in training",
           {.range = ValueRange::share(), .resume = OnResume::kNoted});
     visit("metric", metric,
-          "what says which weights are the best: the loss of the validation, or BLEU or chrF of "
-          "its translations");
+          "metric of the validation by which the best weights are chosen: its loss, or BLEU or "
+          "chrF of its translations");
   }
 };
 
@@ -113,13 +122,16 @@ struct TranslatorRecipe : TrainOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     TrainOptions::visit_fields(visit);
-    visit("average", average,
-          "at the end, take the mean of the weights of the last N checkpoints if it validates "
-          "better; 0: no",
-          {.range = ValueRange::in(0, 1000, "no"), .resume = OnResume::kQuiet});
-    visit("average_best", average_best,
-          "the same with the weights of the N best evaluations instead; 0: no",
-          {.range = ValueRange::in(0, 1000, "no"), .resume = OnResume::kQuiet});
+    const auto visit_checkpoints = under(kCheckpointsHeading, visit);
+    visit_checkpoints(
+        "average", average,
+        "at the end, take the mean of the weights of the last N checkpoints if it validates "
+        "better; 0: no",
+        {.range = ValueRange::in(0, 1000, "no"), .resume = OnResume::kQuiet});
+    visit_checkpoints(
+        "average_best", average_best,
+        "instead of --average: the mean of the weights of the N best evaluations; 0: no",
+        {.range = ValueRange::in(0, 1000, "no"), .resume = OnResume::kQuiet});
   }
 };
 

@@ -38,18 +38,25 @@ struct TranslationOptions {
     search.visit_fields(visit);
     visit("max_ratio", max_ratio,
           "most tokens of a translation, for each of its source; there may be 10 more");
-    visit("sample", sample, "draw translations by their probability, --nbest of them, no search");
-    visit("temperature", temperature, "sample: divides the logits; below 1 prefers likely tokens");
-    visit("top_k", top_k, "sample: from the k likeliest tokens; 0: from all");
-    visit("top_p", top_p, "sample: from the likeliest tokens whose probabilities sum to this");
-    visit("seed", seed, "sample: same seed, same translations");
-    visit("alignments", alignments,
-          "say which source token each token of the translation attends to most: 0-0 1-2 ...");
-    visit("alignment_layer", alignment_layer,
-          "the layer of the decoder, from 1, whose attention that is, and coverage; 0: the last "
-          "but one");
+    const auto visit_sampling = under("Sampling", visit),
+               visit_alignments = under("Alignments", visit);
+    visit_sampling("sample", sample,
+                   "draw translations by their probability, --nbest of them, no search");
+    visit_sampling("temperature", temperature,
+                   "--sample: divides the logits; below 1 prefers likely tokens");
+    visit_sampling("top_k", top_k, "--sample: from the k likeliest tokens; 0: from all");
+    visit_sampling("top_p", top_p,
+                   "--sample: from the likeliest tokens whose probabilities sum to this");
+    visit_sampling("seed", seed, "--sample: same seed, same translations");
+    visit_alignments(
+        "alignments", alignments,
+        "say which source token each token of the translation attends to most: 0-0 1-2 ...");
+    visit_alignments(
+        "alignment_layer", alignment_layer,
+        "the layer of the decoder, from 1, whose attention --alignments and --coverage-penalty "
+        "read; 0: the last but one");
     visit("long_lines", long_lines,
-          "what becomes of a line longer than the model reads: an error, or translated in pieces");
+          "a line longer than the model reads is an error, or is translated in pieces");
     visit("raw", raw,
           "words as the model says them; else those of --words punctuation are put together: no "
           "blank before a full stop, and so on");

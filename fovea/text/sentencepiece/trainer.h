@@ -48,15 +48,18 @@ struct PieceTraining {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("kind", kind, "unigram: the likeliest pieces; bpe: merges of frequent neighbours");
-    visit("vocab_size", vocab_size, "pieces, with <unk>, <s>, </s>, bytes and symbols");
+    visit("kind", kind, "unigram: the likeliest pieces; bpe: merges of frequent neighbours",
+          {.place = HelpPlace::kTraining});
+    visit("vocab_size", vocab_size, "pieces, with <unk>, <s>, </s>, bytes and symbols",
+          {.place = HelpPlace::kTraining});
     visit("coverage", coverage,
           "share of the text's characters that get a piece; the rarest are unknown");
-    visit("normalization", normalization, "how text is rewritten first");
+    visit("normalization", normalization,
+          "how text is normalized first (Unicode NFKC; cf: in lower case, too)");
     visit("byte_fallback", byte_fallback, "spell characters without a piece in bytes");
     visit("split_digits", split_digits, "each digit is a piece of its own");
     visit("piece_length", piece_length, "longest piece, in characters");
-    visit("line_length", line_length, "longer lines teach nothing; bytes");
+    visit("line_length", line_length, "lines of more bytes are left out");
     visit("user_symbols", user_symbols, "texts that are always one piece");
     visit("control_symbols", control_symbols, "pieces that no text has, such as <mask>");
   }
