@@ -407,7 +407,7 @@ class Machine(CommandTest):
         for entry in ["--tokenizer byte|char|word|sentencepiece what a token is [char]",
                       "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
                       f"--position {'|'.join(positions_of(self))} position encoding [learned]",
-                      "--stop-after LENGTH end of the run", "--window N[,N...] keys before", "--bias,--no-bias biases in", "[false]",
+                      "--stop-after LENGTH length of the run", "--window N[,N...] how many tokens", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:
             self.assertIn(entry, said)
         self.assertNotIn("{", said)
