@@ -172,7 +172,9 @@ Explanation explain_classifier(const Context& context, const fs::path& folder,
                           request.options);
   }
   refuse(arguments, {"truncate"}, "a classifier cuts texts as in training");
-  return explain_text(context, model, explained_text(arguments), request.options);
+  return explain_text(context, model,
+                      model.reads_pairs() ? explained_pair(arguments) : explained_text(arguments),
+                      request.options);
 }
 
 // Its task and its labels.

@@ -23,6 +23,9 @@ std::string_view why_without_effect(std::string_view option, const LoadedClassif
   if (option == "top" || option == "plots") {
     return task == ClassifierTask::kRegression ? "the model tells a number, and has no labels" : "";
   }
+  if (option == "second_column") {
+    return model.reads_pairs() ? "" : "the model does not read pairs of texts";
+  }
   if (option == "weights") return model.reads_frames() ? "" : "the model reads texts, not numbers";
   return model.reads_frames() ? "the model reads numbers, not texts" : "";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea classify: prints the class, the labels or the number of each line of text.
+// fovea classify, fovea pairs: print the class, the labels or the number of each text, or pair.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -181,6 +181,11 @@ std::string weights_file(const Arguments& arguments) {
   return file;
 }
 
+// A tab stands between both texts of a line, unless the file is another table.
+TableOptions table_of_pairs() {
+  return {.pairs = true, .labels = LabelUse::kOptional, .empty_texts = EmptyTexts::kKeep};
+}
+
 TableOptions plain_lines() {
   return {.format = TableFormat::kLines,
           .labels = LabelUse::kOptional,
@@ -190,15 +195,62 @@ TableOptions plain_lines() {
 // Who names a column, or a table by its file's name, does not mean plain lines.
 std::vector<std::string> set_table(const Arguments& arguments, const std::string& file,
                                    TableOptions& table) {
-  const std::vector<std::string> said = set_from_outside(text_table_flags(table), arguments);
+  const std::vector<std::string> said =
+      set_from_outside(table.pairs ? pair_table_flags(table) : text_table_flags(table), arguments);
   const auto is_said = [&](std::string_view name) {
     return std::find(said.begin(), said.end(), name) != said.end();
   };
   const bool names_table = is_said("text_column") || is_said("header") || is_said("separator") ||
                            format_of_name(file).has_value();
-  if (!is_said("format") && names_table) table.format = TableFormat::kAuto;
+  if (!table.pairs && !is_said("format") && names_table) table.format = TableFormat::kAuto;
   check_options(table);
   return said;
+}
+
+void require_input(std::string_view command, bool pairs, const LoadedClassifier& model) {
+  if (pairs == model.reads_pairs()) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: the model reads {}", command,
+                          pairs ? "single texts or numbers" : "pairs of texts"),
+              pairs ? "fovea classify DIR FILE" : "fovea pairs DIR FILE");
+}
+
+int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions table) {
+  set_messages_from(arguments);
+  const std::string file = arguments.text("FILE", "-");
+  check_log_is_apart({&file, 1}, arguments.text("DIR"));
+  warn_of_unread_variables(spec.options);
+  PredictionChoice choice;
+  std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
+  for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
+  check_options(choice);
+  const std::string weights = weights_file(arguments);
+  if (!weights.empty()) said.emplace_back("weights");
+  const Context context = model_context_of(arguments);
+  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  require_input(spec.name, table.pairs, model);
+  require_effect(spec.name, said, model);
+  require_file(model, file);
+  table.encoding = encoding_of(model.settings.text);
+  if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
+  tell_threads(context);
+  TextAnswers answers(context, model, choice, arguments.on("json"));
+  const double began = monotonic_seconds();
+  try {
+    model.reads_frames() ? answer_frames(context, model, file, weights, answers)
+                         : answer_file(file, table, answers);
+  } catch (const NobodyReads&) {
+    return 0;
+  }
+  const double seconds = monotonic_seconds() - began;
+  const TextPredictor& predictor = answers.predictor();
+  warn_of_truncated(model, predictor.truncated(), predictor.texts());
+  const InputWords words = words_of(model.settings.text.input);
+  detail(fmt::format("{} {}s, {} {}s in {:.3f} s ({:.0f} {}s/s); the model: {:.3f} s",
+                     predictor.texts(), words.entry, predictor.tokens(), words.row, seconds,
+                     static_cast<double>(predictor.texts()) / seconds, words.entry,
+                     predictor.model_seconds()));
+  return 0;
 }
 
 }  // namespace
@@ -243,42 +295,35 @@ Prints for each line LABEL, a tab and its probability, as soon as the line has b
   return spec;
 }
 
-int classify(const Arguments& arguments) {
-  set_messages_from(arguments);
-  const std::string file = arguments.text("FILE", "-");
-  check_log_is_apart({&file, 1}, arguments.text("DIR"));
-  warn_of_unread_variables(classify_spec().options);
+CommandSpec pairs_spec() {
   PredictionChoice choice;
-  TableOptions table = plain_lines();
-  std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
-  for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
-  check_options(choice);
-  const std::string weights = weights_file(arguments);
-  if (!weights.empty()) said.emplace_back("weights");
-  const Context context = model_context_of(arguments);
-  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
-  require_effect("classify", said, model);
-  require_file(model, file);
-  table.encoding = encoding_of(model.settings.text);
-  if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
-  tell_threads(context);
-  TextAnswers answers(context, model, choice, arguments.on("json"));
-  const double began = monotonic_seconds();
-  try {
-    model.reads_frames() ? answer_frames(context, model, file, weights, answers)
-                         : answer_file(file, table, answers);
-  } catch (const NobodyReads&) {
-    return 0;
+  TableOptions table = table_of_pairs();
+  CommandSpec spec{.name = "pairs",
+                   .summary = "Says what class, labels or number each pair of texts has.",
+                   .positionals = {{"DIR", "folder of the model"},
+                                   {"FILE", "pairs of texts (-, or none: standard input)", false}},
+                   .options = options_of(flags_of(fields_of(choice)), "Output"),
+                   .epilog = R"(Examples:
+  fovea pairs model pairs.tsv
+  printf 'A man sleeps.\tNobody is awake.\n' | fovea pairs model
+  fovea pairs model questions.jsonl --text-column question --second-column answer --json
+
+Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)"};
+  spec.options.push_back({"json", OptionKind::kFlag, "",
+                          "print each answer as a JSON object on a line of its own", "Output", ""});
+  for (OptionSpec& option : options_of(pair_table_flags(table), "Input")) {
+    spec.options.push_back(std::move(option));
   }
-  const double seconds = monotonic_seconds() - began;
-  const TextPredictor& predictor = answers.predictor();
-  warn_of_truncated(model, predictor.truncated(), predictor.texts());
-  const InputWords words = words_of(model.settings.text.input);
-  detail(fmt::format("{} {}s, {} {}s in {:.3f} s ({:.0f} {}s/s); the model: {:.3f} s",
-                     predictor.texts(), words.entry, predictor.tokens(), words.row, seconds,
-                     static_cast<double>(predictor.texts()) / seconds, words.entry,
-                     predictor.model_seconds()));
-  return 0;
+  spec.options.push_back(precision_option());
+  spec.options.push_back(threads_option());
+  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
+  return spec;
 }
+
+int classify(const Arguments& arguments) {
+  return answer(arguments, classify_spec(), plain_lines());
+}
+
+int pairs(const Arguments& arguments) { return answer(arguments, pairs_spec(), table_of_pairs()); }
 
 }  // namespace fovea::cli

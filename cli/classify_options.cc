@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/field_options.h"
+#include "fovea/base/words.h"
 #include "fovea/config/flags.h"
 #include "fovea/model/layer_table.h"
 
@@ -34,9 +35,16 @@ void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) 
 
 }  // namespace
 
-std::vector<OptionSpec> train_classify_options() {
-  TrainClassifyOptions defaults;
-  return training_options(settable_fields(defaults));
+std::vector<OptionSpec> train_classify_options(InputKind input) {
+  TrainClassifyOptions defaults{.settings = ClassifierSettings(input), .run = {}};
+  std::vector<Field> fields = settable_fields(defaults);
+  const bool pairs = input == InputKind::kPairs;
+  std::erase_if(fields, [&](const Field& field) {
+    const FieldNeeds& needs = field.traits.needs;
+    if (needs.fields != "input") return pairs && field.name == "text.input";
+    return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
+  });
+  return training_options(fields);
 }
 
 RunOptions classify_run_options(const Arguments& arguments) {
@@ -45,8 +53,8 @@ RunOptions classify_run_options(const Arguments& arguments) {
   return options.run;
 }
 
-ClassifierSettings classify_defaults(const Arguments& arguments) {
-  TrainClassifyOptions options;
+ClassifierSettings classify_defaults(const Arguments& arguments, InputKind input) {
+  TrainClassifyOptions options{.settings = ClassifierSettings(input), .run = {}};
   read_settings(settable_fields(options), arguments);
   return ClassifierSettings(options.settings.text.input);
 }

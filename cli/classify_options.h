@@ -22,13 +22,15 @@ struct TrainClassifyOptions {
   }
 };
 
-std::vector<OptionSpec> train_classify_options();
+/// Those of train classify or, of pairs, of train pairs.
+std::vector<OptionSpec> train_classify_options(InputKind input = InputKind::kText);
 
 /// How this process is run, from --config, the environment and the options.
 RunOptions classify_run_options(const Arguments& arguments);
 
-/// The defaults of the input that these name.
-ClassifierSettings classify_defaults(const Arguments& arguments);
+/// The defaults of the input that these name, or else of `input`.
+ClassifierSettings classify_defaults(const Arguments& arguments,
+                                     InputKind input = InputKind::kText);
 
 /// The options whose defaults --input npz changes, with these: "--pooling attention".
 std::vector<std::string> defaults_of_npz();

@@ -9,10 +9,12 @@ namespace fovea::cli {
 // Each returns the exit status of the process, or throws.
 int train_lm(const Arguments& arguments);
 int train_classify(const Arguments& arguments);
+int train_pairs(const Arguments& arguments);
 int train_tag(const Arguments& arguments);
 int train_translate(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int classify(const Arguments& arguments);
+int pairs(const Arguments& arguments);
 int tag(const Arguments& arguments);
 int translate(const Arguments& arguments);
 int explain(const Arguments& arguments);
@@ -35,10 +37,12 @@ int man(const Arguments& arguments);
 
 CommandSpec train_lm_spec();
 CommandSpec train_classify_spec();
+CommandSpec train_pairs_spec();
 CommandSpec train_tag_spec();
 CommandSpec train_translate_spec();
 CommandSpec generate_spec();
 CommandSpec classify_spec();
+CommandSpec pairs_spec();
 CommandSpec tag_spec();
 CommandSpec translate_spec();
 CommandSpec explain_spec();

@@ -19,6 +19,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/frames.h"
+#include "fovea/data/table/table_options.h"
 #include "fovea/explain/attention_steps.h"
 #include "fovea/explain/frame_text.h"
 #include "fovea/explain/page.h"
@@ -151,7 +152,10 @@ void refuse(const Arguments& arguments, std::initializer_list<std::string_view> 
   }
 }
 
-std::string explained_text(const Arguments& arguments) {
+namespace {
+
+// What TEXT says, or standard input.
+std::string given_text(const Arguments& arguments) {
   if (!arguments.has("TEXT")) {
     throw Error(ErrorCode::kUsage, "explain: no text was given",
                 "fovea explain DIR \"a text\"; -: read it from standard input");
@@ -168,6 +172,24 @@ std::string explained_text(const Arguments& arguments) {
   return input;
 }
 
+}  // namespace
+
+std::string explained_text(const Arguments& arguments) {
+  if (arguments.has("SECOND")) {
+    throw Error(ErrorCode::kUsage, "explain: two texts were given, and the model reads one",
+                "put a text of several words in quotes");
+  }
+  return given_text(arguments);
+}
+
+std::string explained_pair(const Arguments& arguments) {
+  const std::string text = given_text(arguments);
+  if (arguments.has("SECOND")) return pair_text(text, arguments.text("SECOND"));
+  if (text.find(kBetweenPair) != std::string::npos) return text;
+  throw Error(ErrorCode::kUsage, "explain: the model reads pairs of texts, and one was given",
+              "fovea explain DIR \"a text\" \"another\"");
+}
+
 CommandSpec explain_spec() {
   ExplainOptions options;
   ExplainView view;
@@ -181,12 +203,14 @@ CommandSpec explain_spec() {
                       {"TEXT",
                        "the text (-: read it from standard input), of a tagger also a sentence of "
                        "CoNLL lines, of a translator a line; or an .npz of a model of numbers",
-                       false}},
+                       false},
+                      {"SECOND", "the second text, for a model of pairs", false}},
       .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
       .epilog = R"(Examples:
   fovea train classify --train reviews.tsv --encoder attention -o sentiment
   fovea explain sentiment "a wonderful film"
   fovea explain sentiment "a wonderful film" --target neg --layer 1 --head 2
+  fovea explain entailment "A man sleeps." "Nobody is awake."
   fovea explain names "Ada Lovelace was born in London." --token 6
   fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."
   fovea explain model "Once upon a" --saliency rollout --page page.html

@@ -37,10 +37,12 @@ struct Command {
 
 constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
                                   Command{train_classify_spec, train_classify},
+                                  Command{train_pairs_spec, train_pairs},
                                   Command{train_tag_spec, train_tag},
                                   Command{train_translate_spec, train_translate},
                                   Command{generate_spec, generate},
                                   Command{classify_spec, classify},
+                                  Command{pairs_spec, pairs},
                                   Command{tag_spec, tag},
                                   Command{translate_spec, translate},
                                   Command{explain_spec, explain},

@@ -9,8 +9,9 @@
 
 namespace fovea::cli {
 
-/// All options, and those for texts of which no labels are read.
+/// All options, and those for texts, or pairs of them, of which no labels are read.
 std::vector<Flag> table_flags(TableOptions& table);
 std::vector<Flag> text_table_flags(TableOptions& table);
+std::vector<Flag> pair_table_flags(TableOptions& table);
 
 }  // namespace fovea::cli

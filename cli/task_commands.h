@@ -37,6 +37,8 @@ void refuse(const Arguments& arguments, std::initializer_list<std::string_view> 
 /// The text that is to be explained, without the newline at its end. Throws kUsage if there is
 /// none.
 std::string explained_text(const Arguments& arguments);
+/// Two texts as a pair_text(). Throws kUsage unless there are two.
+std::string explained_pair(const Arguments& arguments);
 
 /// A setting as the run began with it, and as it is now.
 struct SettingLine {

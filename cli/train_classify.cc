@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea train classify: trains a text classifier on labelled texts.
+// fovea train classify, fovea train pairs: train a classifier on labelled texts, or on pairs of
+// them.
 #include <fmt/core.h>
 
 #include <string>
@@ -34,15 +35,34 @@ std::string classify_epilog() {
        .defaults = defaults_of_npz()});
 }
 
+std::string pairs_epilog() {
+  return epilog_of(
+      {.examples =
+           R"(  fovea train pairs --train snli.jsonl --label-column gold_label -o entailment
+  fovea train pairs --train sts.tsv --regression -o similarity
+  fovea train pairs --train a.csv --valid b.csv --text-column question --second-column answer -o model
+  fovea train pairs --train pairs.tsv --pair-encoder cross --encoder attention:layers=2 -o model
+  fovea train pairs --resume -o model                  go on after an interruption)",
+       .data =
+           "The pairs come as TSV, CSV or JSON lines with two columns of texts, packed by gzip or "
+           "zstd or not. Columns of usual names are found: sentence1 and sentence2, premise and "
+           "hypothesis, question and answer, query and passage. All else is as in train "
+           "classify."});
+}
+
 class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, ClassifierRun> {
  public:
-  std::string_view command() const override { return "train classify"; }
+  explicit ClassifierTraining(InputKind input) : input_(input) {}
+
+  std::string_view command() const override {
+    return input_ == InputKind::kPairs ? "train pairs" : "train classify";
+  }
   std::string_view unit() const override { return words_of(settings_.text.input).entry; }
   std::string_view row() const override { return words_of(settings_.text.input).row; }
   std::string_view sizes() const override {
     return "--batch-size, --max-length, --width or --buckets";
   }
-  std::vector<OptionSpec> options() const override { return train_classify_options(); }
+  std::vector<OptionSpec> options() const override { return train_classify_options(input_); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);
   }
@@ -50,13 +70,15 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   std::vector<std::string> settle(const Arguments& arguments, const RunOptions&,
                                   const StoredRun* stored) override {
     if (stored == nullptr) {
-      settings_ = classify_settings(classify_defaults(arguments), arguments);
+      settings_ = classify_settings(classify_defaults(arguments, input_), arguments);
+      require_input();
       return {};
     }
     begin_with(
         classifier_config_from_text(stored->file("config.json"), stored->path("config.json")),
         *stored);
     settings_ = classify_settings(began_, arguments);
+    require_input();
     // Settings that followed from the texts stay.
     if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;
     if (settings_.text.max_length == 0) settings_.text.max_length = began_.text.max_length;
@@ -67,8 +89,8 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   std::vector<std::string> description() const override {
     if (run_.tokenizer == nullptr) return frame_description();
     return {
-        fmt::format("texts: {} to train on, {} to validate on, at most {} tokens each",
-                    run_.training->examples().size(),
+        fmt::format("{}s: {} to train on, {} to validate on, at most {} tokens each",
+                    words_of(run_.settings.text.input).entry, run_.training->examples().size(),
                     run_.validation ? run_.validation->examples().size() : 0,
                     run_.settings.text.max_length),
         fmt::format("vocabulary of {} tokens, {}", run_.tokenizer->vocabulary_size(), updates())};
@@ -82,8 +104,19 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
  private:
   ClassifierRun run_with(const StoredRun* stored, RunWeights weights) const override {
     std::unique_ptr<Tokenizer> known;
-    if (settings_.text.input == InputKind::kText) known = tokenizer_of(stored);
+    if (settings_.text.input != InputKind::kNpz) known = tokenizer_of(stored);
     return prepare_run(settings_, std::move(known), weights);
+  }
+
+  // A run of pairs has its own command, which has its defaults.
+  void require_input() const {
+    const bool pairs = settings_.text.input == InputKind::kPairs;
+    if (pairs == (input_ == InputKind::kPairs)) return;
+    throw Error(
+        ErrorCode::kUsage,
+        fmt::format("{}: expected {}, got --input {}", command(),
+                    pairs ? "texts or numbers" : "pairs of texts", to_string(settings_.text.input)),
+        pairs ? "fovea train pairs" : "fovea train classify");
   }
 
   std::vector<std::string> frame_description() const {
@@ -96,6 +129,8 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
                         model.joints > 0 ? fmt::format("{} joints of ", model.joints) : "",
                         model.features, updates())};
   }
+
+  const InputKind input_;  // pairs, or any other
 };
 
 }  // namespace
@@ -109,7 +144,20 @@ CommandSpec train_classify_spec() {
 }
 
 int train_classify(const Arguments& arguments) {
-  ClassifierTraining training;
+  ClassifierTraining training(InputKind::kText);
+  return run_training(training, arguments);
+}
+
+CommandSpec train_pairs_spec() {
+  return {.name = "train pairs",
+          .summary = "Trains a model on pairs of texts: entailment, similarity, relevance.",
+          .positionals = {},
+          .options = train_classify_options(InputKind::kPairs),
+          .epilog = pairs_epilog()};
+}
+
+int train_pairs(const Arguments& arguments) {
+  ClassifierTraining training(InputKind::kPairs);
   return run_training(training, arguments);
 }
 

@@ -162,6 +162,9 @@ Variable concat_columns(Tape& tape, std::span<const Variable> parts);
 
 /// x, but the first row of each sequence is that row of `by`, which has x's shape.
 Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRows& rows);
+/// Rows 2 s and 2 s + 1 are u and v of pair s; its row is [u, v, |u - v|, u * v]: [2 S, C] ->
+/// [S, 4 C] (Conneau et al. 2017, section 3.1). Where u = v the gradient of |u - v| is 0.
+Variable pair_features(Tape& tape, Variable x);
 /// The operands one below the other: [N1, C], [N2, C], ... -> [N1 + N2 + ..., C].
 Variable stack_rows(Tape& tape, std::span<const Variable> parts);
 

@@ -158,7 +158,7 @@ Variable Classifier::predictions(Tape& tape, const TextRows& texts) const {
   return predictions_of(tape, logits(tape, texts));
 }
 
-index Classifier::token_table_columns() const { return layers_->encoder().token_table_columns(); }
+index Classifier::token_table_columns() const { return layers_->token_table_columns(); }
 
 Tensor Classifier::token_table(const Context& context) const {
   return layers_->encoder().token_table(context);

@@ -39,6 +39,13 @@ void resolve_ngrams(ClassifierConfig& c) {
   check_size("buckets", c.buckets, 1);
 }
 
+// The separator of pairs is a token that no text has.
+void check_pairs(const ClassifierConfig& c) {
+  if (c.pair_encoder == PairEncoder::kNone) return;
+  check(c.features == 0, "classifier: rows of numbers are no pairs of texts");
+  check_size("vocabulary", c.vocabulary, 2);
+}
+
 // Maxima over time are a part of a TextCNN.
 void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages) {
   if (!ends_with_text_cnn(stages)) return;
@@ -58,6 +65,7 @@ ClassifierConfig resolve(ClassifierConfig c) {
   resolve_encoder(c);
   resolve_ngrams(c);
   check_classes(c);
+  check_pairs(c);
   const std::vector<SizedStage> stages = sized_stages(c);
   check_stages(c, stages);
   resolve_pooling(c, stages);
@@ -71,6 +79,10 @@ std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
 
 index logit_count(const ClassifierConfig& c) {
   return c.task == ClassifierTask::kBinary ? 1 : c.classes;
+}
+
+std::int32_t pair_separator(const ClassifierConfig& c) {
+  return c.pair_encoder == PairEncoder::kNone ? -1 : static_cast<std::int32_t>(c.vocabulary - 1);
 }
 
 index parameter_count(const ClassifierConfig& config) {

@@ -29,6 +29,17 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
   return kClassifierTaskNames;
 }
 
+/// How the two texts of a pair are read. The tokens of a pair are those of the first text, a
+/// separator (the last id of the vocabulary), those of the second.
+enum class PairEncoder : std::uint8_t {
+  kNone,   ///< a text is no pair
+  kBi,     ///< each by itself; the output reads [u, v, |u - v|, u * v] (Conneau et al. 2017, 3.1)
+  kCross,  ///< both at once, with segment embeddings (Devlin et al. 2019, section 3)
+};
+inline constexpr EnumName<PairEncoder> kPairEncoderNames[] = {
+    {PairEncoder::kNone, "none"}, {PairEncoder::kBi, "bi"}, {PairEncoder::kCross, "cross"}};
+inline std::span<const EnumName<PairEncoder>> enum_names(PairEncoder) { return kPairEncoderNames; }
+
 /// Tokens, or with `features` rows of numbers -> embeddings (+ positions) -> encoder -> pooling ->
 /// dropout -> linear. Layers of the encoder see the whole text. Beside what is pooled stand the
 /// n-grams of the tokens, if asked for: rows of a table by their hash (model/ngram_ids.h), whose
@@ -43,6 +54,7 @@ struct ClassifierConfig : EncoderConfig {
   }
 
   ClassifierTask task = ClassifierTask::kSingleLabel;
+  PairEncoder pair_encoder = PairEncoder::kNone;
   PoolingKind pooling = PoolingKind::kMean;
   double output_dropout = 0;
   index ngrams = 1;
@@ -58,6 +70,11 @@ struct ClassifierConfig : EncoderConfig {
           "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
           "a bag of its words",
           {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit(
+        "pair_encoder", pair_encoder,
+        "bi: read each text by itself, and compare what is pooled; cross: read both at once, with "
+        "a separator and segment embeddings",
+        {.needs = {"input", "pairs"}, .place = HelpPlace::kModel});
     visit(
         "pooling", pooling,
         "how the vectors of a text become one; last: of a bidirectional layer where each direction "
@@ -102,6 +119,9 @@ ClassifierConfig resolve(ClassifierConfig config);
 
 /// The stages of a resolved configuration, none for a bag of words. Throws kOptionValue or kShape.
 std::vector<SizedStage> sized_stages(const ClassifierConfig& config);
+
+/// The token between the two texts of a pair; -1: the texts are no pairs.
+std::int32_t pair_separator(const ClassifierConfig& config);
 
 /// How many logits a text gets: 1 with kBinary, else the classes.
 index logit_count(const ClassifierConfig& config);

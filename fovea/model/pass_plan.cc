@@ -54,6 +54,14 @@ struct OwnedRows {
 
   OwnedRows(const TapeLoad& load, index block, index vocabulary)
       : ids(ids_below(load.tokens, vocabulary)), offsets(offsets_for(load, block)) {}
+  // Puts a separator into the middle of each pair, and nowhere else.
+  void separate(std::int32_t separator) {
+    std::replace(ids.begin(), ids.end(), separator, 0);
+    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+      const std::int32_t middle = (offsets[s] + offsets[s + 1] - 1) / 2;
+      ids[static_cast<std::size_t>(middle)] = separator;
+    }
+  }
   TextRows view() const { return {.ids = ids, .offsets = offsets}; }
 };
 
@@ -162,7 +170,8 @@ PassCost plan_pass(const Context& context, const ClassifierConfig& config, const
   const index rows_of_step = std::max<index>(c.joints, 1);
   tokens.tokens /= rows_of_step;
   tokens.sequences = std::min(load.texts, tokens.tokens);
-  const OwnedRows rows(tokens, c.block, c.features > 0 ? tokens.tokens : c.vocabulary);
+  OwnedRows rows(tokens, c.block, c.features > 0 ? tokens.tokens : c.vocabulary);
+  if (c.pair_encoder != PairEncoder::kNone) rows.separate(pair_separator(c));
   const auto texts = static_cast<index>(rows.offsets.size()) - 1;
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(texts));
   return plan(

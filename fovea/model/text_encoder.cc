@@ -117,7 +117,7 @@ Variable TextEncoder::forward(Tape& tape, Vec<const std::int32_t> ids, const Pac
     const Variable stepped = project_tokens_once(tape, ids, rows);
     return finish(tape, encoder_.forward_from(tape, stepped, rows, key, seen));
   }
-  return forward(tape, embedding_->forward(tape, ids, rows, inputs), rows, key, seen);
+  return forward(tape, embed(tape, ids, rows, inputs), rows, key, seen);
 }
 
 // Texts repeat their words, so in training the products that make q, k and v, forward and backward,

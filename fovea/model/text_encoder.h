@@ -42,6 +42,11 @@ class TextEncoder {
   /// the first step.
   Variable forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                    const Tensor& token_table) const;
+  /// The embeddings [N, width] of the tokens, with their positions.
+  Variable embed(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
+                 Variable* inputs = nullptr) const {
+    return embedding_->forward(tape, ids, rows, inputs);
+  }
   /// The rows from rows [N, width] of embeddings.
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                    std::span<HeadStatistics> seen) const;

@@ -28,8 +28,8 @@ from tensor_files import write
 from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "train tag", "train translate", "generate", "classify", "tag", "translate",
-            "explain", "demo", "eval", "inspect", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
+COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "generate", "classify",
+            "pairs", "tag", "translate", "explain", "demo", "eval", "inspect", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
             "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
             "completion", "man")
 TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
@@ -47,9 +47,9 @@ def text_of(command):
     text = page_of(command).read_text(encoding="utf-8")
     section = re.search(rf"^## fovea {command}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     text = section[1] if section else text
-    for shared in re.findall(r"those of \[train lm\]\(train-lm\.md#(\w+)\)", text):
-        page = page_of("train lm").read_text(encoding="utf-8")
-        text += re.search(rf"^## {shared}$(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL | re.IGNORECASE)[1]
+    for other, shared in re.findall(r"those of \[(train \w+)\]\(train-\w+\.md#(\w+)\)", text):
+        page = page_of(other).read_text(encoding="utf-8")
+        text += re.search(rf"^## {shared}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL | re.IGNORECASE)[1]
     return text
 
 
@@ -84,7 +84,7 @@ def cheaper(arguments):
         return [*arguments, "--buckets", "1000"]
     if arguments[:2] == ["tokenizer", "train"]:
         return [*arguments, "--vocab-size", "300" if "--byte-fallback" in arguments else "40"]
-    if arguments[:2] == ["train", "tag"]:
+    if arguments[:2] in (["train", "tag"], ["train", "pairs"]):
         return [*arguments, "--stop-after", "20u"]
     if arguments[:2] == ["train", "translate"]:
         sizes = TRANSLATOR[2:] if "bahdanau-gru" in arguments else TRANSLATOR  # it has no --encoder-layers
@@ -126,7 +126,7 @@ class Pages(CommandTest):
         for line in text_of(command).splitlines():
             row = re.match(r"\| ((?:`--?[a-z][a-z0-9-]*`(?:, )?)+)[^`]*\| (?:`([^`]*)`)? ?\|", line)
             for name in re.findall(r"`(--?[a-z0-9-]+)`", row[1]) if row else ():
-                found[name] = row[2]
+                found.setdefault(name, row[2])  # its own, before those of the page that it shares
         return found
 
     def test_every_option_is_on_its_page_with_its_default(self):
@@ -259,6 +259,11 @@ class Pages(CommandTest):
         for name in ("train", "dev", "test"):
             for side, language in enumerate(("en", "de")):
                 (self.folder / f"{name}.{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
+        pairs = [(f"a {a} film", f"the film is {b}", int(a == b)) for a in ("dull", "fine") for b in ("dull", "fine")] * 10
+        (self.folder / "sts.tsv").write_text("".join(f"{a}\t{b}\t{label}\n" for a, b, label in pairs))
+        (self.folder / "asked.csv").write_text("question,answer,label\n" + "".join(f"{a},{b},{c}\n" for a, b, c in pairs))
+        for name, keys in (("snli", ("premise", "hypothesis", "gold_label")), ("asked", ("question", "answer", "label"))):
+            (self.folder / f"{name}.jsonl").write_text("".join(json.dumps(dict(zip(keys, row))) + "\n" for row in pairs))
         (self.folder / "text.txt").write_text(words(6), encoding="utf-8")
         (self.folder / "translated.en").write_bytes((self.folder / "test.en").read_bytes())
         for name, text in [("a.zh", "我们在\n"), ("b.zh", "我们在北京\n"), ("test.zh", "我们在北京。\n"),
@@ -330,12 +335,17 @@ class Pages(CommandTest):
                     self.prepare_classifier("model" if page.stem == "classify" else "classifier")
                 if page.stem in ("tag", "eval"):
                     self.prepare_taggers()
+                if page.stem == "pairs":
+                    self.prepare()
+                    shutil.copy(self.folder / "sts.tsv", self.folder / "pairs.tsv")
+                    self.run_here("train pairs --train sts.tsv --overwrite -o model --stop-after 20u".split())
                 if page.stem in ("translate", "eval"):
                     self.prepare_translators("translator", "other")
                 if page.stem == "explain":
                     self.prepare_translators("translator")
                     self.run_here("train classify --train reviews.tsv --encoder attention --stop-after 20u --overwrite "
                                   "-o reviews".split())
+                    self.run_here("train pairs --train sts.tsv --stop-after 20u --overwrite -o entailment".split())
                     self.run_here("train tag --train train.conll --encoder bilstm:8,attention --stop-after 20u --overwrite "
                                   "-o names".split())
                     write(self.folder / "test.npz", gestures(40, 1)[0])

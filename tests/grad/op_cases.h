@@ -297,6 +297,10 @@ inline constexpr OpCase kOpCases[] = {
        return stack_rows(t, std::array{in[1], in[0]});
      },
      by<RowsStackedFormula>},
+    {"pair_features",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return pair_features(t, in[0]); },
+     by<PairFeaturesFormula>},
     {"attention",
      {{6, 6}, {6, 6}, {6, 4}},
      [](Tape& t, Inputs in) {

@@ -247,6 +247,18 @@ struct RowsStackedFormula {
   }
 };
 
+/// [u, v, |u - v|, u * v] for rows u, v of each pair.
+struct PairFeaturesFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    const index C = in[0].columns;
+    fill(y, [&](index s, index c) -> T {
+      const T u = in[0][2 * s][c % C], v = in[0][2 * s + 1][c % C];
+      return c < C ? u : c < 2 * C ? v : c < 3 * C ? T(u > v ? u - v : v - u) : T(u * v);
+    });
+  }
+};
+
 struct ScaleByThreeFormula {
   template <class T>
   static void run(Matrices<T> in, Rows<T> y) {

@@ -2,6 +2,7 @@
 // Small classifiers and batches of labelled texts.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ inline ClassifierConfig published_config() {
 struct OwnedTexts {
   OwnedTexts(std::vector<index> lengths, const ClassifierConfig& c)
       : tokens(std::move(lengths), c.vocabulary), classes(c.classes) {
+    if (c.pair_encoder != PairEncoder::kNone) separate(pair_separator(c));
     Random random(2, RandomUse::kTest);
     for (std::size_t s = 0; s + 1 < tokens.offsets.size(); ++s) {
       labels.push_back(static_cast<std::int32_t>(random.below(c.classes)));
@@ -52,6 +54,15 @@ struct OwnedTexts {
         values.push_back(is_label ? static_cast<float>(random.below(2))
                                   : static_cast<float>(random.uniform(-2, 2)));
       }
+    }
+  }
+
+  /// Makes pairs of the texts: a separator in the middle of each.
+  void separate(std::int32_t separator) {
+    std::replace(tokens.ids.begin(), tokens.ids.end(), separator, 0);
+    for (std::size_t s = 0; s + 1 < tokens.offsets.size(); ++s) {
+      const std::int32_t begin = tokens.offsets[s], end = tokens.offsets[s + 1];
+      if (begin < end) tokens.ids[static_cast<std::size_t>((begin + end - 1) / 2)] = separator;
     }
   }
 

@@ -46,6 +46,22 @@ std::vector<ClassifierConfig> forms() {
   all.back().pooling = PoolingKind::kLast;
   all.push_back(classifier_config(Task::kSingleLabel, "attention:position=shaw"));
   all.back().shaw_clip = 2;
+  const char* const readers[] = {"", "attention", "textcnn:2:width=3", "bigru:3"};
+  for (const auto& [pairs, pairs_name] : enum_names(PairEncoder{})) {
+    if (pairs == PairEncoder::kNone) continue;
+    for (const char* const reader : readers) {
+      ClassifierConfig c =
+          classifier_config(number++ % 2 == 0 ? Task::kRegression : Task::kBinary, reader);
+      c.pair_encoder = pairs;
+      c.dropout = c.output_dropout = 0.2;
+      c.ngrams = *reader == 0 ? 2 : 1;
+      if (c.ngrams > 1) {
+        c.ngram_width = 2;
+        c.buckets = 11;
+      }
+      all.push_back(c);
+    }
+  }
   return all;
 }
 
@@ -95,6 +111,63 @@ TEST_P(EveryClassifier, PredictsTheSameForATextAloneAndAmongOthers) {
       EXPECT_EQ(predictions(model, one), std::vector<float>(at, at + c.classes)) << s;
     }
   });
+}
+
+// The output of a bi-encoder sees u, v, |u - v| and u * v, where u and v are the results of the
+// same layers for each text alone.
+TEST(PairClassifier, BiEncoderComparesWhatEachTextBecomesAlone) {
+  ClassifierConfig c = classifier_config(Task::kRegression, "conv3,attention");
+  c.pair_encoder = PairEncoder::kBi;
+  const Classifier model(c, 1, DType::kFloat64);
+  ClassifierConfig single = c;  // of its layers, with the identity as output
+  single.pair_encoder = PairEncoder::kNone;
+  single.classes = c.width;
+  const Classifier alone(single, 1, DType::kFloat64);
+  for (std::size_t n = 0; n + 2 < model.parameters().size(); ++n) {
+    const auto from = model.parameters()[n]->value.vec<double>();
+    std::copy(from.begin(), from.end(), alone.parameters()[n]->value.vec<double>().begin());
+    ++alone.parameters()[n]->version;
+  }
+  const std::size_t last = alone.parameters().size() - 2;
+  const auto identity = alone.parameters()[last]->value.vec<double>();
+  for (index i = 0; i < identity.size; ++i) identity[i] = i % (c.width + 1) == 0 ? 1 : 0;
+  ++alone.parameters()[last]->version;
+  const std::vector<std::int32_t> ids = {1, 2, 3, 6, 4, 5};
+  const std::int32_t whole[] = {0, 6}, apart[] = {0, 4, 6};
+  Tape tape(Context(1), TapeMode::kInference);
+  const auto uv = to_vector(
+      alone.logits(tape, {.ids = {ids.data(), 6}, .offsets = {apart, 3}}).value<double>());
+  const auto weight = model.parameters()[model.parameters().size() - 2]->value.vec<double>();
+  const auto W = static_cast<std::size_t>(c.width);
+  for (index k = 0; k < c.classes; ++k) {
+    double expected = 0;
+    for (std::size_t i = 0; i < W; ++i) {
+      const double u = uv[i], v = uv[W + i];
+      const double* const row = weight.begin() + k * 4 * c.width;
+      expected +=
+          row[i] * u + row[W + i] * v + row[2 * W + i] * std::abs(u - v) + row[3 * W + i] * u * v;
+    }
+    Tape other(Context(1), TapeMode::kInference);
+    const Variable y = model.logits(other, {.ids = {ids.data(), 6}, .offsets = {whole, 2}});
+    EXPECT_NEAR(y.value<double>()[0][k], expected, 1e-12);
+  }
+}
+
+TEST(PairClassifier, CrossEncoderKnowsTheOrderOfBothTexts) {
+  ClassifierConfig c = classifier_config(Task::kRegression);  // a bag: only segments say which
+  c.pair_encoder = PairEncoder::kCross;
+  const Classifier model(c, 1);
+  EXPECT_EQ(model.parameters()[1]->name, "segments.tokens");
+  const auto of = [&](std::vector<std::int32_t> ids) {
+    const std::int32_t offsets[] = {0, static_cast<std::int32_t>(ids.size())};
+    Tape tape(Context(1), TapeMode::kInference);
+    return to_vector(model
+                         .predictions(tape, {.ids = {ids.data(), static_cast<index>(ids.size())},
+                                             .offsets = {offsets, 2}})
+                         .value<float>());
+  };
+  EXPECT_NE(of({1, 2, 6, 3}), of({3, 6, 1, 2}));
+  EXPECT_THROWS(of({1, 2, 3}), kShape, "no separator");
 }
 
 struct Step {

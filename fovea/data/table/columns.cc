@@ -28,6 +28,20 @@ constexpr std::string_view kLabelNames[] = {
     "score",  "stars",  "polarity",  "intent", "topic",  "emotion",  "tag", "tags",
     "output", "标签",   "情感",      "类别",   "分类",   "评分"};
 
+constexpr std::string_view kPairNames[][2] = {
+    {"sentence1", "sentence2"}, {"premise", "hypothesis"},    {"question1", "question2"},
+    {"text1", "text2"},         {"sentence_a", "sentence_b"}, {"text_a", "text_b"},
+    {"query", "passage"},       {"query", "document"},        {"query", "text"},
+    {"question", "answer"},     {"question", "sentence"},     {"question", "passage"},
+    {"context", "response"},    {"first", "second"},          {"source", "target"},
+    {"句子1", "句子2"},         {"文本1", "文本2"},           {"问题", "答案"}};
+// Labels of pairs, beside the usual ones.
+constexpr std::string_view kPairLabelNames[] = {"gold_label",   "similarity",        "relevance",
+                                                "is_duplicate", "relatedness_score", "相似度"};
+
+constexpr std::string_view kSayPairColumns =
+    "say which columns they are, by name or by number from 1: --text-column 1 --second-column 2 "
+    "--label-column 3";
 constexpr std::string_view kSayColumns =
     "say which columns they are, by name or by number from 1: --label-column 1 --text-column 2";
 
@@ -63,6 +77,7 @@ class Finder {
     columns_.count = names_.size();
     columns_.has_header = has_header();
     text_ = said("text_column", options_.text_column);
+    second_ = said("second_column", options_.second_column);
     label_ = said("label_column", options_.label_column);
     if (columns_.has_header) {
       find_by_name();
@@ -72,7 +87,9 @@ class Finder {
     require_found();
     columns_.text = *text_;
     columns_.label = label_;
+    columns_.second = second_;
     columns_.text_name = name_of(*text_);
+    if (second_) columns_.second_name = name_of(*second_);
     if (label_) columns_.label_name = name_of(*label_);
     return columns_;
   }
@@ -80,9 +97,11 @@ class Finder {
  private:
   bool has_header() const {
     if (options_.header != HeaderRow::kAuto) return options_.header == HeaderRow::kYes;
-    for (const std::string& column : {options_.text_column, options_.label_column}) {
-      if (!column.empty() && !is_number_of_column(column)) return true;
+    for (const std::string* column :
+         {&options_.text_column, &options_.second_column, &options_.label_column}) {
+      if (!column->empty() && !is_number_of_column(*column)) return true;
     }
+    if (options_.pairs) return find_usual_pair(names_).has_value();
     const bool text = find_usual(kTextNames, names_).has_value();
     const auto label = find_usual(kLabelNames, names_);
     if (text && (label || !needs_labels(options_))) return true;
@@ -132,6 +151,7 @@ class Finder {
       const auto found = find_usual(usual, names);
       return found ? find_column(names[*found], names_, place_) : found;
     };
+    if (options_.pairs) return find_pair_by_name();
     if (!text_) text_ = find_other(kTextNames, label_);
     if (!label_) label_ = find_other(kLabelNames, text_);
     const auto is_number_of_row = [](std::string_view name) {
@@ -143,10 +163,41 @@ class Finder {
     }
   }
 
+  void find_pair_by_name() {
+    const auto pair = find_usual_pair(names_);
+    if (pair && !text_ && second_ != pair->first) text_ = pair->first;
+    if (pair && !second_ && text_ != pair->second) second_ = pair->second;
+    for (const Names usual : {Names(kLabelNames), Names(kPairLabelNames)}) {
+      const auto found = label_ ? label_ : find_usual(usual, names_);
+      if (found != text_ && found != second_) label_ = found;
+    }
+    find_rest_of_pair();
+  }
+
+  // Of two columns both are texts, of three one is the label.
+  void find_pair_by_place() {
+    const bool said_none = !text_ && !second_ && !label_;
+    if (names_.size() == 3 && said_none) {
+      label_ = options_.label_of_two ? *options_.label_of_two : label_of_some();
+    }
+    find_rest_of_pair();
+  }
+
+  // The texts stand in their order where no name says which is which.
+  void find_rest_of_pair() {
+    const bool has_label = label_ || (names_.size() == 3 && text_ && second_);
+    if (names_.size() != (has_label ? 3U : 2U)) return;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (text_ == i || second_ == i || label_ == i) continue;
+      (!text_ ? text_ : !second_ ? second_ : label_) = i;
+    }
+  }
+
   void find_by_place() {
+    if (options_.pairs) return find_pair_by_place();
     if (names_.size() == 1 && !text_ && !label_) text_ = 0;
     if (names_.size() == 2 && !text_ && !label_) {
-      label_ = options_.label_of_two ? *options_.label_of_two : label_of_two();
+      label_ = options_.label_of_two ? *options_.label_of_two : label_of_some();
     }
     find_the_other_of_two();
   }
@@ -157,25 +208,35 @@ class Finder {
     if (label_ && !text_) text_ = 1 - *label_;
   }
 
-  std::size_t label_of_two() const {
-    std::size_t numbers[2] = {0, 0}, several[2] = {0, 0}, bytes[2] = {0, 0};
+  // The label among two columns, or among the three of pairs.
+  std::size_t label_of_some() const {
+    struct Counts {
+      std::size_t numbers = 0, several = 0, bytes = 0;
+      std::set<std::string_view> values = {};
+    };
+    const std::size_t count = names_.size();
     const std::string& between = options_.label_separator;
-    std::set<std::string_view> values[2];
+    std::vector<Counts> columns(count);
     for (const std::vector<std::string>& record : records_) {
-      if (record.size() != 2) continue;
-      for (const std::size_t i : {0, 1}) {
-        numbers[i] += number_of(record[i]) ? 1 : 0;
-        several[i] += !between.empty() && record[i].find(between) != std::string::npos ? 1 : 0;
-        bytes[i] += record[i].size();
-        values[i].insert(record[i]);
+      if (record.size() != count) continue;
+      for (std::size_t i = 0; i < count; ++i) {
+        columns[i].numbers += number_of(record[i]) ? 1 : 0;
+        columns[i].several +=
+            !between.empty() && record[i].find(between) != std::string::npos ? 1 : 0;
+        columns[i].bytes += record[i].size();
+        columns[i].values.insert(record[i]);
       }
     }
-    if (options_.labels == LabelUse::kNumbers && numbers[0] != numbers[1]) {
-      return numbers[0] > numbers[1] ? 0 : 1;
-    }
-    if (several[0] != several[1]) return several[0] > several[1] ? 0 : 1;
-    if (values[0].size() != values[1].size()) return values[0].size() < values[1].size() ? 0 : 1;
-    return bytes[0] <= bytes[1] ? 0 : 1;
+    const auto is_better = [&](const Counts& a, const Counts& b) {
+      if (options_.labels == LabelUse::kNumbers && a.numbers != b.numbers) {
+        return a.numbers > b.numbers;
+      }
+      if (a.several != b.several) return a.several > b.several;
+      if (a.values.size() != b.values.size()) return a.values.size() < b.values.size();
+      return a.bytes < b.bytes;
+    };
+    return static_cast<std::size_t>(std::min_element(columns.begin(), columns.end(), is_better) -
+                                    columns.begin());
   }
 
   void require_found() const {
@@ -185,6 +246,7 @@ class Finder {
                               name_of(*label_), place_),
                   "name two columns");
     }
+    if (options_.pairs) return require_pair();
     if (text_ && (label_ || !needs_labels(options_))) return;
     const std::string_view missing = text_ ? "label" : label_ ? "text" : "text and label";
     throw Error(
@@ -199,6 +261,17 @@ class Finder {
                           : std::string(kSayColumns));
   }
 
+  void require_pair() const {
+    if (text_ && second_ && (label_ || !needs_labels(options_))) return;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected {}{}, got {} column{}: {}", place_,
+                            columns_.has_header ? "columns with two texts" : "two texts",
+                            needs_labels(options_) ? " and a label" : "", names_.size(),
+                            names_.size() == 1 ? "" : "s", list_of(names_)),
+                names_.size() < 2 ? "say what stands between the columns: --format, or --separator"
+                                  : std::string(kSayPairColumns));
+  }
+
   std::string name_of(std::size_t column) const {
     return columns_.has_header ? std::string(names_[column]) : fmt::format("{}", column + 1);
   }
@@ -208,7 +281,7 @@ class Finder {
   std::string_view place_;
   std::vector<std::string_view> names_;  // the first record
   Columns columns_;
-  std::optional<std::size_t> text_, label_;
+  std::optional<std::size_t> text_, second_, label_;
 };
 
 }  // namespace
@@ -223,7 +296,18 @@ bool is_usual_label_name(std::string_view name) {
 
 std::optional<std::size_t> find_usual_text(Names names) { return find_usual(kTextNames, names); }
 
-std::optional<std::size_t> find_usual_label(Names names) { return find_usual(kLabelNames, names); }
+std::optional<std::size_t> find_usual_label(Names names) {
+  const auto found = find_usual(kLabelNames, names);
+  return found || !find_usual_pair(names) ? found : find_usual(kPairLabelNames, names);
+}
+
+std::optional<PairColumns> find_usual_pair(Names names) {
+  for (const auto& pair : kPairNames) {
+    const auto first = find_usual({&pair[0], 1}, names), second = find_usual({&pair[1], 1}, names);
+    if (first && second) return PairColumns{*first, *second};
+  }
+  return std::nullopt;
+}
 
 std::optional<std::size_t> find_column(std::string_view name, Names names, std::string_view place) {
   const std::string lower = lower_text(name);

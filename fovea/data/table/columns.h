@@ -18,11 +18,12 @@ inline constexpr std::string_view kLabelPrefix = "__label__";
 
 struct Columns {
   std::size_t text = 0;
+  std::optional<std::size_t> second;  ///< of pairs: the column of the second text
   std::optional<std::size_t> label;
   std::size_t count = 0;    ///< fields of each row
   bool has_header = false;  ///< the first row is none of the texts
   std::string text_name;    ///< as the header has it, or the number from 1
-  std::string label_name;
+  std::string second_name, label_name;
 };
 
 /// Whether a column of this name (in any case of letters) usually holds the text, or the label.
@@ -32,6 +33,12 @@ bool is_usual_label_name(std::string_view name);
 /// The first of `names` that usually is the text (or the label), in the order of the usual names.
 std::optional<std::size_t> find_usual_text(std::span<const std::string_view> names);
 std::optional<std::size_t> find_usual_label(std::span<const std::string_view> names);
+
+/// Two columns that usually are the texts of a pair.
+struct PairColumns {
+  std::size_t first, second;
+};
+std::optional<PairColumns> find_usual_pair(std::span<const std::string_view> names);
 
 /// Where the column `name` stands: as it is written or, if none is, in another case of letters.
 /// Throws kInputFormat if several are written so, kOptionValue if several differ from it in case;
@@ -51,7 +58,8 @@ std::optional<char> separator_of_excel(std::string_view line);
 char find_separator(std::string_view line, TableFormat format, const TableOptions& options);
 
 /// Finds the columns. `records` are the first of the file, at least one; only the first counts
-/// unless there are two columns, no header, and none of them was said. Then the label is the one
+/// unless there are two columns (of pairs, three), no header, and none of them was said. Then the
+/// label is the one
 /// that is a number more often (LabelUse::kNumbers), or else has the separator of labels more
 /// often, or else has fewer different values, or else is shorter, or else is the first. Throws
 /// kOptionValue for a column that is not there, kInputFormat if the columns cannot be told; `place`

@@ -114,8 +114,16 @@ void LabelledReader::check_row(LabelledText& row) const {
   };
   constexpr std::string_view kRemove =
       "remove the row, or leave out all such rows: --bad-rows skip";
-  if (options_.empty_texts == EmptyTexts::kRefuse && is_blank(row.text)) {
+  const TextPair pair = pair_of(row.text);
+  if (options_.empty_texts != EmptyTexts::kRefuse) {
+    // An empty text is a text.
+  } else if (!options_.pairs && is_blank(row.text)) {
     bad(ErrorCode::kInputFormat, "expected a text, got none but white space", kRemove);
+  } else if (options_.pairs && (is_blank(pair.first) || is_blank(pair.second))) {
+    bad(ErrorCode::kInputFormat,
+        fmt::format("expected two texts, the {} is none but white space",
+                    is_blank(pair.first) ? "first" : "second"),
+        kRemove);
   }
   const bool may_lack = options_.labels == LabelUse::kAny || !needs_labels(options_);
   if (row.labels.empty() && !may_lack) {
@@ -228,13 +236,14 @@ class DelimitedRows final : public RowSource {
     if (!pending_) return;  // empty lines alone
     std::vector<std::vector<std::string>> first;
     first.emplace_back(record_.fields.begin(), record_.fields.end());
-    if (record_.fields.size() == 2) add_sample(sample, dialect, first);
+    if (record_.fields.size() == with_label(options)) add_sample(sample, dialect, first);
     columns_ = find_columns(first, options, lines_->place(record_.line));
     pending_ = !columns_.has_header;
     summary.has_header = columns_.has_header;
     summary.text_column = columns_.text_name;
+    summary.second_column = columns_.second_name;
     summary.label_column = columns_.label_name;
-    if (columns_.count == 2) summary.label_of_two = columns_.label;
+    if (columns_.count == with_label(options)) summary.label_of_two = columns_.label;
   }
 
   bool next(LabelledText& row) override {
@@ -242,6 +251,7 @@ class DelimitedRows final : public RowSource {
     row.line = record_.line;
     if (record_.fields.size() != columns_.count) fail_count();
     row.text = record_.fields[columns_.text];
+    if (columns_.second) row.text = pair_text(row.text, record_.fields[*columns_.second]);
     row.labels.clear();
     if (columns_.label) {
       split_labels(record_.fields[*columns_.label], options_.label_separator, row);
@@ -252,12 +262,19 @@ class DelimitedRows final : public RowSource {
   index empty_lines() const override { return records_.empty_lines(); }
 
  private:
+  // The fewest columns of which one is a label.
+  static std::size_t with_label(const TableOptions& options) { return options.pairs ? 3 : 2; }
+
   bool needs_sample(Dialect dialect) const {
-    if (!options_.text_column.empty() || !options_.label_column.empty()) return false;
+    if (!options_.text_column.empty() || !options_.second_column.empty() ||
+        !options_.label_column.empty()) {
+      return false;
+    }
     const std::vector<std::string_view> parts =
         parts_of_line(lines_->peek_line(), dialect.separator);
     return options_.header == HeaderRow::kNo ||
-           std::none_of(parts.begin(), parts.end(), is_usual_text_name);
+           (options_.pairs ? !find_usual_pair(parts)
+                           : std::none_of(parts.begin(), parts.end(), is_usual_text_name));
   }
 
   // The columns depend on the first row: it cannot be left out.
@@ -417,15 +434,23 @@ class JsonRows final : public LineRows {
   void read_object(const Json& object, LabelledText& row) {
     if (object.get_if<Json::Object>() == nullptr) fail_kind("an object", "the line", object, row);
     if (!knows_keys_) find_keys(object.object(), row);
-    const Json& text = value(object, summary_.text_column, row);
-    const auto* content = text.get_if<std::string>();
-    if (content == nullptr) fail_kind("a text", summary_.text_column, text, row);
-    require_no_nul(*content, summary_.text_column, row);
-    row.text = *content;
+    row.text = text_at(object, summary_.text_column, row);
+    if (options_.pairs) {
+      row.text = pair_text(row.text, text_at(object, summary_.second_column, row));
+    }
     if (summary_.label_column.empty()) find_label(object.object());
     if (summary_.label_column.empty()) return;
     if (needs_labels(options_)) value(object, summary_.label_column, row);
     if (const Json* label = object.find(summary_.label_column)) add_labels(*label, row);
+  }
+
+  const std::string& text_at(const Json& object, const std::string& key,
+                             const LabelledText& row) const {
+    const Json& text = value(object, key, row);
+    const auto* content = text.get_if<std::string>();
+    if (content == nullptr) fail_kind("a text", key, text, row);
+    require_no_nul(*content, key, row);
+    return *content;
   }
 
   const Json& value(const Json& object, std::string_view key, const LabelledText& row) const {
@@ -473,6 +498,8 @@ class JsonRows final : public LineRows {
     if (const auto found = find_usual_label(names)) summary_.label_column = names[*found];
   }
 
+  using Names = std::span<const std::string_view>;
+
   void find_keys(const Json::Object& members, const LabelledText& row) {
     const std::vector<std::string_view> names = names_of(members);
     const auto find = [&](const std::string& said, const auto& find_usual) -> std::string {
@@ -481,14 +508,28 @@ class JsonRows final : public LineRows {
       if (!said.empty() && !found) return said;
       return found ? std::string(names[*found]) : "";
     };
-    summary_.text_column = find(options_.text_column, find_usual_text);
+    if (options_.pairs) {
+      const auto pair = find_usual_pair(names);
+      const auto first = [&](Names) { return pair ? std::optional(pair->first) : std::nullopt; };
+      const auto second = [&](Names) { return pair ? std::optional(pair->second) : std::nullopt; };
+      summary_.text_column = find(options_.text_column, first);
+      summary_.second_column = find(options_.second_column, second);
+    } else {
+      summary_.text_column = find(options_.text_column, find_usual_text);
+    }
     summary_.label_column = find(options_.label_column, find_usual_label);
-    const bool no_text = summary_.text_column.empty();
+    const bool no_text =
+        summary_.text_column.empty() || (options_.pairs && summary_.second_column.empty());
     if (no_text || (summary_.label_column.empty() && needs_labels(options_))) {
       throw Error(ErrorCode::kOptionValue,
                   fmt::format("{}: expected a key of the {}, got {}", lines_->place(row.line),
-                              no_text ? "text" : "label", keys_of(members)),
-                  "say the keys: --text-column KEY --label-column KEY");
+                              !no_text         ? "label"
+                              : options_.pairs ? "first and of the second text"
+                                               : "text",
+                              keys_of(members)),
+                  options_.pairs
+                      ? "say the keys: --text-column KEY --second-column KEY --label-column KEY"
+                      : "say the keys: --text-column KEY --label-column KEY");
     }
     knows_keys_ = true;
   }

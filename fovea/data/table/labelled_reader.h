@@ -28,10 +28,11 @@ struct LabelledText {
 struct TableSummary {
   TableFormat format = TableFormat::kAuto;
   bool has_header = false;
-  std::string text_column;   ///< as its header or key says, or its number from 1; may be empty
-  std::string label_column;  ///< the same; empty if there are no labels
+  std::string text_column;    ///< as its header or key says, or its number from 1; may be empty
+  std::string second_column;  ///< the same, of pairs
+  std::string label_column;   ///< the same; empty if there are no labels
   bool byte_order_mark = false;
-  std::optional<std::size_t> label_of_two;  ///< of two columns, which is the label
+  std::optional<std::size_t> label_of_two;  ///< of two columns (of pairs, three), the label's
 
   // The counts of the rows read so far.
   index rows = 0;                     ///< texts

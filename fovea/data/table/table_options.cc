@@ -2,6 +2,7 @@
 #include "fovea/data/table/table_options.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 
 #include "fovea/base/check.h"
@@ -29,10 +30,27 @@ constexpr Suffix kSuffixes[] = {
 
 bool names_columns(std::string_view line, char separator) {
   const std::vector<std::string_view> fields = parts_of_line(line, separator);
-  return std::any_of(fields.begin(), fields.end(), is_usual_text_name);
+  return std::any_of(fields.begin(), fields.end(), is_usual_text_name) ||
+         find_usual_pair(fields).has_value();
 }
 
 }  // namespace
+
+std::string pair_text(std::string_view first, std::string_view second) {
+  std::string text(first);
+  std::replace(text.begin(), text.end(), kBetweenPair, ' ');
+  text += kBetweenPair;
+  const auto begin = static_cast<std::ptrdiff_t>(text.size());
+  text += second;
+  std::replace(text.begin() + begin, text.end(), kBetweenPair, ' ');
+  return text;
+}
+
+TextPair pair_of(std::string_view text) {
+  const std::size_t between = text.find(kBetweenPair);
+  if (between == std::string_view::npos) return {text, {}};
+  return {text.substr(0, between), text.substr(between + 1)};
+}
 
 void check_options(const TableOptions& options) {
   const std::string& between = options.separator;
@@ -44,6 +62,20 @@ void check_options(const TableOptions& options) {
   if (options.format == TableFormat::kLines && needs_labels(options)) {
     throw Error(ErrorCode::kOptionValue, "--format lines: such a file has no labels",
                 "say a format that has labels: tsv, csv, jsonl or fasttext");
+  }
+  if (options.pairs &&
+      (options.format == TableFormat::kFastText || options.format == TableFormat::kLines)) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--format {}: such a file has no second text", to_string(options.format)),
+        "say a format that has columns: tsv, csv or jsonl");
+  }
+  const std::string& second = options.second_column;
+  if (!second.empty() && (second == options.text_column || second == options.label_column)) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--second-column: {} is the column of the {}", escape_text(second),
+                            second == options.text_column ? "first text" : "label"),
+                "name three columns");
   }
   if (!options.text_column.empty() && options.text_column == options.label_column) {
     throw Error(ErrorCode::kOptionValue,
@@ -65,7 +97,7 @@ TableFormat find_format(std::string_view name, std::string_view line, const Tabl
   if (options.format != TableFormat::kAuto) return options.format;
   if (const auto known = format_of_name(name)) return *known;
   if (line.empty()) return TableFormat::kLines;
-  if (line.starts_with(kLabelPrefix)) return TableFormat::kFastText;
+  if (line.starts_with(kLabelPrefix) && !options.pairs) return TableFormat::kFastText;
   if (line.starts_with('{') && line.find("\":") != std::string_view::npos)
     return TableFormat::kJsonLines;
   if (separator_of_excel(line)) return TableFormat::kCsv;
@@ -73,14 +105,20 @@ TableFormat find_format(std::string_view name, std::string_view line, const Tabl
   if (line.find(',') != std::string_view::npos && names_columns(line, ',')) {
     return TableFormat::kCsv;
   }
-  if (!needs_labels(options)) return TableFormat::kLines;
+  if (!needs_labels(options) && !options.pairs) return TableFormat::kLines;
   if (line.find('\t') != std::string_view::npos) return TableFormat::kTsv;
   if (options.encoding == TextEncoding::kUtf8) require_utf8(line, name);  // it may be UTF-16
-  throw Error(ErrorCode::kInputFormat,
-              fmt::format("{}: expected labelled texts, got a first line that is neither JSON nor "
-                          "fastText and has no tab",
-                          name),
-              std::string(kSayFormat));
+  throw Error(
+      ErrorCode::kInputFormat,
+      options.pairs
+          ? fmt::format("{}: expected pairs of texts, got a first line that is not JSON and "
+                        "has no tab",
+                        name)
+          : fmt::format("{}: expected labelled texts, got a first line that is neither JSON "
+                        "nor fastText and has no tab",
+                        name),
+      options.pairs ? "write a tab between both texts, or say --format csv"
+                    : std::string(kSayFormat));
 }
 
 }  // namespace fovea

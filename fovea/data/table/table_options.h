@@ -58,18 +58,30 @@ enum class EmptyTexts {
   kKeep,    ///< it is a row; and so is an empty line of format kLines
 };
 
+/// A pair of texts is one text: the first, this, the second. A tab inside of either becomes a
+/// blank.
+inline constexpr char kBetweenPair = '\t';
+std::string pair_text(std::string_view first, std::string_view second);
+/// Both texts of a pair. Without a tab the second is empty.
+struct TextPair {
+  std::string_view first, second;
+};
+TextPair pair_of(std::string_view text);
+
 struct TableOptions {
   TableFormat format = TableFormat::kAuto;
-  std::string text_column = {};   ///< its name, or its number from 1; JSON: the key. Empty: found
-  std::string label_column = {};  ///< the same
+  std::string text_column = {};    ///< its name, or its number from 1; JSON: the key. Empty: found
+  std::string second_column = {};  ///< the same, of pairs: that of the second text
+  std::string label_column = {};   ///< the same
   HeaderRow header = HeaderRow::kAuto;
   std::string separator = {};        ///< TSV, CSV: the character between columns. Empty: found
   std::string label_separator = {};  ///< the text between labels in a column; empty: one label
   BadRows bad_rows = BadRows::kStop;
 
   // The caller sets these by its use of the rows; users are not asked for them.
+  bool pairs = false;  ///< a row has two texts, which become a pair_text()
   LabelUse labels = LabelUse::kRequired;
-  /// Which of two columns without names is the label; nothing: found.
+  /// Which of two columns without names (of pairs, of three) is the label; nothing: found.
   std::optional<std::size_t> label_of_two = {};
   EmptyTexts empty_texts = EmptyTexts::kRefuse;
   TextEncoding encoding = TextEncoding::kUtf8;      ///< kAnyBytes: not for JSON; labels stay UTF-8
@@ -78,19 +90,23 @@ struct TableOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("format", format, "format of the labelled texts; auto: by name or content",
-          {.needs = {"input", "text"}});
-    visit("text_column", text_column, "column of the text: its name, or its number from 1",
-          {.needs = {"input", "text"}, .shown = "NAME|N"});
+          {.needs = {"input", "text|pairs"}});
+    visit("text_column", text_column,
+          "column of the text (of pairs: of the first): its name, or its number from 1",
+          {.needs = {"input", "text|pairs"}, .shown = "NAME|N"});
+    visit("second_column", second_column,
+          "pairs: column of the second text: its name, or its number from 1",
+          {.needs = {"input", "pairs"}, .shown = "NAME|N"});
     visit("label_column", label_column, "column of the label: its name, or its number from 1",
-          {.needs = {"input", "text"}, .shown = "NAME|N"});
+          {.needs = {"input", "text|pairs"}, .shown = "NAME|N"});
     visit("header", header, "whether the first row of TSV or CSV names the columns",
-          {.needs = {"input", "text"}});
+          {.needs = {"input", "text|pairs"}});
     visit("separator", separator, "--format tsv and csv: the character between columns",
-          {.needs = {"input", "text"}, .shown = "CHARACTER"});
+          {.needs = {"input", "text|pairs"}, .shown = "CHARACTER"});
     visit("label_separator", label_separator, "what stands between several labels of a text",
-          {.needs = {"input", "text"}});
+          {.needs = {"input", "text|pairs"}});
     visit("bad_rows", bad_rows, "rows that cannot be read: an error, or left out and counted",
-          {.needs = {"input", "text"}, .resume = OnResume::kQuiet});
+          {.needs = {"input", "text|pairs"}, .resume = OnResume::kQuiet});
   }
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
 
@@ -40,6 +42,61 @@ Variable replace_first_rows(Tape& tape, Variable x, Variable by, const PackedRow
       }
       for (const index n : firsts) std::fill_n(dy[n], dy.columns, T{0});
       pass_on<T>(t.context(), dy, t.gradient_for<T>(x));
+    });
+  });
+  return y;
+}
+
+namespace {
+
+// f of each pair, in parallel.
+template <class F>
+void for_each_pair(const Context& context, index pairs, index columns, F&& f) {
+  context.for_ranges(pairs, 8.0 * static_cast<double>(columns), [&](index begin, index end) {
+    for (index s = begin; s < end; ++s) f(s);
+  });
+}
+
+template <class T>
+void pair_forward(const T* u, const T* v, index C, T* y) {
+  for (index c = 0; c < C; ++c) {
+    y[c] = u[c];
+    y[C + c] = v[c];
+    y[2 * C + c] = std::abs(u[c] - v[c]);
+    y[3 * C + c] = u[c] * v[c];
+  }
+}
+
+template <class T>
+void pair_backward(const T* u, const T* v, const T* dy, index C, T* du, T* dv) {
+  for (index c = 0; c < C; ++c) {
+    const T difference = u[c] - v[c];
+    const T apart = difference > 0 ? dy[2 * C + c] : difference < 0 ? -dy[2 * C + c] : T{0};
+    const T both = dy[3 * C + c];
+    du[c] += dy[c] + apart + v[c] * both;
+    dv[c] += dy[C + c] - apart + u[c] * both;
+  }
+}
+
+}  // namespace
+
+Variable pair_features(Tape& tape, Variable x) {
+  check(x.rows() % 2 == 0, "pair_features: x has {} rows; expected two for each pair", x.rows());
+  const index S = x.rows() / 2, C = x.columns();
+  const Variable y = tape.result(S, 4 * C, x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Rows<const T> in = x.value<T>();
+    const Rows<T> out = y.value<T>();
+    for_each_pair(tape.context(), S, C,
+                  [&](index s) { pair_forward(in[2 * s], in[2 * s + 1], C, out[s]); });
+    tape.record(y, {x}, [=](Tape& t) {
+      const auto dx = gradient_to_add_to<T>(t, x);
+      if (!dx) return;
+      const Rows<const T> dy = t.gradient_of<T>(y), values = x.value<T>();
+      for_each_pair(t.context(), S, C, [&](index s) {
+        pair_backward(values[2 * s], values[2 * s + 1], dy[s], C, dx.rows[2 * s],
+                      dx.rows[2 * s + 1]);
+      });
     });
   });
   return y;

@@ -56,7 +56,8 @@ struct ClassifierOutputs {
   NumberScale numbers = {};              ///< of regression
   VectorCounts vectors = {};             ///< of --embeddings
   FrameScale frames = {};                ///< of input npz
-  index label_of_two = 0;  ///< the label's column, 1 or 2, in training texts of two; 0: others
+  index label_of_two = 0;  ///< the label's column, from 1, in training texts of two (pairs: three)
+                           ///< columns without names; 0: others
 };
 
 struct LoadedClassifier {
@@ -69,6 +70,7 @@ struct LoadedClassifier {
   std::unique_ptr<Classifier> model;
 
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
+  bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
 };
 
 /// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
@@ -83,12 +85,17 @@ struct TextTokens {
   bool truncated() const { return length > static_cast<index>(ids.size()); }
 };
 
+/// The ids that such a model knows: those of its tokenizer and, with input pairs, the separator.
+index vocabulary_of(const Tokenizer& tokenizer, InputKind input);
+
 /// How the texts of such a model are encoded: tokenizer byte reads any bytes, all others UTF-8.
 TextEncoding encoding_of(const ClassifierTextOptions& options);
 
 /// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without
 /// marks of begin and end, cut to options.max_length. A text without a token becomes one of
-/// padding. Throws kEncoding, in which `name` names the text.
+/// padding. With input pairs it is a pair_text(), and the separator, id vocabulary_size() of the
+/// tokenizer, stands between its texts; the longer one is cut first. Throws kEncoding, in which
+/// `name` names the text.
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
 

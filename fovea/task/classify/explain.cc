@@ -60,7 +60,8 @@ bool has_pooling_weights(const ClassifierConfig& config) {
   return config.pooling == PoolingKind::kAttention || ends_with_text_cnn(sized_stages(config));
 }
 
-// How much of each row the result of pooling holds. `weights` are those of pooling, if it has any.
+// How much of each row of a text the result of pooling holds. `weights` are those of pooling, if it
+// has any.
 std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& weights,
                                 index count) {
   if (!weights.empty()) return weights;
@@ -70,6 +71,23 @@ std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& 
   if (pooling == PoolingKind::kMean || pooling == PoolingKind::kMax) {
     rows.assign(rows.size(), 1 / static_cast<double>(count));
   }
+  return rows;
+}
+
+// The same where both texts of a pair are pooled by themselves, and count alike. The first has
+// `of_first` tokens; 0: all are one text.
+std::vector<double> pooled_apart(PoolingKind pooling, const std::vector<double>& weights,
+                                 index count, index of_first) {
+  if (of_first == 0) return pooled_from(pooling, weights, count);
+  const auto side = [&](index begin, index end) {
+    std::vector<double> own;
+    if (!weights.empty()) own.assign(weights.begin() + begin, weights.begin() + end);
+    return pooled_from(pooling, own, end - begin);
+  };
+  std::vector<double> rows = side(0, of_first);
+  const std::vector<double> second = side(of_first, count);
+  rows.insert(rows.end(), second.begin(), second.end());
+  for (double& row : rows) row /= 2;
   return rows;
 }
 
@@ -102,10 +120,11 @@ void add_prediction(const LoadedClassifier& model, Vec<const float> values,
   }
 }
 
-void add_rollout(const ClassifierConfig& config, const ObservedText& text,
+void add_rollout(const ClassifierConfig& config, const ObservedText& text, index of_first,
                  const std::vector<double>& pooling, Explanation& explanation) {
   explanation.saliency.values = by_token(
-      rollout_of(text, explanation, pooled_from(config.pooling, pooling, text.rows())), text);
+      rollout_of(text, explanation, pooled_apart(config.pooling, pooling, text.rows(), of_first)),
+      text);
   const std::string_view name = to_string(config.pooling);
   const bool numbers = explanation.numbers.has_value();
   explanation.saliency.of = {fmt::format("the pooled {} ({})", numbers ? "sample" : "text", name),
@@ -181,10 +200,34 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
   explanation.saliency.method = options.saliency;
   if (options.saliency == SaliencyMethod::kNone) return;
   if (options.saliency == SaliencyMethod::kRollout) {
-    add_rollout(config, observed, pooling, explanation);
+    const std::int32_t separator = pair_separator(config);
+    const auto place = std::find(rows.ids.begin(), rows.ids.end(), separator) - rows.ids.begin();
+    const index of_first = config.pair_encoder == PairEncoder::kBi ? place + 1 : 0;
+    add_rollout(config, observed, of_first, pooling, explanation);
   } else {
     add_gradient(tape, model, observed, options, explanation);
   }
+}
+
+// The name of each token; unknown words as the text has them.
+std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::span<const token> ids,
+                                         std::string_view text) {
+  const bool front = model.settings.text.truncate == Truncate::kFront;
+  const auto names_in = [&](std::span<const token> some, std::string_view of) {
+    std::vector<std::string> names = token_texts(*model.tokenizer, some);
+    write_unknown(*model.tokenizer, some, of, front, names);
+    return names;
+  };
+  if (!model.reads_pairs()) return names_in(ids, text);
+  const TextPair pair = pair_of(text);
+  const auto separator = std::find(ids.begin(), ids.end(), pair_separator(model.model->config()));
+  const auto first = static_cast<std::size_t>(separator - ids.begin());
+  std::vector<std::string> names = names_in(ids.first(first), pair.first);
+  names.emplace_back("<sep>");
+  for (std::string& name : names_in(ids.subspan(first + 1), pair.second)) {
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 }  // namespace
@@ -202,10 +245,8 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   Explanation explanation{.kind = ExplainedKind::kTextClassifier,
-                          .tokens = token_texts(*model.tokenizer, tokens.ids),
+                          .tokens = names_of_tokens(model, tokens.ids, text),
                           .cut = tokens.length - T};
-  write_unknown(*model.tokenizer, tokens.ids, text,
-                model.settings.text.truncate == Truncate::kFront, explanation.tokens);
   note_unknown(*model.tokenizer, tokens.ids, explanation);
   explain_rows(context, model, {.ids = {tokens.ids.data(), T}, .offsets = {offsets.data(), 2}},
                options, explanation);

@@ -33,8 +33,10 @@ struct ClassifierFile {
     visit("labels", outputs.labels, "labels in the order of the outputs; none for numbers");
     visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
     visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
-    visit("label_of_two", outputs.label_of_two,
-          "column of the label, 1 or 2, in texts to train on of two columns; 0: of others");
+    visit(
+        "label_of_two", outputs.label_of_two,
+        "column of the label, from 1, in texts to train on of two columns without names, or pairs "
+        "of three; 0: of others");
     visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
     visit("feature_means", feature_means, "input npz: of each feature, which is 0 to the model");
     visit("feature_deviations", feature_deviations, "input npz: what is 1 to the model");
@@ -99,9 +101,14 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
          "{}: expected a mean and a deviation above 0 for each of {} features, got {} and {}", file,
          features, means.size(), deviations.size());
   }
-  if (loaded.label_of_two < 0 || loaded.label_of_two > 2) {
-    fail(ErrorCode::kModelDamaged, "{}: expected a label_of_two in 0 to 2, got {}", file,
+  const index columns = loaded.reads_pairs() ? 3 : 2;
+  if (loaded.label_of_two < 0 || loaded.label_of_two > columns) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a label_of_two in 0 to {}, got {}", file, columns,
          loaded.label_of_two);
+  }
+  if (loaded.reads_pairs() != (model.pair_encoder != PairEncoder::kNone)) {
+    fail(ErrorCode::kModelDamaged, "{}: input {} does not fit pair_encoder {}", file,
+         to_string(loaded.settings.text.input), to_string(model.pair_encoder));
   }
   if (!(loaded.numbers.scale > 0)) {
     fail(ErrorCode::kModelDamaged, "{}: expected a scale above 0, got {}", file,
@@ -142,7 +149,9 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .model = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;
-  if (!loaded.reads_frames()) loaded.tokenizer = load_tokenizer(folder, config.vocabulary);
+  if (!loaded.reads_frames()) {
+    loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));
+  }
   const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
   loaded.model = std::make_unique<Classifier>(config, loaded.settings.recipe.seed);
   restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
@@ -172,8 +181,53 @@ TextEncoding encoding_of(const ClassifierTextOptions& options) {
   return options.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8;
 }
 
+index vocabulary_of(const Tokenizer& tokenizer, InputKind input) {
+  return tokenizer.vocabulary_size() + (input == InputKind::kPairs ? 1 : 0);
+}
+
+namespace {
+
+// Cuts the longer of both texts first, until `most` tokens are left, at least one of each.
+void cut_pair(std::vector<token>& first, std::vector<token>& second, std::size_t most,
+              Truncate truncate) {
+  const std::size_t half = most / 2;
+  const std::size_t of_second = std::max(std::min(second.size(), half),
+                                         most - std::min(first.size(), most - half)),
+                    of_first = most - std::min(second.size(), of_second);
+  const auto keep = [&](std::vector<token>& ids, std::size_t count) {
+    if (ids.size() <= count) return;
+    const auto dropped = static_cast<std::ptrdiff_t>(ids.size() - count);
+    const auto from = truncate == Truncate::kFront ? ids.begin() : ids.end() - dropped;
+    ids.erase(from, from + dropped);
+  };
+  keep(first, of_first);
+  keep(second, of_second);
+}
+
+TextTokens tokens_of_pair(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name) {
+  const TextPair pair = pair_of(text);
+  std::vector<token> first = tokenizer.encode(pair.first, name),
+                     second = tokenizer.encode(pair.second, name);
+  for (std::vector<token>* ids : {&first, &second}) {
+    if (ids->empty()) *ids = {kPadToken};
+  }
+  TextTokens tokens;
+  tokens.length = static_cast<index>(first.size() + 1 + second.size());
+  if (options.max_length > 0 && tokens.length > options.max_length) {
+    cut_pair(first, second, static_cast<std::size_t>(options.max_length - 1), options.truncate);
+  }
+  tokens.ids = std::move(first);
+  tokens.ids.push_back(static_cast<token>(tokenizer.vocabulary_size()));
+  tokens.ids.insert(tokens.ids.end(), second.begin(), second.end());
+  return tokens;
+}
+
+}  // namespace
+
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name) {
+  if (options.input == InputKind::kPairs) return tokens_of_pair(tokenizer, options, text, name);
   TextTokens tokens{.ids = tokenizer.encode(text, name)};
   if (tokens.ids.empty()) tokens.ids = {kPadToken};
   cut(tokens, options);

@@ -58,6 +58,7 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
   for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
     if (!set.validates[i]) all.append(set.table.rows[i].text).append(1, '\n');
   }
+  if (options.input == InputKind::kPairs) std::replace(all.begin(), all.end(), kBetweenPair, '\n');
   return kind.make(kind.learn(all, "training text",
                               with_subword_model({.lower = options.lower,
                                                   .marks = false,
@@ -81,7 +82,7 @@ struct HalfOf {
 
 TextTokens tokens_of_row(const HalfOf& of, index i) {
   const auto at = static_cast<std::size_t>(i);
-  if (of.set.table.has_frames) {
+  if (of.set.table.has_frames()) {
     const std::vector<index>& starts = of.run.frames.starts;
     return tokens_of_frames(of.options, starts[at], starts[at + 1] - starts[at]);
   }
@@ -173,11 +174,11 @@ void take_frames(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& 
 void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& set,
                 std::unique_ptr<Tokenizer> known) {
   ClassifierTextOptions& text = settings.text;
-  if (set.table.has_frames) return take_frames(run, settings, set);
+  if (set.table.has_frames()) return take_frames(run, settings, set);
   if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set, run.overview);
   if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
   run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
-  settings.model.vocabulary = run.tokenizer->vocabulary_size();
+  settings.model.vocabulary = vocabulary_of(*run.tokenizer, text.input);
 }
 
 std::string data_fingerprint(const Examples& training, const Examples& validation,

@@ -38,7 +38,6 @@ FrameLabels frame_labels(const ClassifierTextOptions& options) {
 
 void read_frames_into(LabelledSet& set, const std::vector<std::string>& files,
                       const ClassifierTextOptions& options) {
-  set.table.has_frames = true;
   for (const std::string& name : files) {
     FrameFile file = read_frame_file(name, frame_labels(options));
     if (!set.frames.empty()) {
@@ -57,9 +56,7 @@ void read_frames_into(LabelledSet& set, const std::vector<std::string>& files,
   }
 }
 
-std::string_view entry_of(const TextTable& table) {
-  return words_of(table.has_frames ? InputKind::kNpz : InputKind::kText).entry;
-}
+std::string_view entry_of(const TextTable& table) { return words_of(table.input).entry; }
 
 void require_one_label(const TextTable& table, const ClassifierTextOptions& options) {
   if (options.multi_label) return;
@@ -131,7 +128,7 @@ void require_known_labels(const LabelledSet& set) {
   throw Error(ErrorCode::kInputTooSmall,
               fmt::format("{}: {} {}{} to train on, and {}", set.table.places[0], texts,
                           entry_of(set.table), texts == 1 ? "" : "s", what),
-              set.table.has_frames
+              set.table.has_frames()
                   ? "add samples of other kinds"
                   : "add texts of other kinds, or say where the labels are: --label-column");
 }
@@ -167,8 +164,8 @@ std::string place_of(const TextTable& table, index i) {
   const auto file = static_cast<std::size_t>(
       std::upper_bound(table.ends.begin(), table.ends.end(), i) - table.ends.begin());
   const index line = table.rows[static_cast<std::size_t>(i)].line;
-  return table.has_frames ? place_of_sample(table.places[file], line)
-                          : fmt::format("{}:{}", table.places[file], line);
+  return table.has_frames() ? place_of_sample(table.places[file], line)
+                            : fmt::format("{}:{}", table.places[file], line);
 }
 
 TableOptions table_options(const ClassifierTextOptions& options) {
@@ -176,6 +173,7 @@ TableOptions table_options(const ClassifierTextOptions& options) {
   if (options.regression) table.labels = LabelUse::kNumbers;
   if (options.multi_label) table.labels = LabelUse::kAny;
   table.encoding = encoding_of(options);
+  table.pairs = options.input == InputKind::kPairs;
   return table;
 }
 
@@ -185,6 +183,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
                 "name a file: --train FILE");
   }
   LabelledSet set;
+  set.table.input = options.input;
   // Formats and columns found for the texts to train on hold for the others.
   const auto read = [&](const std::vector<std::string>& files) {
     if (options.input == InputKind::kNpz) return read_frames_into(set, files, options);

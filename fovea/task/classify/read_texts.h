@@ -18,8 +18,9 @@ struct TextTable {
   std::vector<LabelledText> rows = {};
   std::vector<std::string> places = {};  ///< names of the files
   std::vector<index> ends = {};          ///< the number of rows up to the end of each file
-  bool has_frames = false;               ///< they are samples of numbers
+  InputKind input = InputKind::kText;
 
+  bool has_frames() const { return input == InputKind::kNpz; }
   index size() const { return static_cast<index>(rows.size()); }
 };
 

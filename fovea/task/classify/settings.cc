@@ -29,6 +29,16 @@ void check_task(const ClassifierTextOptions& text) {
                    "leave --class-weights out");
 }
 
+void check_pairs(const ClassifierSettings& s) {
+  const bool pairs = s.text.input == InputKind::kPairs;
+  require_together(!pairs || s.model.pair_encoder != PairEncoder::kNone, "--pair-encoder none",
+                   "pairs are read by one or the other", "choose bi or cross");
+  constexpr index kFewestTokens = 3;  // of both texts, and the separator
+  require_together(!pairs || s.text.max_length == 0 || s.text.max_length >= kFewestTokens,
+                   fmt::format("--max-length {}", s.text.max_length),
+                   "a pair has two tokens and a separator at least", "choose 3 or more");
+}
+
 void check_text(const ClassifierTextOptions& text) {
   if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
   const bool subwords = text.tokenizer == kPieceKind;
@@ -55,9 +65,19 @@ void set_of_numbers(ClassifierSettings& settings) {
   settings.recipe.patience = 10;
 }
 
+// Tried once, on whether a German sentence is the translation of an English one
+// (docs/commands/train-pairs.md).
+void set_of_pairs(ClassifierSettings& settings) {
+  settings.text.input = InputKind::kPairs;
+  settings.model.pair_encoder = PairEncoder::kBi;
+  settings.model.encoder = "textcnn:3,4,5";
+  settings.model.pooling = PoolingKind::kMax;
+}
+
 }  // namespace
 
 InputWords words_of(InputKind input) {
+  if (input == InputKind::kPairs) return {"pair", "token"};
   if (input == InputKind::kNpz) return {"sample", "time step"};
   return {"text", "token"};
 }
@@ -74,6 +94,7 @@ ClassifierSettings::ClassifierSettings(InputKind input) {
   recipe.stop_after = recipe.eval_every = recipe.save_every = kAutoLength;
   recipe.patience = 3;
   if (input == InputKind::kNpz) set_of_numbers(*this);
+  if (input == InputKind::kPairs) set_of_pairs(*this);
 }
 
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
@@ -100,6 +121,7 @@ void check_options(const ClassifierSettings& s) {
   check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);
   check_text(s.text);
+  check_pairs(s);
 }
 
 }  // namespace fovea

@@ -30,11 +30,12 @@ inline std::span<const EnumName<ClassifierMetric>> enum_names(ClassifierMetric) 
 
 /// The contents of the files.
 enum class InputKind {
-  kText,  ///< labelled texts
-  kNpz,   ///< arrays of numbers over time (data/frames.h)
+  kText,   ///< labelled texts
+  kPairs,  ///< labelled pairs of texts
+  kNpz,    ///< arrays of numbers over time (data/frames.h)
 };
-inline constexpr EnumName<InputKind> kInputKindNames[] = {{InputKind::kText, "text"},
-                                                          {InputKind::kNpz, "npz"}};
+inline constexpr EnumName<InputKind> kInputKindNames[] = {
+    {InputKind::kText, "text"}, {InputKind::kPairs, "pairs"}, {InputKind::kNpz, "npz"}};
 inline std::span<const EnumName<InputKind>> enum_names(InputKind) { return kInputKindNames; }
 
 /// The words for an entry of the files, and for a row of it.
@@ -78,7 +79,9 @@ struct ClassifierTextOptions {
           {.range = ValueRange::share("no validation"),
            .resume = OnResume::kUnlessSplit,
            .place = HelpPlace::kData});
-    visit("input", input, "what the files hold: labelled texts, or arrays of numbers over time");
+    visit("input", input,
+          "what the files hold: labelled texts, pairs of them (as fovea train pairs has it), or "
+          "arrays of numbers over time");
     table.visit_fields(under("Files", visit));
     visit("multi_label", multi_label, "a text may have any number of labels");
     visit("regression", regression, "the label is a number");
@@ -88,25 +91,28 @@ struct ClassifierTextOptions {
           {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
     visit("metric", metric, "metric of the validation by which the best weights are chosen");
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
-          {.needs = {"input", "text"}, .place = HelpPlace::kData, .names = [] {
+          {.needs = {"input", "text|pairs"}, .place = HelpPlace::kData, .names = [] {
              return "auto|" + tokenizer_names();
            }});
     visit("tokenizer_model", tokenizer_model,
           "--tokenizer sentencepiece: the .model file whose pieces are the tokens",
-          {.needs = {"input", "text"}, .also_needs = {"tokenizer", kPieceKind}, .is_path = true});
+          {.needs = {"input", "text|pairs"},
+           .also_needs = {"tokenizer", kPieceKind},
+           .is_path = true});
     visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
           {.range = ValueRange::in(0, 1),
            .needs = {"input", "text"},
            .also_needs = {"tokenizer", kPieceKind}});
     visit("words", words, "--tokenizer word: what ends a word",
-          {.needs = {"input", "text"}, .also_needs = {"tokenizer", "word|auto"}});
+          {.needs = {"input", "text|pairs"}, .also_needs = {"tokenizer", "word|auto"}});
     visit("lower", lower, "--tokenizer char and word: put the text into lower case",
-          {.needs = {"input", "text"}});
+          {.needs = {"input", "text|pairs"}});
     visit("min_count", min_count, "--tokenizer word: words seen less often are read as <unk>",
           {.range = ValueRange::from(1),
-           .needs = {"input", "text"},
+           .needs = {"input", "text|pairs"},
            .also_needs = {"tokenizer", "word|auto"}});
-    visit("embeddings", embeddings, kEmbeddingsHelp, {.needs = {"input", "text"}, .is_path = true});
+    visit("embeddings", embeddings, kEmbeddingsHelp,
+          {.needs = {"input", "text|pairs"}, .is_path = true});
     visit("max_length", max_length,
           "most tokens of a text; 0: of the longest text, but at most 4096, with --encoder 512",
           {.range = ValueRange::in(0, kLargestSize, "of the longest text")});

@@ -36,7 +36,7 @@ TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
   const auto read = [&](std::string_view part) {
     return tokens_of_text(*model.tokenizer, options, part, text.name);
   };
-  if (options.truncate != Truncate::kEnd) return read(text.text);
+  if (options.truncate != Truncate::kEnd || model.reads_pairs()) return read(text.text);
   for (auto bytes = kBytesOfToken * static_cast<std::size_t>(options.max_length);
        bytes < text.text.size(); bytes *= 2) {
     const std::size_t space = text.text.find(' ', bytes);

@@ -64,10 +64,12 @@ void start_with_vectors(const Classifier& model, const WordVectors& vectors) {
 
 void start_with_vectors(Parameter& table, const WordVectors& vectors) {
   const Rows<float> rows = table.value.rows<float>();
-  check(rows.rows == static_cast<index>(vectors.match.size()) && rows.columns == vectors.width,
+  const auto count = static_cast<index>(vectors.match.size());
+  // The separator of pairs, behind the words, has no vector.
+  check((rows.rows == count || rows.rows == count + 1) && rows.columns == vectors.width,
         "vectors [{}, {}] for a table {}", vectors.match.size(), vectors.width,
         table.value.describe());
-  for (index id = 0; id < rows.rows; ++id) {
+  for (index id = 0; id < count; ++id) {
     if (vectors.match[static_cast<std::size_t>(id)] == VectorMatch::kNone) continue;
     std::copy_n(vectors.rows.data() + id * vectors.width, vectors.width, rows[id]);
   }

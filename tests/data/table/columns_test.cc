@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/table/columns.h"
 
+#include <fmt/core.h>
+
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -45,6 +47,30 @@ TEST(Columns, OfTwoTheLabelIsTheOneWithFewerValues) {
   EXPECT_EQ(found({{"4.5", "ab"}, {"3", "ab"}}, {.labels = LabelUse::kNumbers}), "rows 2 1");
   EXPECT_EQ(found({{"4.5", "ab"}, {"3", "ab"}}), "rows 1 2");
   EXPECT_EQ(found({{"a|b", "one"}, {"b", "one"}}, {.label_separator = "|"}), "rows 2 1");
+}
+
+// "header first second label", columns by number.
+std::string found_pair(const Records& records, TableOptions options = {}) {
+  options.pairs = true;
+  const Columns columns = find_columns(records, options, "f:1");
+  return fmt::format("{} {} {} {}", columns.has_header ? "header" : "rows", columns.text + 1,
+                     *columns.second + 1, columns.label ? std::to_string(*columns.label + 1) : "-");
+}
+
+TEST(PairColumns, AreFoundByNameOrPlace) {
+  EXPECT_EQ(found_pair({{"sentence1", "sentence2", "label"}}), "header 1 2 3");
+  EXPECT_EQ(found_pair({{"gold_label", "Premise", "x", "hypothesis"}}), "header 2 4 1");
+  EXPECT_EQ(found_pair({{"source", "target", "score"}}), "header 1 2 3");
+  EXPECT_EQ(found_pair({{"query", "passage"}}, kAny), "header 1 2 -");
+  EXPECT_EQ(found_pair({{"a b", "c d", "x"}, {"e", "f", "x"}}), "rows 1 2 3");
+  EXPECT_EQ(found_pair({{"x", "a b", "c d"}, {"x", "e", "f"}}), "rows 2 3 1");
+  EXPECT_EQ(found_pair({{"a", "b"}}, kAny), "rows 1 2 -");
+  EXPECT_EQ(found_pair({{"a", "b", "c"}}, {.label_of_two = 1}), "rows 1 3 2");
+  EXPECT_EQ(found_pair({{"a", "b", "c"}}, {.text_column = "c", .second_column = "a"}),
+            "header 3 1 2");
+  EXPECT_EQ(found_pair({{"1", "b", "c"}}, {.label_column = "1"}), "rows 2 3 1");
+  EXPECT_THROWS(found_pair({{"a", "b"}}), kInputFormat, "two texts and a label, got 2 columns");
+  EXPECT_THROWS(found_pair({{"a", "b", "c", "d"}}), kInputFormat, "got 4 columns");
 }
 
 TEST(Columns, AreSaidByNameOrByNumber) {

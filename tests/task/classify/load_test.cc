@@ -10,6 +10,40 @@ namespace {
 
 using testing::ElementsAre;
 
+// The tokenizer's ids of letters, and what stands between the texts.
+std::string tokens_of(const Tokenizer& letters, std::string_view pair, index most,
+                      Truncate truncate = Truncate::kEnd) {
+  ClassifierTextOptions options;
+  options.input = InputKind::kPairs;
+  options.max_length = most;
+  options.truncate = truncate;
+  const TextTokens tokens = tokens_of_text(letters, options, pair, "f:1");
+  std::string text;
+  for (const token id : tokens.ids) {
+    if (id == letters.vocabulary_size()) {
+      text += '|';
+    } else if (id == kPadToken) {
+      text += '_';
+    } else {
+      letters.append_bytes(text, id);
+    }
+  }
+  return text + fmt::format(" {}", tokens.length);
+}
+
+TEST(TokensOfPair, AreBothTextsAndTheLongerIsCutFirst) {
+  const auto letters = make_tokenizer(
+      tokenizer_kind("char").learn("abcdefghijkl", "letters", {.marks = false, .min_count = 1}));
+  EXPECT_EQ(tokens_of(*letters, pair_text("abc", "de"), 0), "abc|de 6");
+  EXPECT_EQ(tokens_of(*letters, pair_text("", "de"), 0), "_|de 4");
+  EXPECT_EQ(tokens_of(*letters, "abc", 0), "abc|_ 5") << "no second text";
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdefgh", "ij"), 6), "abc|ij 11");
+  EXPECT_EQ(tokens_of(*letters, pair_text("ij", "abcdefgh"), 6), "ij|abc 11");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 6), "abc|gh 13");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 3), "a|g 13");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 6, Truncate::kFront), "def|kl 13");
+}
+
 TEST(LoadClassifier, GivesBackWhatWasTrained) {
   const TestFolder folder;
   const LoadedClassifier loaded = load_classifier(trained(folder, tiny_classifier(folder)));
