@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/plan.h"
 #include "fovea/base/sanitizer.h"
 
 #if defined(FOVEA_ADDRESS_SANITIZER)
@@ -223,5 +224,7 @@ Scratch::Scratch()
       mark_(arena_.mark()) {
   if (mark_.block == 0 && mark_.used == 0) arena_.reset();  // no scope is open: join the blocks
 }
+
+std::size_t scratch_peak_of_thread() { return thread_arena().peak(); }
 
 }  // namespace fovea

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "fovea/base/context.h"
 #include "fovea/base/memory.h"
 
 namespace fovea {
@@ -37,5 +38,20 @@ class Plan {
   LazyMemory memory_;
   double of_thread_ = 0;
 };
+
+/// The most bytes of scratch memory that the calling thread has had in use at once: what a plan
+/// foresees of a thread.
+std::size_t scratch_peak_of_thread();
+
+/// For a loop whose items take scratch memory: tells the plan of ctx, if there is one, what `item`
+/// takes. `item(alone)` allocates as an item of the loop does; `alone` is a context of its thread.
+template <class F>
+void plan_item(const Context& ctx, F&& item) {
+  if (ctx.plan() == nullptr) return;
+  Plan of_item;
+  item(Context(1).planned(of_item));
+  ctx.plan()->add_thread_bytes(static_cast<double>(of_item.scratch_peak()) +
+                               of_item.thread_bytes());
+}
 
 }  // namespace fovea

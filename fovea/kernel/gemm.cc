@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fovea/base/plan.h"
 #include "fovea/base/shares.h"
 #include "fovea/kernel/column_sums.h"
 #include "fovea/kernel/gemm_tiles.h"
@@ -102,6 +103,37 @@ void check_matmul(ProductRows<const T> a, const Panels<T>& b, ProductRows<T> c,
   }
 }
 
+template <class T>
+MatmulTile<T> tile_of(const ProductRows<const T>& a, const Panels<T>& b, const ProductRows<T>& c,
+                      MatmulOptions<T> o, const detail::ProductCut::Tile& part) {
+  const auto [rows, columns] = part;
+  if (o.slope.data != nullptr) o.slope = o.slope.slice(rows.begin, rows.end);
+  if (o.times.data != nullptr) o.times = o.times.slice(rows.begin, rows.end);
+  return {a.slice(rows.begin, rows.end), &b,
+          columns.begin / b.lanes,       (columns.end + b.lanes - 1) / b.lanes,
+          c.slice(rows.begin, rows.end), o};
+}
+
+template <class T>
+AtBTile<T> tile_of(const ProductRows<const T>& a, const ProductRows<const T>& b, Rows<T> c,
+                   Store store, Operands operands, const detail::ProductCut::Tile& part) {
+  const auto [rows, columns] = part;
+  return {a.columns_slice(rows.begin, rows.end), b.columns_slice(columns.begin, columns.end),
+          c.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end), store, operands};
+}
+
+/// Tells a plan what the largest tiles take of a thread: the first one, and the last one beside it,
+/// whose rows may end in a part of a vector.
+template <class F>
+void plan_tiles(const Context& ctx, const detail::ProductCut& cut, F&& scratch_of) {
+  if (ctx.plan() == nullptr) return;
+  for (const index column : {index{0}, cut.columns.parts() - 1}) {
+    const index bytes =
+        scratch_of(detail::ProductCut::Tile{cut.rows.part(0), cut.columns.part(column)});
+    ctx.plan()->add_thread_bytes(static_cast<double>(bytes));
+  }
+}
+
 }  // namespace
 
 detail::AxisCut::AxisCut(index size, index most, index step) : size_(size) {
@@ -194,23 +226,19 @@ MatmulItems<T>::MatmulItems(const Context& ctx, ProductRows<const T> a, const Pa
   cut_ = cut_for_threads(c.rows(), c.columns(), a.columns(),
                          b.operands == Operands::kPaired ? kPairedTiles : kTiles,
                          gemm_kernels<T>().shape, ctx.threads());
+  plan_tiles(ctx, cut_, [&](const auto& part) {
+    return gemm_kernels<T>().matmul_scratch(tile_of(a_, b_, c_, options_, part));
+  });
 }
 
 template <class T>
 void MatmulItems<T>::run(index item) const {
-  const auto [rows, columns] = cut_.item(item);
-  MatmulOptions<T> o = options_;
-  if (o.slope.data != nullptr) {
-    o.slope = o.slope.slice(rows.begin, rows.end);
-  }
-  if (o.times.data != nullptr) o.times = o.times.slice(rows.begin, rows.end);
-  MatmulTile<T> tile{a_.slice(rows.begin, rows.end), &b_,
-                     columns.begin / b_.lanes,       (columns.end + b_.lanes - 1) / b_.lanes,
-                     c_.slice(rows.begin, rows.end), o};
+  const auto part = cut_.item(item);
+  MatmulTile<T> tile = tile_of(a_, b_, c_, options_, part);
   // Most likely the same thread takes the next item.
   if (const index next = item + 1; next < cut_.items()) {
     const auto next_rows = cut_.item(next).rows;
-    if (next_rows.begin != rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);
+    if (next_rows.begin != part.rows.begin) tile.next_a = a_.slice(next_rows.begin, next_rows.end);
   }
   gemm_kernels<T>().matmul(tile);
 }
@@ -229,20 +257,20 @@ MatmulAtBItems<T>::MatmulAtBItems(const Context& ctx, ProductRows<const T> a,
   const BlockShape shape = gemm_kernels<T>().shape;
   cut_ = cut_for_threads(c.rows, c.columns, a.rows(), limits_at_b(operands_, shape), shape,
                          ctx.threads());
+  plan_tiles(ctx, cut_, [&](const auto& part) {
+    return at_b_kernels<T>().scratch(tile_of(a_, b_, c_, store_, operands_, part));
+  });
 }
 
 template <class T>
 void MatmulAtBItems<T>::run(index item) const {
-  const auto [rows, columns] = cut_.item(item);
-  AtBTile<T> tile{
-      a_.columns_slice(rows.begin, rows.end), b_.columns_slice(columns.begin, columns.end),
-      c_.slice(rows.begin, rows.end).columns_slice(columns.begin, columns.end), store_, operands_};
+  AtBTile<T> tile = tile_of(a_, b_, c_, store_, operands_, cut_.item(item));
   if (const index next = item + 1; next < cut_.items()) {
     const auto [next_rows, next_columns] = cut_.item(next);
     tile.next_a = a_.columns_slice(next_rows.begin, next_rows.end);
     tile.next_b = b_.columns_slice(next_columns.begin, next_columns.end);
   }
-  at_b_kernel<T>()(tile);
+  at_b_kernels<T>().matmul(tile);
 }
 
 template <class T>

@@ -119,21 +119,46 @@ void MultiplyAtBPanel(const TileOperands<T>& o, const T* strips) {
   }
 }
 
+/// The values of each buffer of a tile; 0 where it reads or writes in place.
+struct AtBBuffers {
+  index sums, strips, a, b;
+};
+template <Operands kOperands, class T>
+AtBBuffers BuffersOf(const AtBTile<T>& t) {
+  constexpr index kWidth = kPanelLanes<T>;
+  const index rows = t.c.rows, columns = t.c.columns;
+  const bool is_ragged = columns % kLanes<T> != 0;
+  const index sums = is_ragged ? rows * RoundUpToLanes<T>(columns) : 0;
+  if constexpr (kOperands == Operands::kWhole) {
+    const index a_stride = t.a.values().stride, b_stride = t.b.values().stride;
+    const bool in_strips = kIsNarrow && columns > kWidth;
+    const bool copies_a = !in_strips && CopiesRows<T>(a_stride);
+    const bool copies_b =
+        is_ragged || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(b_stride);
+    return {.sums = sums,
+            .strips = in_strips ? StripsSize<T>(rows) : 0,
+            .a = copies_a ? RoundUpToLanes<T>(rows) * kDepth<T> : 0,
+            .b = copies_b ? kPanelsAtOnce * kWidth * kDepth<T> : 0};
+  } else {
+    const index depth = DepthOfPart<OperandOf<T, kOperands>>();
+    return {.sums = sums, .strips = 0, .a = RoundUpToLanes<T>(rows) * depth, .b = kWidth * depth};
+  }
+}
+
 /// C as whole vectors: in place, or summed in a buffer if they would go beyond the end of a row.
 template <class T>
 class SumsOfTile {
  public:
-  SumsOfTile(const AtBTile<T>& t, Scratch& scratch)
-      : t_(t), rows_(t.c), is_ragged_(t.c.columns % kLanes<T> != 0) {
+  SumsOfTile(const AtBTile<T>& t, index buffer_size, Scratch& scratch)
+      : t_(t), rows_(t.c), is_ragged_(buffer_size > 0) {
     if (!is_ragged_) return;
     rows_.stride = RoundUpToLanes<T>(t.c.columns);
-    rows_.data = scratch.template allocate<T>(t.c.rows * rows_.stride);
+    rows_.data = scratch.template allocate<T>(buffer_size);
     for (index r = 0; r < t.c.rows && t.store == Store::kAdd; ++r) {
       T* const row = rows_[r];
       std::fill(std::copy_n(t.c[r], t.c.columns, row), row + rows_.stride, T{0});
     }
   }
-  bool is_ragged() const { return is_ragged_; }
   /// The columns from `first` on.
   Rows<T> columns(index first, index lanes) const {
     return {rows_.data + first, rows_.rows, lanes, rows_.stride};
@@ -188,17 +213,14 @@ void MultiplyAtBTile(const AtBTile<T>& t) {
   constexpr index kWidth = kPanelLanes<T>;
   const index rows = t.c.rows, columns = t.c.columns;
   const Rows<const T> all_a = t.a.values(), all_b = t.b.values();
-  Scratch scratch;
-  const SumsOfTile<T> c(t, scratch);
-  const bool in_strips = kIsNarrow && columns > kWidth;
-  const bool copies_a = !in_strips && CopiesRows<T>(all_a.stride);
-  const bool copies_b =
-      c.is_ragged() || (kIsNarrow && rows > 2 * kBlockRows) || CopiesRows<T>(all_b.stride);
+  const AtBBuffers buffers = BuffersOf<Operands::kWhole>(t);
+  const bool in_strips = buffers.strips > 0, copies_a = buffers.a > 0, copies_b = buffers.b > 0;
   const index a_depth = copies_a ? RoundUpToLanes<T>(rows) : all_a.stride;
-  T* const strips = in_strips ? scratch.template allocate<T>(StripsSize<T>(rows)) : nullptr;
-  T* const a = copies_a ? scratch.template allocate<T>(a_depth * kDepth<T>) : nullptr;
-  T* const b =
-      copies_b ? scratch.template allocate<T>(kPanelsAtOnce * kWidth * kDepth<T>) : nullptr;
+  Scratch scratch;
+  const SumsOfTile<T> c(t, buffers.sums, scratch);
+  T* const strips = AllocateSome<T>(scratch, buffers.strips);
+  T* const a = AllocateSome<T>(scratch, buffers.a);
+  T* const b = AllocateSome<T>(scratch, buffers.b);
   ForEachPart(all_a.rows, kDepth<T>, [&](index begin, index end) {
     const auto rows_of_a = all_a.slice(begin, end), rows_of_b = all_b.slice(begin, end);
     if (in_strips) PackStrips(rows_of_a, strips);
@@ -254,11 +276,12 @@ void MultiplyAtBTileRounded(const AtBTile<T>& t) {
   using In = OperandOf<T, kOperands>;
   constexpr index kWidth = kPanelLanes<T>;
   const index columns = t.c.columns;
+  const AtBBuffers buffers = BuffersOf<kOperands>(t);
   Scratch scratch;
-  const SumsOfTile<T> c(t, scratch);
+  const SumsOfTile<T> c(t, buffers.sums, scratch);
   const index depth = DepthOfPart<In>();
-  In* const a = scratch.template allocate<In>(RoundUpToLanes<T>(t.c.rows) * depth);
-  In* const b = scratch.template allocate<In>(kWidth * depth);
+  In* const a = scratch.template allocate<In>(buffers.a);
+  In* const b = scratch.template allocate<In>(buffers.b);
   ForEachPart(steps_of(t.a.rows(), kOperands), depth, [&](index begin, index end) {
     const Terms<kOperands> terms(begin, end, t.a.rows());
     const auto left =
@@ -292,7 +315,19 @@ void MultiplyAtBTileOf(const AtBTile<T>& t) {
     }
   });
 }
-auto Kernels() { return PerPrecision{MultiplyAtBTileOf<float>, MultiplyAtBTileOf<double>}; }
+template <class T>
+index ScratchOf(const AtBTile<T>& t) {
+  index bytes = 0;
+  WithOperands<T>(t.operands, [&](auto operands) {
+    const AtBBuffers buffers = BuffersOf<operands()>(t);
+    bytes = BytesOfBuffers<T>({buffers.sums, buffers.strips, buffers.a, buffers.b});
+  });
+  return bytes;
+}
+auto Kernels() {
+  return PerPrecision{AtBKernels<float>{MultiplyAtBTileOf<float>, ScratchOf<float>},
+                      AtBKernels<double>{MultiplyAtBTileOf<double>, ScratchOf<double>}};
+}
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -305,12 +340,12 @@ namespace fovea {
 HWY_EXPORT(Kernels);
 
 template <class T>
-AtBKernel<T> at_b_kernel() {
+AtBKernels<T> at_b_kernels() {
   return FOVEA_DISPATCH(Kernels)().template of<T>();
 }
 
-template AtBKernel<float> at_b_kernel();
-template AtBKernel<double> at_b_kernel();
+template AtBKernels<float> at_b_kernels();
+template AtBKernels<double> at_b_kernels();
 
 }  // namespace fovea
 #endif  // HWY_ONCE

@@ -2,6 +2,7 @@
 // The operands of a product as its tiles read them: whole, rounded to bfloat16, or in pairs of
 // bfloat16. Include it from gemm_tiles.cc and gemm_at_b.cc alone.
 #include <algorithm>
+#include <initializer_list>
 #include <type_traits>
 
 #include "fovea/base/memory.h"
@@ -83,6 +84,21 @@ template <Operands kOperands, class T>
 HWY_INLINE Vector<T> Rounded(Vector<T> x) {
   if constexpr (kOperands == Operands::kRounded) return RoundToBFloat16(x);
   return x;
+}
+
+/// The bytes of scratch memory of buffers of so many values. (A pair is as large as a float.)
+template <class T>
+index BytesOfBuffers(std::initializer_list<index> values) {
+  constexpr index kOfLine = kAlignment / sizeof(T);
+  index lines = 0;
+  for (const index n : values) lines += (n + kOfLine - 1) / kOfLine;
+  return lines * static_cast<index>(kAlignment);
+}
+
+/// Scratch memory for n values, or null if none is needed.
+template <class In>
+In* AllocateSome(Scratch& scratch, index n) {
+  return n > 0 ? scratch.template allocate<In>(n) : nullptr;
 }
 
 /// Copies rows of `from` to rows of `to` that are `to_stride` apart, and fills the rest of each
@@ -279,11 +295,13 @@ class LeftSide {
  public:
   using In = OperandOf<T, kOperands>;
 
-  LeftSide(const ProductRows<const T>& a, Scratch& scratch) : a_(a) {
-    const index steps = std::min(kDepth<In>, steps_of(a.columns(), kOperands));
-    if constexpr (kOperands != Operands::kWhole) {
-      copy_ = scratch.template allocate<In>(a.rows() * stride_of(steps));
-    }
+  LeftSide(const ProductRows<const T>& a, Scratch& scratch)
+      : a_(a), copy_(AllocateSome<In>(scratch, copy_size(a))) {}
+
+  /// How many operands the copy holds.
+  static index copy_size(const ProductRows<const T>& a) {
+    if (kOperands == Operands::kWhole) return 0;
+    return a.rows() * stride_of(std::min(kDepth<In>, steps_of(a.columns(), kOperands)));
   }
 
   /// The part of A for the steps [begin, end); valid until the next call.
@@ -316,7 +334,7 @@ class LeftSide {
   }
 
   ProductRows<const T> a_;
-  In* copy_ = nullptr;
+  In* copy_;
 };
 
 /// The lines of rows of either type.

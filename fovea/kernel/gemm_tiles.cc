@@ -60,15 +60,20 @@ class PanelsOfC {
  public:
   /// `has_parts`: whether the sums are computed in several parts.
   PanelsOfC(const MatmulTile<T>& t, index whole_panels, bool has_parts, Scratch& scratch)
-      : t_(t), rounds_in_registers_(RoundsInRegisters(t, has_parts)) {
+      : t_(t),
+        rounds_in_registers_(RoundsInRegisters(t, has_parts)),
+        stride_(BufferStride(t, whole_panels, has_parts)),
+        step_(has_parts ? kPanelLanes<T> : 0),
+        buffer_(AllocateSome<T>(scratch, t.c.rows() * stride_)) {
 #if FOVEA_PAIRS
     static_assert(kPanelsAtOnce == 1, "panels that end together need a buffer each");
 #endif
-    if (!t.c.is_rounded() || t.first_panel >= whole_panels) return;
-    const index held = has_parts ? whole_panels - t.first_panel : 1;
-    stride_ = held * kPanelLanes<T>;
-    step_ = has_parts ? kPanelLanes<T> : 0;
-    buffer_ = scratch.template allocate<T>(t.c.rows() * stride_);
+  }
+
+  /// The values of a row of the buffer; 0 if there is none.
+  static index BufferStride(const MatmulTile<T>& t, index whole_panels, bool has_parts) {
+    if (!t.c.is_rounded() || t.first_panel >= whole_panels) return 0;
+    return (has_parts ? whole_panels - t.first_panel : 1) * kPanelLanes<T>;
   }
 
   bool rounds_in_registers() const { return rounds_in_registers_; }
@@ -86,8 +91,8 @@ class PanelsOfC {
  private:
   const MatmulTile<T>& t_;
   bool rounds_in_registers_;
-  T* buffer_ = nullptr;
-  index stride_ = 0, step_ = 0;
+  index stride_, step_;
+  T* buffer_;
 };
 
 /// `lanes` is what ForEachLane gives.
@@ -320,19 +325,44 @@ void MultiplyRaggedPanel(const MatmulTile<T>& t, index panel, index steps,
   Finish(t, p);
 }
 
+/// What decides on the buffers of a tile.
+template <Operands kOperands, class T>
+struct TileParts {
+  using In = OperandOf<T, kOperands>;
+
+  index steps;
+  bool has_parts;  ///< whether the sums are computed in several parts
+  bool
+      is_last_ragged;  ///< whether whole vectors of the last panel would go beyond the end of a row
+  index whole_panels;  ///< the end of those that are
+  index packed_panel;  ///< operands of the buffer for a panel of B
+
+  explicit TileParts(const MatmulTile<T>& t)
+      : steps(steps_of(t.a.columns(), kOperands)),
+        has_parts(steps > kDepth<In>),
+        is_last_ragged(t.last_panel * t.b->lanes > t.c.columns() && t.c.columns() % kLanes<T> != 0),
+        whole_panels(is_last_ragged ? t.last_panel - 1 : t.last_panel),
+        packed_panel(t.b->pack ? kPanelLanes<T> * kDepth<In> : 0) {}
+
+  index scratch_bytes(const MatmulTile<T>& t) const {
+    const index rows = t.c.rows();
+    return BytesOfBuffers<T>({LeftSide<T, kOperands>::copy_size(t.a),
+                              rows * PanelsOfC<T>::BufferStride(t, whole_panels, has_parts),
+                              packed_panel, is_last_ragged ? rows * kPanelLanes<T> : 0});
+  }
+};
+
 template <Operands kOperands, class T>
 void MultiplyTile(const MatmulTile<T>& t) {
   using In = OperandOf<T, kOperands>;
-  const index N = t.c.columns(), steps = steps_of(t.a.columns(), kOperands);
-  const bool is_last_ragged = t.last_panel * t.b->lanes > N && N % kLanes<T> != 0;
-  const index whole_panels = is_last_ragged ? t.last_panel - 1 : t.last_panel;
+  const TileParts<kOperands, T> parts(t);
+  const index steps = parts.steps, whole_panels = parts.whole_panels;
   Scratch scratch;
   LeftSide<T, kOperands> left(t.a, scratch);
-  const PanelsOfC<T> panels(t, whole_panels, steps > kDepth<In>, scratch);
+  const PanelsOfC<T> panels(t, whole_panels, parts.has_parts, scratch);
   const bool finishes =
       !panels.rounds_in_registers() && (t.c.is_rounded() || ChangesSums(t.options));
-  In* const buffer =
-      t.b->pack ? scratch.template allocate<In>(kPanelLanes<T> * kDepth<In>) : nullptr;
+  In* const buffer = AllocateSome<In>(scratch, parts.packed_panel);
   const auto panel_of_b = [&](index panel, index begin, index end) {
     return ReadPanel<kOperands, T>(*t.b, panel, begin, end, buffer);
   };
@@ -352,13 +382,20 @@ void MultiplyTile(const MatmulTile<T>& t) {
       }
     });
   }
-  if (!is_last_ragged) return;
+  if (!parts.is_last_ragged) return;
   MultiplyRaggedPanel<kOperands>(t, whole_panels, steps, left, panel_of_b, scratch);
 }
 
 template <class T>
 void MultiplyTileOf(const MatmulTile<T>& t) {
   WithOperands<T>(t.b->operands, [&](auto operands) { MultiplyTile<operands(), T>(t); });
+}
+template <class T>
+index ScratchOf(const MatmulTile<T>& t) {
+  index bytes = 0;
+  WithOperands<T>(t.b->operands,
+                  [&](auto operands) { bytes = TileParts<operands(), T>(t).scratch_bytes(t); });
+  return bytes;
 }
 template <class T>
 void PackPanelsOf(const PanelsToPack<T>& p) {
@@ -396,6 +433,7 @@ template <class T>
 GemmKernels<T> KernelsFor() {
   return {{kBlockRows, kPanelLanes<T>, kLanes<T>, kPanelsAtOnce},
           MultiplyTileOf<T>,
+          ScratchOf<T>,
           PackPanelsOf<T>,
           AddProductRows<T>};
 }

@@ -64,6 +64,7 @@ template <class T>
 struct GemmKernels {
   BlockShape shape;
   void (*matmul)(const MatmulTile<T>&);
+  index (*matmul_scratch)(const MatmulTile<T>&);  ///< bytes of scratch memory that `matmul` takes
   void (*pack)(const PanelsToPack<T>&);
   void (*add_rows)(ProductRows<const T> rows, T* sums);  ///< sums[c] += rows[0][c], rows[1][c] ...
 };
@@ -71,8 +72,11 @@ template <class T>
 GemmKernels<T> gemm_kernels();
 
 template <class T>
-using AtBKernel = void (*)(const AtBTile<T>&);
+struct AtBKernels {
+  void (*matmul)(const AtBTile<T>&);
+  index (*scratch)(const AtBTile<T>&);  ///< bytes of scratch memory that `matmul` takes
+};
 template <class T>
-AtBKernel<T> at_b_kernel();
+AtBKernels<T> at_b_kernels();
 
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fovea/base/memory.h"
+#include "fovea/base/plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/kernel/winograd.cc"
@@ -165,20 +166,17 @@ class PairsItem {
     m_ = planes(scratch_.allocate<T>(4 * pairs * p.y.columns), pairs, p.y.columns);
   }
 
-  void compute() {
-    make_differences();
-    const Context alone(1);
-    for (std::size_t k = 0; k < 4; ++k) {
-      const MatmulItems<T> product(alone, v_[k], p_.u[k], m_[k], {});
-      for (index item = 0; item < product.size(); ++item) product.run(item);
-    }
-    finish();
+  /// `alone` is a context of this thread.
+  void compute(const Context& alone) {
+    T* const zeros = scratch_.allocate<T>(p_.x.columns);
+    alone.run_here([&] { make_differences(zeros); });
+    for (std::size_t k = 0; k < 4; ++k) matmul<T>(alone, v_[k], p_.u[k], m_[k]);
+    alone.run_here([&] { finish(); });
   }
 
  private:
-  void make_differences() {
+  void make_differences(T* zeros) {
     const index C = p_.x.columns;
-    T* const zeros = scratch_.allocate<T>(C);
     std::fill_n(zeros, C, T{0});
     for_each_pair(*p_.layout, begin_, end_, [&](index pair, const PairLayout::Run& run) {
       const index first = 2 * (pair - run.pair) - p_.before;
@@ -248,10 +246,12 @@ void winograd_forward(const Context& ctx, const WinogradForward<T>& p) {
   const double bytes = static_cast<double>(p.x.rows * (p.x.columns + out)) * sizeof(T);
   const ProfileScope scope(ctx, winograd_work("convolution", pairs, out, p.x.columns, bytes));
   const index size = pairs_of_item(pairs, ctx.threads());
-  ctx.for_each((pairs + size - 1) / size, [&](index item) {
+  const auto compute = [&](const Context& alone, index item) {
     const index begin = item * size;
-    PairsItem<T>(p, kernels, begin, std::min(pairs, begin + size)).compute();
-  });
+    PairsItem<T>(p, kernels, begin, std::min(pairs, begin + size)).compute(alone);
+  };
+  plan_item(ctx, [&](const Context& alone) { compute(alone, 0); });
+  ctx.for_each((pairs + size - 1) / size, [&](index item) { compute(Context(1), item); });
 }
 
 template <class T>

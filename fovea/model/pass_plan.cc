@@ -17,10 +17,9 @@ namespace fovea {
 
 namespace {
 
-// Bytes of each thread for copies of tiles in products and in attention, and for the stack. Most
-// takes A^T B with AVX2 where its width is no whole number of vectors: 384 x 384 values of A, 64 x
-// 384 of B, and 384 x 1024 sums.
-constexpr double kThreadBytes = 2.5 * (1 << 20);
+// Bytes of each thread besides the scratch memory that kernels tell of: the stack, and what its
+// arena holds of earlier, smaller calls when it grows.
+constexpr double kThreadBytes = 1.5 * (1 << 20);
 
 // Where the sequences of the batch begin. If nobody says how long they are: as many as it can have,
 // the first ones as long as a sequence can be.
