@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
-#include <numeric>
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/pass_plan.h"
@@ -18,8 +15,7 @@ namespace fovea {
 namespace {
 
 constexpr double kCostOfText = 20000;       // to read it: about that of so many flops
-constexpr index kSmallestTextBatch = 1024;  // tokens: below that, products have too few rows
-constexpr index kTextBatchesOfThread = 4;   // so that no thread waits long for the last batch
+constexpr index kSmallestTextBatch = 1024;  // tokens
 
 // The limits of the table of tokens: most bytes, and the share of the memory that batches leave.
 // Filling it needs a batch beside it.
@@ -53,10 +49,7 @@ index length_of(const TextTokens& text) { return static_cast<index>(text.ids.siz
 
 TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& model,
                              index batch_tokens)
-    : context_(context),
-      model_(model),
-      batch_tokens_(batch_tokens),
-      tapes_(std::make_unique<LentTapes>(context)) {
+    : context_(context), model_(model), batch_tokens_(batch_tokens), tapes_(context) {
   check(batch_tokens >= 1, "predictions: {} tokens a batch; expected at least 1", batch_tokens);
   const ClassifierConfig& config = model.model->config();
   const index longest =
@@ -68,8 +61,6 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }
-
-TextPredictor::~TextPredictor() = default;
 
 Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
   make_tokens(texts);
@@ -93,19 +84,14 @@ Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index
 
 // Predicts all texts that have been read.
 Rows<const float> TextPredictor::predict_read(const std::function<std::string(std::size_t)>& name) {
-  const double began = monotonic_seconds();
   const index classes = model_.model->config().classes;
   const auto count = static_cast<index>(read_.size());
   values_.resize(read_.size() * static_cast<std::size_t>(classes));
-  const std::vector<Batch> batches = make_batches();
-  if (batches.size() == 1) {
-    predict_batch(tapes_->whole(), batches[0]);
-  } else {
-    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
-      tapes_->lend([&](Tape& tape) { predict_batch(tape, batches[static_cast<std::size_t>(b)]); });
-    });
-  }
-  model_seconds_ += monotonic_seconds() - began;
+  std::vector<index> lengths;
+  for (const TextTokens& text : read_) lengths.push_back(length_of(text));
+  const BatchSizes sizes{.fewest = kSmallestTextBatch, .most = batch_tokens_};
+  tapes_.for_each(LengthBatches(lengths, sizes, context_.threads()),
+                  [&](Tape& tape, std::span<const index> batch) { predict_batch(tape, batch); });
   require_finite(name);
   return {values_.data(), count, classes};
 }
@@ -144,37 +130,12 @@ void TextPredictor::make_table() {
   table_ = model.token_table(context_);
 }
 
-// The longest texts come first: a thread that takes one of them last would keep all waiting.
-std::vector<TextPredictor::Batch> TextPredictor::make_batches() {
-  order_.resize(read_.size());
-  std::iota(order_.begin(), order_.end(), index{0});
-  const auto length = [&](index text) { return length_of(read_[static_cast<std::size_t>(text)]); };
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](index a, index b) { return length(a) > length(b); });
-  index all = 0;
-  for (const TextTokens& text : read_) all += length_of(text);
-  const index share = all / (kTextBatchesOfThread * context_.threads());
-  const index most = std::clamp(share, std::min(kSmallestTextBatch, batch_tokens_), batch_tokens_);
-  std::vector<Batch> batches;
-  index tokens = 0;
-  for (index i = 0; i < static_cast<index>(order_.size()); ++i) {
-    const index more = length(order_[static_cast<std::size_t>(i)]);
-    if (batches.empty() || tokens + more > most) {
-      batches.push_back({i, i});
-      tokens = 0;
-    }
-    tokens += more;
-    batches.back().end = i + 1;
-  }
-  return batches;
-}
-
-void TextPredictor::predict_batch(Tape& tape, Batch batch) {
+void TextPredictor::predict_batch(Tape& tape, std::span<const index> batch) {
   tape.reset(TapeMode::kInference);
-  const index count = batch.end - batch.begin;
+  const auto count = static_cast<index>(batch.size());
   const auto offsets = tape.saved<std::int32_t>(count + 1);
   const auto text_at = [&](index i) {
-    return static_cast<std::size_t>(order_[static_cast<std::size_t>(batch.begin + i)]);
+    return static_cast<std::size_t>(batch[static_cast<std::size_t>(i)]);
   };
   offsets[0] = 0;
   for (index i = 0; i < count; ++i) {

@@ -11,7 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/base/view.h"
 #include "fovea/task/classify/classifier.h"
-#include "fovea/task/lent_tapes.h"
+#include "fovea/task/length_batches.h"
 
 namespace fovea {
 
@@ -38,9 +38,6 @@ class TextPredictor {
   /// batch of its own). `model` must outlive the predictor. Throws kOutOfMemory if there is no room
   /// for such batches.
   TextPredictor(const Context& context, const LoadedClassifier& model, index batch_tokens = 2048);
-  ~TextPredictor();
-  TextPredictor(const TextPredictor&) = delete;
-  TextPredictor& operator=(const TextPredictor&) = delete;
 
   /// [texts, classes], valid until the next call: the probability of each class or label, or
   /// numbers in the model's unit, of which LoadedClassifier::numbers makes those of the texts.
@@ -56,35 +53,28 @@ class TextPredictor {
   index texts() const { return texts_; }
   index tokens() const { return tokens_; }  ///< that the model has read so far
   /// The seconds of all calls so far, without reading the texts into tokens.
-  double model_seconds() const { return model_seconds_; }
+  double model_seconds() const { return tapes_.seconds(); }
   /// Whether texts are read by Classifier::token_table() by now, which changes no bit.
   bool uses_table() const { return table_.defined(); }
 
  private:
-  struct Batch {
-    index begin, end;  // of order_
-  };
-
   void make_table();
   void make_tokens(std::span<const NamedText> texts);
   void count_read();
   Rows<const float> predict_read(const std::function<std::string(std::size_t)>& name);
-  std::vector<Batch> make_batches();
-  void predict_batch(Tape& tape, Batch batch);
+  void predict_batch(Tape& tape, std::span<const index> batch);
   void require_finite(const std::function<std::string(std::size_t)>& name) const;
 
   const Context context_;
   const LoadedClassifier& model_;
   const index batch_tokens_;
   double batch_bytes_ = 0;  // that batches take, most
-  std::unique_ptr<LentTapes> tapes_;
+  BatchTapes tapes_;
   Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call
   Rows<const float> frames_;      // that they name, for a model of numbers
-  std::vector<index> order_;      // the texts, by length
   std::vector<float> values_;     // [texts, classes]
   index truncated_ = 0, texts_ = 0, tokens_ = 0;
-  double model_seconds_ = 0;
 };
 
 }  // namespace fovea

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "fovea/base/check.h"
-#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/model/finite_logits.h"
 #include "fovea/model/pass_plan.h"
@@ -16,8 +14,7 @@ namespace fovea {
 
 namespace {
 
-constexpr index kSmallestTagBatch = 512;  // words: below that, products have too few rows
-constexpr index kTagBatchesOfThread = 4;  // so that no thread waits long for the last batch
+constexpr index kSmallestTagBatch = 512;  // words
 constexpr index kLettersOfWord = 16;      // few words have more
 
 }  // namespace
@@ -53,34 +50,10 @@ void TagPredictor::read(std::span<const std::vector<std::string>> sentences) {
   }
 }
 
-// The longest come first: a thread that takes one of them last would keep all waiting.
-std::vector<TagPredictor::Batch> TagPredictor::make_batches() {
-  order_.resize(pieces_.size());
-  std::iota(order_.begin(), order_.end(), index{0});
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](index a, index b) { return read_.length(a) > read_.length(b); });
-  const index share = read_.word_count() / (kTagBatchesOfThread * context_.threads());
-  const index most = std::clamp(share, std::min(kSmallestTagBatch, batch_words_), batch_words_);
-  std::vector<Batch> batches;
-  index words = 0;
-  for (index i = 0; i < static_cast<index>(order_.size()); ++i) {
-    const index more = read_.length(order_[static_cast<std::size_t>(i)]);
-    if (batches.empty() || words + more > most) {
-      batches.push_back({i, i});
-      words = 0;
-    }
-    words += more;
-    batches.back().end = i + 1;
-  }
-  return batches;
-}
-
-void TagPredictor::tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities,
-                             Results& results) const {
+void TagPredictor::tag_batch(Tape& tape, std::span<const index> batch,
+                             TagProbabilities probabilities, Results& results) const {
   TaggedBatch words;
-  for (index i = batch.begin; i < batch.end; ++i) {
-    fovea::append(words, read_, order_[static_cast<std::size_t>(i)]);
-  }
+  for (const index piece : batch) append(words, read_, piece);
   tape.reset(TapeMode::kInference);
   const TagScores scores = model_.model->scores(tape, view_of(words).rows);
   for (std::size_t column = 0; column < scores.logits.size(); ++column) {
@@ -123,7 +96,6 @@ void TagPredictor::hand_out(const Tape& tape, const TaggedBatch& batch, const Ta
 std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
     std::span<const std::vector<std::string>> sentences, TagProbabilities probabilities) {
   read(sentences);
-  const double began = monotonic_seconds();
   const std::vector<index>& widths = model_.model->config().tags;
   Results results(sentences.size(), std::vector<TaggedByModel>(widths.size()));
   for (std::size_t s = 0; s < sentences.size(); ++s) {
@@ -134,17 +106,13 @@ std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
                                               sentences[s].size());
     }
   }
-  const std::vector<Batch> batches = make_batches();
-  if (batches.size() == 1) {
-    tag_batch(tapes_.whole(), batches[0], probabilities, results);
-  } else {
-    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
-      tapes_.lend([&](Tape& tape) {
-        tag_batch(tape, batches[static_cast<std::size_t>(b)], probabilities, results);
-      });
-    });
-  }
-  model_seconds_ += monotonic_seconds() - began;
+  std::vector<index> lengths;
+  for (index piece = 0; piece < read_.size(); ++piece) lengths.push_back(read_.length(piece));
+  const BatchSizes sizes{.fewest = kSmallestTagBatch, .most = batch_words_};
+  tapes_.for_each(LengthBatches(lengths, sizes, context_.threads()),
+                  [&](Tape& tape, std::span<const index> batch) {
+                    tag_batch(tape, batch, probabilities, results);
+                  });
   return results;
 }
 

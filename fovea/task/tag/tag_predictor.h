@@ -2,13 +2,12 @@
 // Predictions of a tagger for many sentences: fast, and with the same bits however they come.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "fovea/base/context.h"
-#include "fovea/task/lent_tapes.h"
+#include "fovea/task/length_batches.h"
 #include "fovea/task/tag/tagger.h"
 
 namespace fovea {
@@ -46,7 +45,7 @@ class TagPredictor {
   index words() const { return words_; }
   index cut() const { return cut_; }  ///< sentences that were read in pieces
   /// The seconds of all calls so far, without reading words into numbers.
-  double model_seconds() const { return model_seconds_; }
+  double model_seconds() const { return tapes_.seconds(); }
 
  private:
   // Some words of a sentence, as one of the pieces that are read.
@@ -54,15 +53,12 @@ class TagPredictor {
     std::size_t sentence;
     WordRange words;
   };
-  struct Batch {
-    index begin, end;  // of order_
-  };
 
   void read(std::span<const std::vector<std::string>> sentences);
-  std::vector<Batch> make_batches();
   using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
 
-  void tag_batch(Tape& tape, Batch batch, TagProbabilities probabilities, Results& results) const;
+  void tag_batch(Tape& tape, std::span<const index> batch, TagProbabilities probabilities,
+                 Results& results) const;
   // Stores the tags of a batch's sentences in a column.
   void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                 std::size_t column, TagProbabilities probabilities, Results& results) const;
@@ -70,12 +66,10 @@ class TagPredictor {
   const Context context_;
   const LoadedTagger& model_;
   const index batch_words_;
-  LentTapes tapes_;
+  BatchTapes tapes_;
   TaggedWords read_;  // a sentence for each piece
   std::vector<Piece> pieces_;
-  std::vector<index> order_;  // pieces, by length
   index sentences_ = 0, words_ = 0, cut_ = 0;
-  double model_seconds_ = 0;
 };
 
 }  // namespace fovea

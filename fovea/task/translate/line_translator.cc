@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "fovea/base/check.h"
-#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/model/pass_plan.h"
@@ -57,9 +55,7 @@ class TranslationModel final : public NextTokenModel {
 
 namespace {
 
-constexpr index kMoreTokens = 10;          // of a translation, beyond --max-ratio
-constexpr index kLineBatchesOfThread = 2;  // so that no thread waits long for the last batch
-constexpr index kFewestLines = 8;          // of a batch: below that, products have too few rows
+constexpr index kMoreTokens = 10;  // of a translation, beyond --max-ratio
 
 // Tokens that no training text had, which a model knows nothing of; the unknown word, which says
 // nothing; and what would break a line in two.
@@ -154,7 +150,8 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
       name_(std::move(name)),
       batch_rows_(batch_rows),
       detokenizes_(!options.raw && has_cut_punctuation(vocabulary.target().data())),
-      forbidden_(forbidden_tokens(vocabulary.target())) {
+      forbidden_(forbidden_tokens(vocabulary.target())),
+      writers_(context, [this](const Context& own) { return make_writer(own); }) {
   check_options(options_);
   require_option(!options_.truecase || vocabulary_.target().data().lower,
                  Hint{"leave it out: this model has learned capital letters"}, "truecase", true,
@@ -196,33 +193,23 @@ void LineTranslator::add(const LineToTranslate& line) {
   ++lines_;
 }
 
-// The longest come first: a thread that takes one of them last would keep all waiting.
-std::vector<LineTranslator::Batch> LineTranslator::make_batches() {
-  const auto length = [&](index i) {
-    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
-    return piece.end - piece.begin;
-  };
-  const auto count = static_cast<index>(pieces_.size());
-  order_.resize(pieces_.size());
-  std::iota(order_.begin(), order_.end(), index{0});
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](index a, index b) { return length(a) > length(b); });
-  const index most = std::max<index>(1, batch_rows_ / rows_of_line(options_));
-  const index share = count / (kLineBatchesOfThread * context_.threads());
-  const index size = std::clamp(share, std::min(kFewestLines, most), most);
-  std::vector<Batch> batches;
-  for (index begin = 0; begin < count; begin += size) {
-    batches.push_back({begin, std::min(count, begin + size)});
-  }
-  return batches;
+LengthBatches LineTranslator::batches() const {
+  std::vector<index> lengths;
+  for (const Piece& piece : pieces_) lengths.push_back(piece.end - piece.begin);
+  return {lengths,
+          {.unit = BatchUnit::kInputs,
+           .fewest = 8,
+           .most = std::max<index>(1, batch_rows_ / rows_of_line(options_)),
+           .of_thread = 2},
+          context_.threads()};
 }
 
 // The first batch has the longest pieces, and no other has more of them.
-void LineTranslator::require_room(const Batch& first) const {
+void LineTranslator::require_room(std::span<const index> first) const {
   const TranslatorConfig& config = model_.config();
-  const Piece& longest = pieces_[static_cast<std::size_t>(order_.front())];
+  const Piece& longest = pieces_[static_cast<std::size_t>(first.front())];
   const double most =
-      batch_bytes(config, options_, first.end - first.begin, longest.end - longest.begin);
+      batch_bytes(config, options_, static_cast<index>(first.size()), longest.end - longest.begin);
   require_memory("the translations", bytes_of_threads(context_, config, most),
                  "use a smaller --beam, fewer threads (--threads), or a machine with more memory");
 }
@@ -255,18 +242,15 @@ std::unique_ptr<TranslationModel> LineTranslator::make_writer(const Context& con
                                             layer_of(options_, model_.config()));
 }
 
-void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
+void LineTranslator::translate_batch(TranslationModel& writer, std::span<const index> batch) {
   const Context& context = writer.context();
   std::vector<token> ids;
   std::vector<std::int32_t> offsets{0};
   std::vector<index> longest;
   std::vector<std::uint64_t> numbers;
   const index block = model_.config().block;
-  const auto piece_at = [&](index i) -> const Piece& {
-    return pieces_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
-  };
-  for (index i = batch.begin; i < batch.end; ++i) {
-    const Piece& piece = piece_at(i);
+  for (const index p : batch) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(p)];
     ids.insert(ids.end(), tokens_.begin() + piece.begin, tokens_.begin() + piece.end);
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
     longest.push_back(most_tokens(options_, block, piece.end - piece.begin - 1));
@@ -280,10 +264,10 @@ void LineTranslator::translate_batch(TranslationModel& writer, Batch batch) {
                          ? sample_search(context, writer, {task, options_.search.nbest, numbers},
                                          options_.sampling())
                          : beam_search(context, writer, task, options_.search);
-  for (index i = batch.begin; i < batch.end; ++i) {
-    auto& made = translated_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
-    for (const Hypothesis& one : found[static_cast<std::size_t>(i - batch.begin)]) {
-      made.push_back(text_of(context, piece_at(i), one));
+  for (std::size_t n = 0; n < batch.size(); ++n) {
+    const auto p = static_cast<std::size_t>(batch[n]);
+    for (const Hypothesis& one : found[n]) {
+      translated_[p].push_back(text_of(context, pieces_[p], one));
     }
   }
 }
@@ -306,23 +290,12 @@ void LineTranslator::forget_waiting() {
 }
 
 std::vector<std::vector<TranslatedText>> LineTranslator::translate_waiting() {
-  const double began = monotonic_seconds();
   translated_.assign(pieces_.size(), {});
-  const std::vector<Batch> batches = make_batches();
-  if (!batches.empty()) require_room(batches.front());
-  if (batches.size() == 1) {
-    whole_.lend([&] { return make_writer(context_); },
-                [&](TranslationModel& writer) { translate_batch(writer, batches[0]); });
-  } else {
-    const Context one = Context(1).with(context_.precision());
-    context_.for_each_in_order(static_cast<index>(batches.size()), [&](index b) {
-      alone_.lend([&] { return make_writer(one); },
-                  [&](TranslationModel& writer) {
-                    translate_batch(writer, batches[static_cast<std::size_t>(b)]);
-                  });
-    });
-  }
-  model_seconds_ += monotonic_seconds() - began;
+  const LengthBatches batches = this->batches();
+  if (batches.size() > 0) require_room(batches[0]);
+  writers_.for_each(batches, [&](TranslationModel& writer, std::span<const index> batch) {
+    translate_batch(writer, batch);
+  });
   std::vector<std::vector<TranslatedText>> results = collect();
   for (auto& of_line : results) {
     if (of_line.empty()) of_line.emplace_back();

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fovea/base/context.h"
-#include "fovea/base/lent.h"
+#include "fovea/task/length_batches.h"
 #include "fovea/task/translate/translation_options.h"
 #include "fovea/task/translate/translator.h"
 
@@ -64,9 +64,9 @@ class LineTranslator {
 
   index lines() const { return lines_; }
   index source_tokens() const { return source_tokens_; }
-  index target_tokens() const { return target_tokens_; }   ///< of the best translations
-  index split() const { return split_; }                   ///< lines that were translated in pieces
-  double model_seconds() const { return model_seconds_; }  ///< of all calls so far
+  index target_tokens() const { return target_tokens_; }  ///< of the best translations
+  index split() const { return split_; }                  ///< lines that were translated in pieces
+  double model_seconds() const { return writers_.seconds(); }  ///< of all calls so far
 
  private:
   // Some tokens of a line, with an end, as one of the pieces that are translated.
@@ -75,17 +75,14 @@ class LineTranslator {
     index begin, end;      // of tokens_
     std::uint64_t number;  // names what is drawn
   };
-  struct Batch {
-    index begin, end;  // of order_
-  };
 
   std::vector<std::vector<TranslatedText>> translate_waiting();
   void forget_waiting();
-  std::vector<Batch> make_batches();
+  LengthBatches batches() const;
   std::vector<std::vector<TranslatedText>> collect();
   std::unique_ptr<TranslationModel> make_writer(const Context& context) const;
-  void translate_batch(TranslationModel& writer, Batch batch);
-  void require_room(const Batch& first) const;
+  void translate_batch(TranslationModel& writer, std::span<const index> batch);
+  void require_room(std::span<const index> first) const;
   std::string written(std::span<const token> ids, index line) const;
   TranslatedText text_of(const Context& context, const Piece& piece,
                          const Hypothesis& hypothesis) const;
@@ -98,15 +95,12 @@ class LineTranslator {
   const index batch_rows_;
   const bool detokenizes_;
   std::vector<bool> forbidden_;
-  Lent<TranslationModel> whole_;      // one that uses all threads
-  Lent<TranslationModel> alone_;      // those that use one
+  BatchWorkers<TranslationModel> writers_;
   std::vector<std::string> waiting_;  // the lines, if detokenizes_
   std::vector<token> tokens_;
   std::vector<Piece> pieces_;
-  std::vector<index> order_;                             // pieces, by length
   std::vector<std::vector<TranslatedText>> translated_;  // [pieces]
   index lines_ = 0, source_tokens_ = 0, target_tokens_ = 0, split_ = 0;
-  double model_seconds_ = 0;
 };
 
 /// Bytes that a translator of `lines`, of at most `longest` tokens with the end, takes at most.
