@@ -7,7 +7,6 @@
 #include "fovea/metrics/classification.h"
 #include "fovea/metrics/multilabel.h"
 #include "fovea/metrics/regression.h"
-#include "fovea/task/attention_record.h"
 
 namespace fovea {
 
@@ -135,9 +134,7 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
                               : measure_classes(predictions, truth, config.classes);
   validation.loss = predictions.mean_loss();
   validation.score = metric_of(validation, config.task, metric);
-  // Few texts have few different scores: of equal ones the lower loss is better.
-  constexpr double kTie = 1e-9, kMostLoss = 1e3;
-  if (validation.score) *validation.score -= kTie * std::min(validation.loss, kMostLoss);
+  if (validation.score) validation.score = score_with_tie(*validation.score, validation.loss);
   return validation;
 }
 
@@ -158,57 +155,31 @@ Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask tas
 
 ClassifierObjective::ClassifierObjective(const Context& context, const Classifier& model,
                                          ClassifierTexts texts)
-    : model_(model), texts_(texts), tape_(context) {}
-
-index ClassifierObjective::begin_update(index update) {
-  batches_.clear();
-  options_.class_weights = texts_.class_weights;
-  index texts = 0;
-  double weight = 0;
-  for (index number = 0; number < texts_.accumulate; ++number) {
-    batches_.push_back(texts_.training.batch(update, number));
-    const ExampleBatch& batch = batches_.back();
-    texts += batch.size();
-    if (batch.size() > 0)
-      weight += model_.loss_weight(view_of(batch, model_.config(), texts_.frames), options_);
-  }
-  options_.scale = 1 / weight;
-  options_.dropout.seed = texts_.seed;
-  options_.dropout.step = static_cast<std::uint64_t>(update);
-  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
-  options_.attention = seen_;
-  return texts;
-}
+    : ObjectiveOf(context, model, texts.training, {texts.accumulate, texts.seed},
+                  {.class_weights = texts.class_weights}),
+      texts_(texts) {}
 
 std::string_view loss_unit_of(const ClassifierConfig& config) {
   if (config.task == ClassifierTask::kRegression) return "squared error of the normalised numbers";
   return config.features > 0 ? "nats per sample" : "nats per text";
 }
 
-AttentionRecord ClassifierObjective::observed_attention() { return record_of(seen_); }
-
-double ClassifierObjective::forward(index batch) {
-  const ExampleBatch& chosen = batches_[static_cast<std::size_t>(batch)];
-  tape_.reset(TapeMode::kTrain);
-  loss_ = {};
-  hits_ = {};
-  if (chosen.size() == 0) return 0;
-  const LabelledTexts texts = view_of(chosen, model_.config(), texts_.frames);
-  const Variable logits = model_.logits(tape_, texts.texts, options_);
-  hits_ = hits_of(logits, texts.labels, model_.config().task);
-  loss_ = model_.loss_of(tape_, logits, texts, options_);
-  return double{loss_.value<float>()[0][0]};
+double ClassifierObjective::weight_of(const ExampleBatch& batch) const {
+  if (batch.size() == 0) return 0;
+  return model_.loss_weight(view_of(batch, model_.config(), texts_.frames), options_);
 }
 
-void ClassifierObjective::backward() {
-  if (loss_.defined()) tape_.backward(loss_);
+Variable ClassifierObjective::loss_of_batch(const ExampleBatch& batch) {
+  const LabelledTexts texts = view_of(batch, model_.config(), texts_.frames);
+  const Variable logits = model_.logits(tape_, texts.texts, options_);
+  hits_ = hits_of(logits, texts.labels, model_.config().task);
+  return model_.loss_of(tape_, logits, texts, options_);
 }
 
 std::optional<Validation> ClassifierObjective::measure_set(
     const ExampleSet& set, const std::function<bool()>& interrupted) {
-  loss_ = {};
   const auto predictions =
-      predict_set(tape_, model_, set, texts_.class_weights, interrupted, texts_.frames);
+      predict_set(free_tape(), model_, set, texts_.class_weights, interrupted, texts_.frames);
   if (!predictions) return std::nullopt;
   return measure(*predictions, set.examples, model_.config(), texts_.numbers, texts_.metric);
 }

@@ -9,7 +9,7 @@
 
 #include "fovea/data/examples.h"
 #include "fovea/task/classify/classifier.h"
-#include "fovea/train/trainer.h"
+#include "fovea/task/objective.h"
 
 namespace fovea {
 
@@ -72,19 +72,12 @@ Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask tas
 /// The unit of the loss of such a model.
 std::string_view loss_unit_of(const ClassifierConfig& config);
 
-class ClassifierObjective final : public Objective {
+class ClassifierObjective final
+    : public ObjectiveOf<Classifier, ExampleTraining, ClassifierLossOptions> {
  public:
   ClassifierObjective(const Context& context, const Classifier& model, ClassifierTexts texts);
 
-  std::span<Parameter* const> parameters() override { return model_.parameters(); }
-  index updates_per_epoch() const override { return texts_.training.updates_per_epoch(); }
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
-  void observe_attention(bool observe) override { observes_ = observe; }
-  AttentionRecord observed_attention() override;
-  index begin_update(index update) override;
-  double forward(index batch) override;
-  Hits hits() const override { return hits_; }
-  void backward() override;
   bool has_validation() const override { return texts_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
     return measure_set(*texts_.validation, interrupted);
@@ -94,18 +87,13 @@ class ClassifierObjective final : public Objective {
   }
 
  private:
+  index targets_of(const ExampleBatch& batch) const override { return batch.size(); }
+  double weight_of(const ExampleBatch& batch) const override;
+  Variable loss_of_batch(const ExampleBatch& batch) override;
   std::optional<Validation> measure_set(const ExampleSet& set,
                                         const std::function<bool()>& interrupted);
 
-  const Classifier& model_;
   const ClassifierTexts texts_;
-  Tape tape_;  // for updates and, between them, for evaluations
-  std::vector<ExampleBatch> batches_;
-  ClassifierLossOptions options_;
-  bool observes_ = false;
-  std::vector<HeadStatistics> seen_;  // an attention each
-  Variable loss_;
-  Hits hits_;
 };
 
 }  // namespace fovea

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "fovea/task/attention_record.h"
-
 namespace fovea {
 
 namespace {
@@ -16,26 +14,13 @@ TokenBatch view(const Batch& batch) {
           .samples = batch.samples};
 }
 
-std::optional<SetLoss> loss_of_batches(Tape& tape, const LanguageModel& model, index count,
-                                       const std::function<Batch(index)>& batch_at,
-                                       const std::function<bool()>& interrupted) {
-  SetLoss loss;
-  for (index i = 0; i < count; ++i) {
-    if (interrupted && interrupted()) return std::nullopt;
-    const Batch batch = batch_at(i);
-    tape.reset(TapeMode::kInference);
-    loss.sum += double{model.loss(tape, view(batch)).value<float>()[0][0]};
-    loss.targets += batch.target_count();
-  }
-  return loss;
-}
-
 }  // namespace
 
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted) {
   return loss_of_batches(
-      tape, model, set.size(), [&](index i) { return set[i]; }, interrupted);
+      tape, set.size(), [&](index i) { return set[i]; },
+      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
 }
 
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
@@ -56,58 +41,28 @@ std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Seq
     }
     return batch;
   };
-  return loss_of_batches(tape, model, (count + batch_size - 1) / batch_size, batch_at, interrupted);
+  return loss_of_batches(
+      tape, (count + batch_size - 1) / batch_size, batch_at,
+      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
 }
 
 LanguageModelObjective::LanguageModelObjective(const Context& context, const LanguageModel& model,
                                                LanguageModelText text)
-    : model_(model), text_(text), tape_(context) {}
+    : ObjectiveOf(context, model, text.training, {text.accumulate, text.seed}), text_(text) {}
 
-index LanguageModelObjective::begin_update(index update) {
-  batches_.clear();
-  index targets = 0;
-  for (index number = 0; number < text_.accumulate; ++number) {
-    batches_.push_back(text_.training.batch(update, number));
-    targets += batches_.back().target_count();
-  }
-  options_.scale = 1.0 / static_cast<double>(targets);
-  options_.dropout.seed = text_.seed;
-  options_.dropout.step = static_cast<std::uint64_t>(update);
-  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
-  options_.attention = seen_;
-  return targets;
-}
-
-AttentionRecord LanguageModelObjective::observed_attention() { return record_of(seen_); }
-
-double LanguageModelObjective::forward(index batch) {
-  const Batch& chosen = batches_[static_cast<std::size_t>(batch)];
-  tape_.reset(TapeMode::kTrain);
-  loss_ = {};
-  if (chosen.tokens() == 0) return 0;
-  loss_ = model_.loss(tape_, view(chosen), options_);
-  return double{loss_.value<float>()[0][0]};
-}
-
-void LanguageModelObjective::backward() {
-  if (loss_.defined()) tape_.backward(loss_);
+Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
+  return model_.loss(tape_, view(batch), options_);
 }
 
 std::optional<Validation> LanguageModelObjective::validate(
     const std::function<bool()>& interrupted) {
-  loss_ = {};
-  const std::optional<SetLoss> loss = loss_of(tape_, model_, *text_.validation, interrupted);
-  if (!loss) return std::nullopt;
-  return Validation{.loss = loss->mean()};
+  return validation_of(loss_of(free_tape(), model_, *text_.validation, interrupted));
 }
 
 std::optional<Validation> LanguageModelObjective::validate_training(
     const std::function<bool()>& interrupted) {
-  loss_ = {};
-  const std::optional<SetLoss> loss = loss_of(tape_, model_, text_.training.sequences(),
-                                              text_.validation->batch_size(), interrupted);
-  if (!loss) return std::nullopt;
-  return Validation{.loss = loss->mean()};
+  return validation_of(loss_of(free_tape(), model_, text_.training.sequences(),
+                               text_.validation->batch_size(), interrupted));
 }
 
 }  // namespace fovea

@@ -8,7 +8,6 @@
 
 #include "fovea/metrics/spans.h"
 #include "fovea/model/finite_logits.h"
-#include "fovea/task/attention_record.h"
 
 namespace fovea {
 
@@ -133,58 +132,30 @@ Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerT
   }
   validation.score = sum / static_cast<double>(std::max<index>(counted, 1));
   if (text.tags.size() > 1) validation.metrics.push_back({"mean", *validation.score});
-  // Small sets have few different scores: of equal ones the lower loss is better.
-  constexpr double kTie = 1e-9, kMostLoss = 1e3;
-  *validation.score -= kTie * std::min(validation.loss, kMostLoss);
+  validation.score = score_with_tie(*validation.score, validation.loss);
   if (text.metric == TaggerMetric::kLoss) validation.score.reset();
   return validation;
 }
 
 TaggerObjective::TaggerObjective(const Context& context, const Tagger& model, TaggerText text)
-    : model_(model), text_(std::move(text)), tape_(context) {}
+    : ObjectiveOf(context, model, text.training, {text.accumulate, text.seed}),
+      text_(std::move(text)) {}
 
-index TaggerObjective::begin_update(index update) {
-  batches_.clear();
-  index words = 0;
-  for (index number = 0; number < text_.accumulate; ++number) {
-    batches_.push_back(text_.training.batch(update, number));
-    words += batches_.back().tokens();
-  }
-  options_.scale = 1 / static_cast<double>(words);
-  options_.dropout.seed = text_.seed;
-  options_.dropout.step = static_cast<std::uint64_t>(update);
-  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
-  options_.attention = seen_;
-  return words;
-}
-
-AttentionRecord TaggerObjective::observed_attention() { return record_of(seen_); }
-
-double TaggerObjective::forward(index batch) {
-  const TaggedBatch& chosen = batches_[static_cast<std::size_t>(batch)];
-  tape_.reset(TapeMode::kTrain);
-  loss_ = {};
-  hits_ = {};
-  if (chosen.size() == 0) return 0;
-  const TaggedRows rows = view_of(chosen);
+Variable TaggerObjective::loss_of_batch(const TaggedBatch& batch) {
+  const TaggedRows rows = view_of(batch);
   const TagScores scores = model_.scores(tape_, rows.rows, options_);
-  loss_ = model_.loss_of(tape_, scores, rows.tags, options_);
-  const double loss{loss_.value<float>()[0][0]};
-  if (!std::isfinite(loss)) return loss;  // the run has diverged, and there is no best path
-  for (std::size_t c = 0; c < chosen.tags.size(); ++c) {
-    hits_ += hits_of(model_.best_tags(tape_.context(), scores, c), chosen.tags[c]);
+  const Variable loss = model_.loss_of(tape_, scores, rows.tags, options_);
+  // Of a run that has diverged there is no best path.
+  if (!std::isfinite(loss.value<float>()[0][0])) return loss;
+  for (std::size_t c = 0; c < batch.tags.size(); ++c) {
+    hits_ += hits_of(model_.best_tags(tape_.context(), scores, c), batch.tags[c]);
   }
   return loss;
 }
 
-void TaggerObjective::backward() {
-  if (loss_.defined()) tape_.backward(loss_);
-}
-
 std::optional<Validation> TaggerObjective::measure_set(const TaggedEvaluation& set,
                                                        const std::function<bool()>& interrupted) {
-  loss_ = {};
-  const auto found = predicted_tags(tape_, model_, set, interrupted);
+  const auto found = predicted_tags(free_tape(), model_, set, interrupted);
   if (!found) return std::nullopt;
   return measure(*found, set.words(), text_);
 }

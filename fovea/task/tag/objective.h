@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fovea/data/tagged/tagged_batch.h"
+#include "fovea/task/objective.h"
 #include "fovea/task/tag/tagger.h"
-#include "fovea/train/trainer.h"
 
 namespace fovea {
 
@@ -62,21 +62,13 @@ constexpr std::string_view loss_unit_of(TagTask task) {
   return task == TagTask::kSegment ? "nats per character" : "nats per word";
 }
 
-class TaggerObjective final : public Objective {
+class TaggerObjective final : public ObjectiveOf<Tagger, TaggedTraining, TaggerLossOptions> {
  public:
   TaggerObjective(const Context& context, const Tagger& model, TaggerText text);
 
-  std::span<Parameter* const> parameters() override { return model_.parameters(); }
-  index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
   std::string_view loss_unit() const override {
     return loss_unit_of(text_.segments ? TagTask::kSegment : TagTask::kTag);
   }
-  void observe_attention(bool observe) override { observes_ = observe; }
-  AttentionRecord observed_attention() override;
-  index begin_update(index update) override;
-  double forward(index batch) override;
-  Hits hits() const override { return hits_; }
-  void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
     return measure_set(*text_.validation, interrupted);
@@ -87,18 +79,12 @@ class TaggerObjective final : public Objective {
   }
 
  private:
+  index targets_of(const TaggedBatch& batch) const override { return batch.tokens(); }
+  Variable loss_of_batch(const TaggedBatch& batch) override;
   std::optional<Validation> measure_set(const TaggedEvaluation& set,
                                         const std::function<bool()>& interrupted);
 
-  const Tagger& model_;
   const TaggerText text_;
-  Tape tape_;  // for updates and, between them, for evaluations
-  std::vector<TaggedBatch> batches_;
-  TaggerLossOptions options_;
-  bool observes_ = false;
-  std::vector<HeadStatistics> seen_;  // an attention each
-  Variable loss_;
-  Hits hits_;
 };
 
 }  // namespace fovea

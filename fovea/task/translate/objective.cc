@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/translate/objective.h"
 
-#include <algorithm>
-
 #include "fovea/base/option.h"
 #include "fovea/metrics/translation.h"
-#include "fovea/task/attention_record.h"
 #include "fovea/task/translate/line_translator.h"
 
 namespace fovea {
@@ -17,17 +14,11 @@ TranslationBatch view_of(const PairBatch& batch) {
       .targets = batch.targets};
 }
 
-std::optional<PairLoss> loss_of(Tape& tape, const Translator& model, const PairEvaluation& set,
-                                const std::function<bool()>& interrupted) {
-  PairLoss loss;
-  for (index i = 0; i < set.size(); ++i) {
-    if (interrupted && interrupted()) return std::nullopt;
-    const PairBatch batch = set[i];
-    tape.reset(TapeMode::kInference);
-    loss.sum += double{model.loss(tape, view_of(batch)).value<float>()[0][0]};
-    loss.targets += batch.target_count();
-  }
-  return loss;
+std::optional<SetLoss> loss_of(Tape& tape, const Translator& model, const PairEvaluation& set,
+                               const std::function<bool()>& interrupted) {
+  return loss_of_batches(
+      tape, set.size(), [&](index i) { return set[i]; },
+      [&](const PairBatch& batch) { return model.loss(tape, view_of(batch)); }, interrupted);
 }
 
 TranslationOptions validation_search() {
@@ -50,46 +41,20 @@ bool measure_translations(const Context& context, const Translator& model,
   };
   const double bleu = score_of("bleu"), chrf = score_of("chrf");
   validation.metrics = {{"bleu", bleu}, {"chrf", chrf}};
-  constexpr double kTie = 1e-9, kMostLoss = 1e3;
-  validation.score = (check.metric == TranslatorMetric::kChrf ? chrf : bleu) -
-                     kTie * std::min(validation.loss, kMostLoss);
+  validation.score =
+      score_with_tie(check.metric == TranslatorMetric::kChrf ? chrf : bleu, validation.loss);
   return true;
 }
 
 TranslatorObjective::TranslatorObjective(const Context& context, const Translator& model,
                                          TranslatorText text)
-    : model_(model), text_(text), tape_(context) {}
+    : ObjectiveOf(context, model, text.training, {text.accumulate, text.seed},
+                  {.smoothing = text.smoothing}),
+      text_(text) {}
 
 index TranslatorObjective::begin_update(index update) {
   if (text_.best != nullptr) text_.best->go_on_from(update);
-  batches_.clear();
-  index targets = 0;
-  for (index number = 0; number < text_.accumulate; ++number) {
-    batches_.push_back(text_.training.batch(update, number));
-    targets += batches_.back().target_count();
-  }
-  options_.scale = 1 / static_cast<double>(targets);
-  options_.smoothing = text_.smoothing;
-  options_.dropout.seed = text_.seed;
-  options_.dropout.step = static_cast<std::uint64_t>(update);
-  seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
-  options_.attention = seen_;
-  return targets;
-}
-
-AttentionRecord TranslatorObjective::observed_attention() { return record_of(seen_); }
-
-double TranslatorObjective::forward(index batch) {
-  const PairBatch& chosen = batches_[static_cast<std::size_t>(batch)];
-  tape_.reset(TapeMode::kTrain);
-  loss_ = {};
-  if (chosen.size() == 0) return 0;
-  loss_ = model_.loss(tape_, view_of(chosen), options_);
-  return double{loss_.value<float>()[0][0]};
-}
-
-void TranslatorObjective::backward() {
-  if (loss_.defined()) tape_.backward(loss_);
+  return ObjectiveOf::begin_update(update);
 }
 
 std::optional<Validation> TranslatorObjective::validate(const std::function<bool()>& interrupted) {
@@ -102,10 +67,7 @@ std::optional<Validation> TranslatorObjective::validate(const std::function<bool
 
 std::optional<Validation> TranslatorObjective::measure(const PairEvaluation& set,
                                                        const std::function<bool()>& interrupted) {
-  loss_ = {};
-  const std::optional<PairLoss> loss = loss_of(tape_, model_, set, interrupted);
-  if (!loss) return std::nullopt;
-  return Validation{.loss = loss->mean()};
+  return validation_of(loss_of(free_tape(), model_, set, interrupted));
 }
 
 }  // namespace fovea

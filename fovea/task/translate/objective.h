@@ -10,10 +10,10 @@
 #include "fovea/data/parallel/pair_batch.h"
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/model/translator.h"
+#include "fovea/task/objective.h"
 #include "fovea/task/translate/translation_options.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/train/average.h"
-#include "fovea/train/trainer.h"
 
 namespace fovea {
 
@@ -49,24 +49,15 @@ bool measure_translations(const Context& context, const Translator& model,
 /// The views of a batch that the model takes.
 TranslationBatch view_of(const PairBatch& batch);
 
-/// Negative log-likelihood, in nats, of a whole set.
-struct PairLoss {
-  double sum = 0;
-  index targets = 0;
-  double mean() const { return targets > 0 ? sum / static_cast<double>(targets) : 0; }
-};
-/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
-std::optional<PairLoss> loss_of(Tape& tape, const Translator& model, const PairEvaluation& set,
-                                const std::function<bool()>& interrupted);
+/// The loss of the model on the set, see loss_of_batches().
+std::optional<SetLoss> loss_of(Tape& tape, const Translator& model, const PairEvaluation& set,
+                               const std::function<bool()>& interrupted);
 
-class TranslatorObjective final : public Objective {
+class TranslatorObjective final
+    : public ObjectiveOf<Translator, PairTraining, TranslatorLossOptions> {
  public:
   TranslatorObjective(const Context& context, const Translator& model, TranslatorText text);
 
-  std::span<Parameter* const> parameters() override { return model_.parameters(); }
-  index updates_per_epoch() const override { return text_.training.updates_per_epoch(); }
-  void observe_attention(bool observe) override { observes_ = observe; }
-  AttentionRecord observed_attention() override;
   index begin_update(index update) override;
   void evaluated(index step, const Validation& found) override {
     if (text_.best != nullptr) text_.best->evaluated(step, found.goodness(), parameters());
@@ -78,8 +69,6 @@ class TranslatorObjective final : public Objective {
     if (text_.best == nullptr) return {};
     return text_.best->go_on_from(state.step, state.best_kept);
   }
-  double forward(index batch) override;
-  void backward() override;
   bool has_validation() const override { return text_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
   std::optional<Validation> validate_training(const std::function<bool()>& interrupted) override {
@@ -88,17 +77,14 @@ class TranslatorObjective final : public Objective {
   }
 
  private:
+  index targets_of(const PairBatch& batch) const override { return batch.target_count(); }
+  Variable loss_of_batch(const PairBatch& batch) override {
+    return model_.loss(tape_, view_of(batch), options_);
+  }
   std::optional<Validation> measure(const PairEvaluation& set,
                                     const std::function<bool()>& interrupted);
 
-  const Translator& model_;
   const TranslatorText text_;
-  Tape tape_;  // for updates and, between them, for evaluations
-  std::vector<PairBatch> batches_;
-  TranslatorLossOptions options_;
-  bool observes_ = false;
-  std::vector<HeadStatistics> seen_;  // an attention each
-  Variable loss_;
 };
 
 }  // namespace fovea

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of the attention of an update.
-#pragma once
+#include "fovea/task/objective.h"
 
-#include <span>
-#include <vector>
-
-#include "fovea/grad/ops.h"
-#include "fovea/train/history.h"
+#include <algorithm>
 
 namespace fovea {
 
-/// The statistics of each attention; the step is not set.
-inline AttentionRecord record_of(std::span<const HeadStatistics> attentions) {
+AttentionRecord record_of(std::span<const HeadStatistics> attentions) {
   const auto means = [](std::vector<double> sums, index count) {
     for (double& value : sums) value /= static_cast<double>(count);
     return sums;
@@ -24,6 +18,11 @@ inline AttentionRecord record_of(std::span<const HeadStatistics> attentions) {
     record.distance.push_back(means(layer.distance, layer.queries));
   }
   return record;
+}
+
+double score_with_tie(double score, double loss) {
+  constexpr double kTie = 1e-9, kMostLoss = 1e3;
+  return score - kTie * std::min(loss, kMostLoss);
 }
 
 }  // namespace fovea
