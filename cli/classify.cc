@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,18 +31,11 @@ namespace {
 
 constexpr index kMostSamples = 1024;  // of numbers
 
-// Texts and what messages call them.
-struct Texts {
-  std::vector<std::string> texts = {}, names = {};
-  std::size_t bytes = 0;
-
-  bool are_many() const {
-    return texts.size() >= TextPredictor::kTextsAtOnce || bytes >= TextPredictor::kBytesAtOnce;
-  }
+// A text and what messages call it.
+struct AskedText {
+  std::string text, name;
 };
 
-// TextAnswers texts in their order, many at a time. With several threads, texts are answered while
-// the next ones are read.
 class TextAnswers {
  public:
   TextAnswers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
@@ -51,15 +43,12 @@ class TextAnswers {
       : model_(model),
         choice_(choice),
         json_(json),
-        launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
-        predictor_(context, model) {}
-  ~TextAnswers() {
-    if (lines_.valid()) lines_.wait();
-  }
-  TextAnswers(const TextAnswers&) = delete;
-  TextAnswers& operator=(const TextAnswers&) = delete;
+        predictor_(context, model),
+        answers_(launch_of(context),
+                 {.entries = TextPredictor::kTextsAtOnce, .bytes = TextPredictor::kBytesAtOnce},
+                 [this](const std::vector<AskedText>& texts) { return said_of(texts); }) {}
 
-  // TextAnswers samples of numbers. Throws NobodyReads.
+  // Answers samples of numbers. Throws NobodyReads.
   void answer(const FrameSet& set, const std::string& file) {
     for (index begin = 0; begin < set.samples(); begin += kMostSamples) {
       const index end = std::min(set.samples(), begin + kMostSamples);
@@ -69,40 +58,19 @@ class TextAnswers {
 
   // Takes the text of the row. Throws NobodyReads.
   void add(LabelledText& row, std::string name) {
-    next_.bytes += row.text.size();
-    next_.texts.push_back(std::move(row.text));
-    next_.names.push_back(std::move(name));
-    if (next_.are_many()) begin();
+    const std::size_t bytes = row.text.size();
+    answers_.add({std::move(row.text), std::move(name)}, bytes);
   }
 
   // Prints a line for each text that is not answered yet. Throws NobodyReads.
-  void answer() {
-    begin();
-    finish();
-  }
+  void answer() { answers_.answer(); }
 
   const TextPredictor& predictor() const { return predictor_; }
 
  private:
-  // Waits for the lines of earlier texts, and begins with those of the next. After an error of
-  // the earlier ones, the next have no answers: none is left out between two others.
-  void begin() {
-    Texts texts = std::exchange(next_, {});
-    finish();
-    if (texts.texts.empty()) return;
-    lines_ = std::async(launch_, [this, texts = std::move(texts)] { return said_of(texts); });
-    if (launch_ == std::launch::deferred) finish();
-  }
-
-  void finish() {
-    if (lines_.valid()) print_answers(lines_.get());
-  }
-
-  std::string said_of(const Texts& texts) {
+  std::string said_of(const std::vector<AskedText>& texts) {
     std::vector<NamedText> named;
-    for (std::size_t i = 0; i < texts.texts.size(); ++i) {
-      named.push_back({texts.texts[i], texts.names[i]});
-    }
+    for (const auto& [text, name] : texts) named.push_back({text, name});
     return lines_of(predictor_.predict(named));
   }
 
@@ -120,10 +88,8 @@ class TextAnswers {
   const LoadedClassifier& model_;
   const PredictionChoice choice_;
   const bool json_;
-  const std::launch launch_;
   TextPredictor predictor_;
-  Texts next_;
-  std::future<std::string> lines_;  // of the texts before
+  Answers<AskedText> answers_;
 };
 
 void answer_file(const std::string& file, const TableOptions& options, TextAnswers& answers) {

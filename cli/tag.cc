@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,59 +69,34 @@ struct Asked {
   }
 };
 
-// Answers sentences in their order, many at a time. With several threads, sentences are
-// answered while the next ones are read.
 class SentenceAnswers {
  public:
   SentenceAnswers(const Context& context, const LoadedTagger& model, TagForm form)
       : model_(model),
         names_(model.columns()),
         form_(form),
-        launch_(context.threads() > 1 ? std::launch::async : std::launch::deferred),
-        predictor_(context, model) {}
-  ~SentenceAnswers() {
-    if (lines_.valid()) lines_.wait();
-  }
-  SentenceAnswers(const SentenceAnswers&) = delete;
-  SentenceAnswers& operator=(const SentenceAnswers&) = delete;
+        predictor_(context, model),
+        answers_(launch_of(context),
+                 {.entries = TagPredictor::kSentencesAtOnce,
+                  .bytes = TagPredictor::kBytesAtOnce,
+                  .words = TagPredictor::kWordsAtOnce},
+                 [this](std::vector<Asked>& asked) { return said_of(asked); }) {}
 
   // Throws NobodyReads.
   void add(Asked asked) {
-    words_ += static_cast<std::size_t>(asked.sentence.size());
-    bytes_ += asked.bytes();
-    next_.push_back(std::move(asked));
-    if (next_.size() >= TagPredictor::kSentencesAtOnce || words_ >= TagPredictor::kWordsAtOnce ||
-        bytes_ >= TagPredictor::kBytesAtOnce) {
-      begin();
-    }
+    const std::size_t bytes = asked.bytes();
+    const auto words = static_cast<std::size_t>(asked.sentence.size());
+    answers_.add(std::move(asked), bytes, words);
   }
 
   // Prints the tags of all sentences that are not answered yet. Throws NobodyReads.
-  void answer() {
-    begin();
-    finish();
-  }
+  void answer() { answers_.answer(); }
 
   const TagPredictor& predictor() const { return predictor_; }
   const LoadedTagger& model() const { return model_; }
   const TagForm& form() const { return form_; }
 
  private:
-  // Waits for the lines of earlier sentences, and begins with those of the next.
-  void begin() {
-    std::vector<Asked> asked = std::exchange(next_, {});
-    words_ = bytes_ = 0;
-    finish();
-    if (asked.empty()) return;
-    lines_ =
-        std::async(launch_, [this, asked = std::move(asked)]() mutable { return said_of(asked); });
-    if (launch_ == std::launch::deferred) finish();
-  }
-
-  void finish() {
-    if (lines_.valid()) print_answers(lines_.get());
-  }
-
   // The predictor borrows the words: those of a long line are not kept twice.
   std::string said_of(std::vector<Asked>& asked) {
     std::vector<std::vector<std::string>> words;
@@ -156,11 +130,8 @@ class SentenceAnswers {
   const LoadedTagger& model_;
   const std::vector<std::string> names_;  // of the tag columns
   const TagForm form_;
-  const std::launch launch_;
   TagPredictor predictor_;
-  std::vector<Asked> next_;
-  std::size_t words_ = 0, bytes_ = 0;  // of these
-  std::future<std::string> lines_;     // of the sentences before
+  Answers<Asked> answers_;
 };
 
 // A line of a segmenter becomes a string, ids, tags and words for each of its characters.

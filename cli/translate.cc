@@ -46,39 +46,38 @@ Json::Object object_of(const TranslatedText& made, bool alignments) {
   return object;
 }
 
-// Answers lines in their order, many at a time.
 class TranslationAnswers {
  public:
   TranslationAnswers(LineTranslator& translator, const TranslationOptions& options, bool json)
-      : translator_(translator), options_(options), json_(json) {}
+      : translator_(translator),
+        options_(options),
+        json_(json),
+        answers_(std::launch::deferred,  // the translator keeps the lines, and is not to change
+                                         // meanwhile
+                 {.entries = LineTranslator::kLinesAtOnce, .bytes = LineTranslator::kBytesAtOnce},
+                 [this](const std::vector<std::string>& sources) { return said_of(sources); }) {}
 
   // Throws NobodyReads, and what LineTranslator::add() does.
   void add(const Line& line) {
     const std::string_view text = without_carriage_return(line.text);
     translator_.add({text, static_cast<std::uint64_t>(line.number)});
-    if (json_) sources_.emplace_back(text);
-    bytes_ += line.text.size();
-    if (static_cast<std::size_t>(translator_.waiting()) >= LineTranslator::kLinesAtOnce ||
-        bytes_ >= LineTranslator::kBytesAtOnce) {
-      answer();
-    }
+    answers_.add(json_ ? std::string(text) : "", line.text.size());
   }
 
   // Prints the translations of all lines that are not answered yet.
-  void answer() {
-    if (translator_.waiting() == 0) return;
+  void answer() { answers_.answer(); }
+
+ private:
+  std::string said_of(const std::vector<std::string>& sources) {
     const auto results = translator_.translate();
     std::string lines;
     for (std::size_t n = 0; n < results.size(); ++n) {
-      lines += json_ ? object_line(sources_[n], results[n]) : text_lines(results[n]);
+      lines += json_ ? object_line(sources[n], results[n]) : text_lines(results[n]);
       ++answered_;
     }
-    sources_.clear();
-    bytes_ = 0;
-    print_answers(lines);
+    return lines;
   }
 
- private:
   std::string text_lines(const std::vector<TranslatedText>& all) const {
     std::string lines;
     for (const TranslatedText& made : all) {
@@ -108,8 +107,7 @@ class TranslationAnswers {
   LineTranslator& translator_;
   const TranslationOptions& options_;
   const bool json_;
-  std::vector<std::string> sources_;
-  std::size_t bytes_ = 0;
+  Answers<std::string> answers_;  // of the sources, with --json
   index answered_ = 0;
 };
 
