@@ -22,7 +22,7 @@ struct TapeLoad {
   bool observes = false;                      ///< with statistics of heads (LossOptions::attention)
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
-  /// Of each sequence, `tokens` together; or none: the first ones are as long as they can be.
+  /// The sequences are so long, `tokens` together; none: the first ones are as long as they can be.
   std::vector<std::int32_t> lengths = {};
 };
 /// The load of a classifier.
@@ -40,7 +40,7 @@ struct TranslationLoad {
   TapeLoad source = {}, target = {};  ///< of the same mode
 };
 
-/// What a pass takes: bytes besides the values of the parameters and their gradients, and work.
+/// A pass takes these: bytes besides the values of the parameters and their gradients, and work.
 struct PassCost {
   double tape = 0;     ///< values, and gradients that exist at the same time
   double packed = 0;   ///< packed copies of the weights, and other buffers of a call

@@ -59,7 +59,7 @@ constexpr bool is_gated(LayerActivation activation) {
   return activation >= LayerActivation::kReglu;
 }
 
-/// What it does to one number.
+/// The function that it applies to one number.
 constexpr Activation function_of(LayerActivation activation) {
   switch (activation) {
     case LayerActivation::kGelu:

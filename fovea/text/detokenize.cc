@@ -39,7 +39,7 @@ struct Joins {
   bool before = false, behind = false;  // no blank there
 };
 
-// Of ASCII.
+// Lowers letters of ASCII alone.
 std::string lower(std::string_view text) {
   std::string low(text);
   for (char& c : low) {

@@ -216,7 +216,7 @@ auto of(F f, std::string name = "function") {
   return detail::TracedFunction<T, F>(std::move(f), std::move(name));
 }
 
-/// What is no score function says what to write.
+/// Refuses any other function and says what to write.
 template <class T, class F>
 requires(!detail::ScoreLambda<F, T> &&
          !detail::TracedLambda<F, T>) Bias<T> of(F, std::string = "function") {

@@ -277,7 +277,7 @@ Mask traced(const AttentionSizes& sizes,
             const std::function<TracedNumber(const TracedPlace&)>& function) {
   detail::Trace trace;
   const TracedNumber result = function(trace.place());
-  // Of float, whose whole numbers a call of double has as well.
+  // A plan for float serves calls of double too, which have the same whole numbers.
   return detail::ProgramMask(trace.plan<float>(result, sizes, detail::Trace::Use::kMask));
 }
 

@@ -52,7 +52,7 @@ class TracedNumber {
   friend TracedNumber operator*(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kMul, {a, b});
   }
-  /// Of real numbers, also where both are whole; the other division is floor_divide().
+  /// Divides real numbers, also where both are whole; the other division is floor_divide().
   friend TracedNumber operator/(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kDiv, {a, b});
   }
@@ -87,7 +87,7 @@ class TracedNumber {
     return max(detail::record_truth(a), detail::record_truth(b));
   }
 
-  // Of whole numbers: bits, and the remainder of floor_divide(), whose sign is that of b.
+  // These take whole numbers: bits, and the remainder of floor_divide() with the sign of b.
   friend TracedNumber operator%(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kModulo, {a, b});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of a program run over, strips of a tile and its tables; and its operations on
-// strips.
+// The steps of a program run over strips of a tile and its tables; here are these, and the
+// operations on strips.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -56,7 +56,7 @@ void LaneProgram::find_diagonals(const LaneTape& program) {
         step.op == TapeOp::kPlace || step.op == TapeOp::kLoad || step.op == TapeOp::kStore;
     bool all = !step.known && (by_place ? step.of_i == -step.of_j : operands(step.op) > 0);
     if (is_store(step.op)) {
-      // What it adds differs; where, may not.
+      // The values that it adds may differ; the places where it adds may not.
       for (int which = 1; which < operands(step.op); ++which) {
         all = all && on_diagonals_[at(operands_of(step)[at(which)])];
       }

@@ -51,7 +51,7 @@ class LaneProgram {
   std::size_t diagonals() const { return diagonals_count_; }
   /// The steps that add sums over diagonals to a gradient, each with such sums of its own.
   std::size_t diagonal_stores() const { return diagonal_stores_; }
-  /// Of of_diagonals(): the strip for the n-th of them.
+  /// The strip for the n-th of of_diagonals().
   index strip_of_diagonal(std::size_t n) const { return strip_[at(diagonals_[n])]; }
   /// The strip of the result: nearly always kValues.
   index result() const { return result_; }
@@ -76,7 +76,7 @@ class LaneProgram {
   std::int16_t strips_ = 2, result_ = kNone;
   bool reads_score_ = false, reads_dscore_ = false;
 
-  // Of the steps of the program up to last_.
+  // These describe the steps of the program up to last_.
   int last_ = 0, result_step_ = kNone, dscore_step_ = kNone;
   Numbers strip_, sum_;
   Numbers last_reader_;  // itself if nobody reads it, but it is wanted; kNone if it is not wanted

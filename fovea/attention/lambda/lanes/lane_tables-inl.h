@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace fovea::detail {
 namespace HWY_NAMESPACE {
 
-// How places of a tile lie in a table: the first of them, and what a step along its lanes and its
+// The places of a tile in a table: the first of them, and what a step along its lanes and its
 // rows adds.
 struct TableSteps {
   index first, along, down;
@@ -53,7 +53,7 @@ HWY_INLINE void LoadRow(const V* from, index along, index n, T* to) {
   }
 }
 
-// Where rows of the table are columns of the tile: to[r][c] = from[c][r]. Values of another type
+// Loads rows of the table as columns of the tile: to[r][c] = from[c][r]. Values of another type
 // are converted row by row first: rows whose distance is a power of two would drive one another out
 // of the cache if they were read across.
 template <class T, class V>
@@ -111,7 +111,7 @@ inline bool HasShortPlaces(const TableRead& read, const TableRead::Spot& spot) {
   return last <= std::numeric_limits<std::int32_t>::max();
 }
 
-// Where vectors of indices are in such a table; lanes that are beyond it are in `beyond`, too.
+// Finds vectors of indices in such a table; lanes that are beyond it are in `beyond`, too.
 template <class M>
 HWY_INLINE Places ShortPlaces(const TableRead& read, const TableRead::Spot& spot, const float* a,
                               const float* b, M& beyond) {
@@ -138,7 +138,7 @@ HWY_INLINE bool AnyOf(M mask, index count) {
   return !hn::AllFalse(Tag<T>(), hn::And(mask, counted));
 }
 
-// Where a vector of indices is in a table, for `count` lanes; returns whether one is beyond it.
+// Finds a vector of indices in a table, for `count` lanes; returns whether one is beyond it.
 template <class T>
 HWY_INLINE bool FindPlaces(const TableRead& read, const TableRead::Spot& spot, const T* a,
                            const T* b, index count, index* places) {

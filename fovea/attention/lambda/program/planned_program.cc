@@ -18,7 +18,7 @@ using Leaf = ScoreStep::Leaf;
 using Line = ScoreProgram::Line;
 
 constexpr std::size_t kMostIndices = 2;
-// Of one table; each head of each chunk of keys has as many.
+// A table has at most so many sums; each head of each chunk of keys has as many.
 constexpr index kMostSums = index{1} << 20;
 
 }  // namespace

@@ -15,14 +15,14 @@
 
 namespace fovea::detail {
 
-/// How the gradient of a captured table is summed.
+/// The way to sum the gradient of a captured table.
 enum class TableGradient {
   kNone,
   kDirect,  ///< keys share no entry: tiles add to it
   kSums,    ///< sums for each head and chunk of keys
 };
 
-/// How a step of a program reads its table.
+/// The way in which a step of a program reads its table.
 struct ReadPlan {
   std::vector<std::size_t> axes;  ///< those whose index is not the same all over a head
   bool by_place = false;          ///< all of these are lines inside their axes
@@ -84,7 +84,7 @@ class PlannedProgram {
   mutable std::atomic<std::uint64_t> serial_;
 };
 
-/// What a program is compiled for.
+/// A program is compiled to give one of these.
 enum class LanesFor {
   kScores,     ///< the new scores
   kGradients,  ///< their gradients

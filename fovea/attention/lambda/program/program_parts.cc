@@ -18,7 +18,7 @@ ScorePlace place_of(const ScoreSite& site) {
   return {site.sequence.number, site.head, site.i, site.j};
 }
 
-// Where a read at this place has its sum.
+// The index of the sum that a read at this place adds to.
 index sum_of(const PlannedProgram& planned, int read, std::span<const double> values) {
   const ScoreStep& s = planned.program().step(read);
   const CapturedTable& table = planned.program().table(s.table);
@@ -31,7 +31,7 @@ index sum_of(const PlannedProgram& planned, int read, std::span<const double> va
   return plan.sums + at;
 }
 
-// Where it is in the contiguous gradient of the table.
+// The index of the entry in the contiguous gradient of the table.
 index entry_of(const PlannedProgram& planned, int read, std::span<const double> values) {
   const ScoreStep& s = planned.program().step(read);
   const CapturedTable& table = planned.program().table(s.table);

@@ -72,7 +72,7 @@ class ProgramMask final : public MaskPart {
   std::string name() const override { return "traced"; }
 
  private:
-  // What comparisons of q, k and numbers leave: low <= j - i <= high, and so for keys and queries.
+  // Comparisons of q, k and numbers keep low <= j - i <= high, and so for keys and queries.
   struct Band {
     index low, high, first_key, last_key, first_query, last_query;
   };

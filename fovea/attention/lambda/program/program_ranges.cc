@@ -79,7 +79,7 @@ Range bits(TapeOp op, const Range& a, const Range& b) {
     return {bits_of(op, a.low, b.low), bits_of(op, a.high, b.low)};
   }
   if (!has_bits(a) || !has_bits(b)) {
-    // What has a bound without a sign has it after `and`, too.
+    // An operand that is never negative bounds the result of `and`.
     if (op == TapeOp::kAnd && has_bits(a)) return {0, a.high};
     return op == TapeOp::kAnd && has_bits(b) ? Range{0, b.high} : kAll;
   }

@@ -35,9 +35,9 @@ class ProgramRanges {
   /// `program` must outlive it.
   explicit ProgramRanges(const ScoreProgram& program);
 
-  /// Of every step.
+  /// Finds the range of every step.
   void evaluate(const PlaceRanges& places, std::span<Range> ranges) const;
-  /// Of the result.
+  /// Finds the range of the result.
   Range result(const PlaceRanges& places) const;
   /// Whether the index of this axis of a read is in it, and not negative, given all ranges.
   bool is_inside(int read, std::size_t axis, std::span<const Range> ranges) const;

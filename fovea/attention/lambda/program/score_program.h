@@ -94,7 +94,7 @@ class ScoreProgram {
     bool is_plain = false;  ///< what is the same is `constant`, whatever the head
     index of_query = 0, of_key = 0, constant = 0;
   };
-  /// What gradient a program has: none, or of each table that `learns` says.
+  /// A program has the gradients of the tables that `learns` says, or none.
   /// Throws Error(kOptionValue) for steps that do not make a program.
   ScoreProgram(std::vector<ScoreStep> steps, std::vector<CapturedTable> tables,
                std::vector<bool> learns = {});
@@ -117,9 +117,9 @@ class ScoreProgram {
   /// All steps at a place. An index that is beyond its axis throws Error(kShape).
   void evaluate(const ScorePlace& place, double score, std::span<double> values) const;
   double value(const ScorePlace& place, double score) const;
-  /// Of the steps that is_known(); the others are left alone.
+  /// Evaluates the steps that is_known(); the others are left alone.
   void evaluate_known(index batch, index head, std::span<double> values) const;
-  /// Where a read finds its entry, in values from the first of the table.
+  /// The place of the entry that a read finds, in values from the first of the table.
   index offset(int read, std::span<const double> values) const;
   /// Given evaluate(), calls add(read, gradient) for the reads of tables that learn; returns the
   /// gradient of the score, given that of the result.

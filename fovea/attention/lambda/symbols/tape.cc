@@ -355,7 +355,7 @@ void LaneTape::pull_known(int known, double gradient, double* parameters) const 
   }
 }
 
-// Of whole numbers; a shift by what no number has as bits gives 0, or -1.
+// Computes with whole numbers; a shift by more bits than a number has gives 0, or -1.
 double bits_of(TapeOp op, double x, double y) {
   if (!(std::abs(x) < 0x1p62 && std::abs(y) < 0x1p62)) return 0;
   const auto a = static_cast<std::int64_t>(x), b = static_cast<std::int64_t>(y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of one score does, step by step, and the steps of its gradient.
+// Records what a function of one score does, step by step, and the steps of its gradient.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ void with_values(const LaneTable& table, F&& f) {
   }
 }
 
-/// Where a step reads a table: at constant + of_i i + of_j j (kLoad), or at constant + the sum of
+/// A step reads a table at constant + of_i i + of_j j (kLoad), or at constant + the sum of
 /// stride[n] at[n], where at[n] is what the step reads (kGather). There, a negative index counts
 /// from the end of its axis, and one beyond it is an error. The gradient lies in the same way, if
 /// there is one.
@@ -104,7 +104,7 @@ class LaneTape {
   Traced parameter(double value);
   Traced parameter(double value, index number);
   Traced place(index of_i, index of_j, index constant);
-  /// What a table holds, at a place, or at the whole numbers `at` (one or two).
+  /// These read an entry of a table: at a place, or at the whole numbers `at` (one or two).
   Traced load(const TableRead& read);
   Traced gather(const TableRead& read, std::span<const Traced> at);
   Traced record(TapeOp op, const Traced& a, const Traced& b, const Traced& c);

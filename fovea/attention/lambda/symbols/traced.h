@@ -64,7 +64,7 @@ enum class TapeOp : std::uint8_t {
   kSelect,    ///< b where a is not 0, else c
   kScatter2,  ///< adds a to the gradient of what kGather2 reads at (b, c)
 };
-/// What an operation of bits gives, of whole numbers.
+/// The result of an operation of bits, on whole numbers.
 double bits_of(TapeOp op, double a, double b);
 inline bool is_store(TapeOp op) {
   return op == TapeOp::kStore || op == TapeOp::kScatter || op == TapeOp::kScatter2;
