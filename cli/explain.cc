@@ -185,7 +185,8 @@ std::string explained_text(const Arguments& arguments) {
 std::string explained_pair(const Arguments& arguments) {
   const std::string text = given_text(arguments);
   if (arguments.has("SECOND")) return pair_text(text, arguments.text("SECOND"));
-  if (text.find(kBetweenPair) != std::string::npos) return text;
+  const TextPair pair = pair_of(text);
+  if (pair.first.size() < text.size()) return pair_text(pair.first, pair.second);
   throw Error(ErrorCode::kUsage, "explain: the model reads pairs of texts, and one was given",
               "fovea explain DIR \"a text\" \"another\"");
 }

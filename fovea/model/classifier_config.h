@@ -30,7 +30,7 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
 }
 
 /// How the two texts of a pair are read. The tokens of a pair are those of the first text, a
-/// separator (the last id of the vocabulary), those of the second.
+/// separator (the last id of the vocabulary), those of the second, and a separator.
 enum class PairEncoder : std::uint8_t {
   kNone,   ///< a text is no pair
   kBi,     ///< each by itself; the output reads [u, v, |u - v|, u * v] (Conneau et al. 2017, 3.1)
@@ -73,8 +73,8 @@ struct ClassifierConfig : EncoderConfig {
     visit(
         "pair_encoder", pair_encoder,
         "bi: read each text by itself, and compare what is pooled; cross: read both at once, with "
-        "a separator and segment embeddings",
-        {.needs = {"input", "pairs"}, .place = HelpPlace::kModel});
+        "separators and segment embeddings",
+        {.needs = {"input", "pairs"}, .place = HelpPlace::kModel, .shown = "bi|cross"});
     visit(
         "pooling", pooling,
         "how the vectors of a text become one; last: of a bidirectional layer where each direction "

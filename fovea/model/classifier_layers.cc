@@ -46,7 +46,7 @@ std::optional<Embedding> segment_table(const ClassifierConfig& c, const Paramete
       EmbeddingOptions{.vocabulary = 2, .width = c.width, .position = PositionKind::kNone}, scope);
 }
 
-// The place of the separator in each pair; that before an empty one.
+// The place of the first separator in each pair; that before an empty one.
 template <class F>
 void for_each_separator(const TextRows& texts, std::int32_t separator, F&& f) {
   for (index s = 0; s + 1 < texts.offsets.size; ++s) {
@@ -99,7 +99,7 @@ ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterSco
       output_(output_options(c, (is_bi_ ? 4 : 1) * (encoder_.width() + c.ngram_width)),
               scope["output"]) {}
 
-// The separator stays behind the first text. Both have masks of dropout of their own.
+// A separator ends each text. Both have masks of dropout of their own.
 TextRows ClassifierLayers::read_apart(Tape& tape, const TextRows& texts) const {
   if (!is_bi_) return texts;
   const index S = texts.offsets.size - 1;

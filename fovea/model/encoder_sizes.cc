@@ -102,6 +102,18 @@ void check_stages(const EncoderConfig& c, const std::vector<SizedStage>& stages)
   }
 }
 
+index reach_of(std::string_view encoder) {
+  if (encoder.empty()) return 1;
+  index reach = 1;
+  for (const EncoderStage& stage : parse_encoder(encoder)) {
+    for (const EncoderLayerSpec& layer : stage) {
+      for (const index width : layer.widths) reach = std::max(reach, width);
+      if (layer.kernel > 0) reach = std::max(reach, (layer.kernel - 1) * layer.dilation + 1);
+    }
+  }
+  return reach;
+}
+
 index last_width(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
   return stages.empty() ? c.width : stages.back().out;
 }

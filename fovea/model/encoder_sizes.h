@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "fovea/model/encoder_config.h"
@@ -34,6 +35,9 @@ std::vector<SizedStage> size_stages(const EncoderConfig& config,
 /// Throws kOptionValue or kShape if these are too many layers, or one with attention that does not
 /// fit together.
 void check_stages(const EncoderConfig& config, const std::vector<SizedStage>& stages);
+
+/// The fewest tokens that a model must be able to read for its convolutions and windows to fit.
+index reach_of(std::string_view encoder);
 
 /// The columns of the result: the width of the model if there are no stages.
 index last_width(const EncoderConfig& config, const std::vector<SizedStage>& stages);

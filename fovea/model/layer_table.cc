@@ -169,9 +169,9 @@ void fill_text_cnn(Spec& spec, const EncoderConfig& c, index in) {
   for (const index width : spec.widths) {
     if (width <= c.block) continue;
     throw Error(ErrorCode::kOptionValue,
-                fmt::format("--encoder: textcnn: a window of {} is longer than --block ({})", width,
-                            c.block),
-                "choose smaller windows, or a larger --block");
+                fmt::format("--encoder: textcnn: a window of {} is longer than --max-length ({})",
+                            width, c.block),
+                "choose smaller windows, or a larger --max-length");
   }
 }
 

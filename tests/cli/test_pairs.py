@@ -3,8 +3,10 @@
 
 import json
 import random
+import shutil
 import unittest
 
+from forged import forge_json
 from support import CommandTest
 
 SMALL = ["--min-count", "1", "--width", "16", "--batch-size", "16", "--threads", "2", "--stop-after", "300u",
@@ -49,6 +51,11 @@ class Learns(PairsTest):
                 score = self.score(test)
                 self.assertGreater(score["accuracy"]["value"], .95)
                 self.assertEqual(score["examples"], 200)
+
+    def test_short_texts_and_the_defaults(self):
+        rows = [(a, b, "same" if a == b else "other") for a in "abcd" for b in "abcd"] * 10
+        self.fit(self.tsv(rows=rows))
+        self.assertGreater(self.score(self.tsv(rows=rows))["accuracy"]["value"], .95)
 
     def test_a_number(self):
         rows = [(a, b, str(4 if label == "same" else 1)) for a, b, label in problems()]
@@ -134,12 +141,19 @@ class Explains(PairsTest):
             for saliency in ("none", "rollout", "gradient-input"):
                 said = self.last_object(self.succeed("explain", self.folder / "model", "a red cat", "the dog is odd",
                                                      "--saliency", saliency, "--json"))
-                self.assertEqual(said["tokens"], ["a", "red", "cat", "<sep>", "the", "dog", "is", "odd"])
+                self.assertEqual(said["tokens"], ["a", "red", "cat", "<sep>", "the", "dog", "is", "odd", "<sep>"])
             weights = said["layers"][0]["heads"][0]["weights"]
-            crosses = any(weights[i][j] for i in range(4) for j in range(4, 8))
+            crosses = any(weights[i][j] for i in range(4) for j in range(4, 9))
             self.assertEqual(crosses, encoder == "cross", "a text sees the other with a cross-encoder alone")
         stdin = self.succeed("explain", self.folder / "model", "-", "--json", stdin=b"a red cat\tthe dog is odd\n")
         self.assertEqual(self.last_object(stdin)["tokens"], said["tokens"])
+
+    def test_a_tab_in_the_second_text_is_a_blank(self):
+        self.succeed("train", "pairs", "--train", self.tsv(), "-o", self.folder / "model", "--tokenizer", "char",
+                     "--encoder", "attention", "--width", "8", "--heads", "2", "--stop-after", "5u", "-q")
+        with_tab = self.succeed("explain", self.folder / "model", "-", "--json", stdin=b"a cat\tthe\tdog\n").stdout
+        with_blank = self.succeed("explain", self.folder / "model", "a cat", "the dog", "--json").stdout
+        self.assertEqual(with_tab, with_blank)
 
     def test_one_text_is_an_error(self):
         self.fit(self.tsv(), "--encoder", "attention", "--stop-after", "20u")
@@ -168,7 +182,8 @@ class Errors(PairsTest):
     def test_options(self):
         text = "".join("\t".join(row) + "\n" for row in problems(count=40))
         self.refuses(2, "--pair-encoder none", text, "--pair-encoder", "none")
-        self.refuses(2, "--max-length 2", text, "--max-length", "2")
+        self.refuses(2, "--max-length 3: a pair has two tokens and two separators", text, "--max-length", "3")
+        self.refuses(2, "a window of 5 is longer than --max-length (4)", text, "--max-length", "4")
 
     def test_models_of_another_input(self):
         self.fit(self.tsv(), "--stop-after", "20u")
@@ -186,10 +201,21 @@ class Errors(PairsTest):
 
     def test_a_forged_folder(self):
         self.fit(self.tsv(), "--stop-after", "20u")
-        path = self.folder / "model" / "config.json"
-        path.write_text(path.read_text().replace('"pair_encoder": "bi"', '"pair_encoder": "none"'))
-        done = self.run_fovea("pairs", self.folder / "model", stdin=b"a\tb\n")
-        self.assertEqual(done.returncode, 4)
+        model, forged = self.folder / "model", self.folder / "forged"
+        self.assertEqual(len(self.answers("a red cat of many words\tb\n")), 1)
+        for part, name, value, needle in [
+                ("model", "pair_encoder", "none", "input pairs does not fit pair_encoder none"),
+                ("model", "pair_encoder", "cross", "such a model does not have the"),
+                ("model", "vocabulary", 1, "the tokenizer has"),
+                ("text", "input", "text", "expected a label_of_two in 0 to 2, got 3"),
+                ("text", "max_length", 3, "expected a max_length in 4 to"),
+                (None, "label_of_two", 4, "expected a label_of_two in 0 to 3")]:
+            with self.subTest(f"{name} {value}"):
+                shutil.rmtree(forged, ignore_errors=True)
+                shutil.copytree(model, forged)
+                forge_json(forged, "config.json", lambda c: (c[part] if part else c).update({name: value}))
+                self.fails(4, needle, "pairs", forged, stdin=b"a red cat of many words\tb\n")
+                self.fails(4, needle, "explain", forged, "a red cat of many words", "b")
 
 
 if __name__ == "__main__":

@@ -93,7 +93,11 @@ TEST(EncoderSizes, ATextCnnDescribesAWholeText) {
   EXPECT_TRUE(ends_with_text_cnn(sized("conv3,textcnn:2")));
   EXPECT_THROWS(sized("textcnn:2,ff"), kOptionValue, "textcnn must be the last layer, and alone");
   EXPECT_THROWS(sized("conv3+textcnn:2"), kOptionValue, "textcnn must be the last layer");
-  EXPECT_THROWS(sized("textcnn:100000"), kOptionValue, "is longer than --block");
+  EXPECT_THROWS(sized("textcnn:100000"), kOptionValue, "is longer than --max-length");
+  EXPECT_EQ(reach_of(""), 1);
+  EXPECT_EQ(reach_of("textcnn:3,5,4"), 5);
+  EXPECT_EQ(reach_of("bilstm,conv3:dilation=4+conv5,ff"), 9);
+  EXPECT_EQ(reach_of("attention:window=40"), 1) << "it may look beyond the text";
   EXPECT_EQ(reverse_columns(sized("bilstm:5:layers=2")), 5);
   EXPECT_EQ(reverse_columns(sized("bigru:5+conv3")), 0);
   EXPECT_EQ(reverse_columns(sized("bigru:5,conv3")), 0);

@@ -59,11 +59,10 @@ char find_separator(std::string_view line, TableFormat format, const TableOption
 
 /// Finds the columns. `records` are the first of the file, at least one; only the first counts
 /// unless there are two columns (of pairs, three), no header, and none of them was said. Then the
-/// label is the one
-/// that is a number more often (LabelUse::kNumbers), or else has the separator of labels more
-/// often, or else has fewer different values, or else is shorter, or else is the first. Throws
-/// kOptionValue for a column that is not there, kInputFormat if the columns cannot be told; `place`
-/// (FILE:LINE) begins the message.
+/// label is the one that is a number more often (LabelUse::kNumbers), or else has the separator of
+/// labels more often, or else has fewer different values, or else is shorter, or else is the first.
+/// Throws kOptionValue for a column that is not there, kInputFormat if the columns cannot be told;
+/// `place` (FILE:LINE) begins the message.
 Columns find_columns(std::span<const std::vector<std::string>> records, const TableOptions& options,
                      std::string_view place);
 

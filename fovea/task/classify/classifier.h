@@ -56,8 +56,8 @@ struct ClassifierOutputs {
   NumberScale numbers = {};              ///< of regression
   VectorCounts vectors = {};             ///< of --embeddings
   FrameScale frames = {};                ///< of input npz
-  index label_of_two = 0;  ///< the label's column, from 1, in training texts of two (pairs: three)
-                           ///< columns without names; 0: others
+  index label_of_two = 0;  ///< the label's column, from 1, in training texts of two columns (pairs:
+                           ///< three); 0: others
 };
 
 struct LoadedClassifier {
@@ -94,8 +94,8 @@ TextEncoding encoding_of(const ClassifierTextOptions& options);
 /// The tokens of a text exactly as in training: in lower case if the tokenizer does that, without
 /// marks of begin and end, cut to options.max_length. A text without a token becomes one of
 /// padding. With input pairs it is a pair_text(), and the separator, id vocabulary_size() of the
-/// tokenizer, stands between its texts; the longer one is cut first. Throws kEncoding, in which
-/// `name` names the text.
+/// tokenizer, stands behind each of its texts; the longer one is cut first. Throws kEncoding, in
+/// which `name` names the text.
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
 

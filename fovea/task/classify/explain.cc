@@ -222,11 +222,13 @@ std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::spa
   const TextPair pair = pair_of(text);
   const auto separator = std::find(ids.begin(), ids.end(), pair_separator(model.model->config()));
   const auto first = static_cast<std::size_t>(separator - ids.begin());
-  std::vector<std::string> names = names_in(ids.first(first), pair.first);
-  names.emplace_back("<sep>");
-  for (std::string& name : names_in(ids.subspan(first + 1), pair.second)) {
-    names.push_back(std::move(name));
-  }
+  std::vector<std::string> names;
+  const auto add = [&](std::span<const token> some, std::string_view of) {
+    for (std::string& name : names_in(some, of)) names.push_back(std::move(name));
+    names.emplace_back("<sep>");
+  };
+  add(ids.first(first), pair.first);
+  add(ids.subspan(first + 1, ids.size() - first - 2), pair.second);
   return names;
 }
 

@@ -33,10 +33,9 @@ struct ClassifierFile {
     visit("labels", outputs.labels, "labels in the order of the outputs; none for numbers");
     visit("center", outputs.numbers.center, "regression: this number is 0 to the model");
     visit("scale", outputs.numbers.scale, "regression: what is 1 to the model");
-    visit(
-        "label_of_two", outputs.label_of_two,
-        "column of the label, from 1, in texts to train on of two columns without names, or pairs "
-        "of three; 0: of others");
+    visit("label_of_two", outputs.label_of_two,
+          "column of the label, from 1, in texts to train on of two columns, or pairs of three; 0: "
+          "of others");
     visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
     visit("feature_means", feature_means, "input npz: of each feature, which is 0 to the model");
     visit("feature_deviations", feature_deviations, "input npz: what is 1 to the model");
@@ -86,8 +85,9 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
   if (held != expected) {
     fail(ErrorCode::kModelDamaged, "{}: expected {} labels, got {}", file, expected, held);
   }
-  if (loaded.settings.text.max_length < 1 || loaded.settings.text.max_length > model.block) {
-    fail(ErrorCode::kModelDamaged, "{}: expected a max_length in 1 to {}, got {}", file,
+  const index fewest = fewest_tokens(loaded.settings.text.input);
+  if (loaded.settings.text.max_length < fewest || loaded.settings.text.max_length > model.block) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a max_length in {} to {}, got {}", file, fewest,
          model.block, loaded.settings.text.max_length);
   }
   check_stored(file, [&] { check_options(loaded.settings.text.table); });
@@ -190,10 +190,7 @@ namespace {
 // Cuts the longer of both texts first, until `most` tokens are left, at least one of each.
 void cut_pair(std::vector<token>& first, std::vector<token>& second, std::size_t most,
               Truncate truncate) {
-  const std::size_t half = most / 2;
-  const std::size_t of_second = std::max(std::min(second.size(), half),
-                                         most - std::min(first.size(), most - half)),
-                    of_first = most - std::min(second.size(), of_second);
+  const std::size_t of_first = std::min(first.size(), most - std::min(second.size(), most / 2));
   const auto keep = [&](std::vector<token>& ids, std::size_t count) {
     if (ids.size() <= count) return;
     const auto dropped = static_cast<std::ptrdiff_t>(ids.size() - count);
@@ -201,7 +198,7 @@ void cut_pair(std::vector<token>& first, std::vector<token>& second, std::size_t
     ids.erase(from, from + dropped);
   };
   keep(first, of_first);
-  keep(second, of_second);
+  keep(second, most - of_first);
 }
 
 TextTokens tokens_of_pair(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
@@ -213,13 +210,14 @@ TextTokens tokens_of_pair(const Tokenizer& tokenizer, const ClassifierTextOption
     if (ids->empty()) *ids = {kPadToken};
   }
   TextTokens tokens;
-  tokens.length = static_cast<index>(first.size() + 1 + second.size());
+  tokens.length = static_cast<index>(first.size() + 1 + second.size() + 1);
   if (options.max_length > 0 && tokens.length > options.max_length) {
-    cut_pair(first, second, static_cast<std::size_t>(options.max_length - 1), options.truncate);
+    cut_pair(first, second, static_cast<std::size_t>(options.max_length - 2), options.truncate);
   }
-  tokens.ids = std::move(first);
-  tokens.ids.push_back(static_cast<token>(tokenizer.vocabulary_size()));
-  tokens.ids.insert(tokens.ids.end(), second.begin(), second.end());
+  for (const std::vector<token>* ids : {&first, &second}) {
+    tokens.ids.insert(tokens.ids.end(), ids->begin(), ids->end());
+    tokens.ids.push_back(static_cast<token>(tokenizer.vocabulary_size()));
+  }
   return tokens;
 }
 

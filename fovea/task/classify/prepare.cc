@@ -8,6 +8,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
+#include "fovea/model/encoder_sizes.h"
 #include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/class_weights.h"
@@ -278,12 +279,17 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
 
-  // The longest text that is trained, cut to the default, says what the model can see.
+  // The longest text that is trained, cut to the default, says what the model can see; of short
+  // texts it is what the layers need.
   const bool follows = text.max_length == 0;
-  if (follows) text.max_length = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
+  const index most = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
+  if (follows) text.max_length = most;
   const HalfOf of{set, run, text, run.outputs.numbers};
   LabelledHalf trains = make_half(of, false);
-  if (follows) text.max_length = trains.examples.largest(1);
+  if (follows) {
+    text.max_length =
+        std::max(trains.examples.largest(1), std::min(reach_of(settings.model.encoder), most));
+  }
   require_batch(settings);
   LabelledHalf validates = make_half(of, true);
 

@@ -33,10 +33,9 @@ void check_pairs(const ClassifierSettings& s) {
   const bool pairs = s.text.input == InputKind::kPairs;
   require_together(!pairs || s.model.pair_encoder != PairEncoder::kNone, "--pair-encoder none",
                    "pairs are read by one or the other", "choose bi or cross");
-  constexpr index kFewestTokens = 3;  // of both texts, and the separator
-  require_together(!pairs || s.text.max_length == 0 || s.text.max_length >= kFewestTokens,
+  require_together(s.text.max_length == 0 || s.text.max_length >= fewest_tokens(s.text.input),
                    fmt::format("--max-length {}", s.text.max_length),
-                   "a pair has two tokens and a separator at least", "choose 3 or more");
+                   "a pair has two tokens and two separators at least", "choose 4 or more");
 }
 
 void check_text(const ClassifierTextOptions& text) {
@@ -75,6 +74,8 @@ void set_of_pairs(ClassifierSettings& settings) {
 }
 
 }  // namespace
+
+index fewest_tokens(InputKind input) { return input == InputKind::kPairs ? 4 : 1; }
 
 InputWords words_of(InputKind input) {
   if (input == InputKind::kPairs) return {"pair", "token"};

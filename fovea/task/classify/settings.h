@@ -45,6 +45,9 @@ struct InputWords {
 };
 InputWords words_of(InputKind input);
 
+/// The least --max-length: a pair has a token of each text, and two separators.
+index fewest_tokens(InputKind input);
+
 /// The labelled texts, and how they become tokens. In the settings of a run that is prepared, and
 /// in those of a stored model, tokenizer and max_length are never "auto" and 0.
 struct ClassifierTextOptions {

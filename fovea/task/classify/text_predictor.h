@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// A text, and what messages call it ("FILE:LINE").
+/// A text (of a model of pairs a pair_text()), and what messages call it ("FILE:LINE").
 struct NamedText {
   std::string_view text;
   std::string_view name;

@@ -34,14 +34,15 @@ std::string tokens_of(const Tokenizer& letters, std::string_view pair, index mos
 TEST(TokensOfPair, AreBothTextsAndTheLongerIsCutFirst) {
   const auto letters = make_tokenizer(
       tokenizer_kind("char").learn("abcdefghijkl", "letters", {.marks = false, .min_count = 1}));
-  EXPECT_EQ(tokens_of(*letters, pair_text("abc", "de"), 0), "abc|de 6");
-  EXPECT_EQ(tokens_of(*letters, pair_text("", "de"), 0), "_|de 4");
-  EXPECT_EQ(tokens_of(*letters, "abc", 0), "abc|_ 5") << "no second text";
-  EXPECT_EQ(tokens_of(*letters, pair_text("abcdefgh", "ij"), 6), "abc|ij 11");
-  EXPECT_EQ(tokens_of(*letters, pair_text("ij", "abcdefgh"), 6), "ij|abc 11");
-  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 6), "abc|gh 13");
-  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 3), "a|g 13");
-  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 6, Truncate::kFront), "def|kl 13");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abc", "de"), 0), "abc|de| 7");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abc", "abc"), 0), "abc|abc| 8") << "so |u - v| is 0";
+  EXPECT_EQ(tokens_of(*letters, pair_text("", "de"), 0), "_|de| 5");
+  EXPECT_EQ(tokens_of(*letters, "abc", 0), "abc|_| 6") << "no second text";
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdefgh", "ij"), 7), "abc|ij| 12");
+  EXPECT_EQ(tokens_of(*letters, pair_text("ij", "abcdefgh"), 7), "ij|abc| 12");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 7), "abc|gh| 14");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 4), "a|g| 14");
+  EXPECT_EQ(tokens_of(*letters, pair_text("abcdef", "ghijkl"), 7, Truncate::kFront), "def|kl| 14");
 }
 
 TEST(LoadClassifier, GivesBackWhatWasTrained) {
