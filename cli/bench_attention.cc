@@ -44,10 +44,10 @@ struct Problem {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("batch", batch, "sequences");
-    visit("heads", heads, "attention heads");
-    visit("length", length, "tokens of a sequence");
-    visit("head_dim", head_dim, "width of a head");
+    visit("batch", batch, "sequences", {.range = ValueRange::from(1)});
+    visit("heads", heads, "attention heads", {.range = ValueRange::from(1)});
+    visit("length", length, "tokens of a sequence", {.range = ValueRange::from(1)});
+    visit("head_dim", head_dim, "width of a head", {.range = ValueRange::from(1)});
     visit("mask", mask, "keep all scores, or those of earlier keys");
     visit("precision", precision, "type of q, k, v, o and their gradients");
   }
@@ -82,12 +82,6 @@ constexpr int kRounds = 9;
 constexpr index kMostScores = index{1} << 50;
 
 void check_problem(const Problem& p) {
-  for (const auto& [name, value] : {std::pair{"batch", p.batch},
-                                    {"heads", p.heads},
-                                    {"length", p.length},
-                                    {"head_dim", p.head_dim}}) {
-    require_option(value >= 1, name, value, "at least 1");
-  }
   const index rows = checked_product(checked_product(p.batch, p.heads, "--batch x --heads"),
                                      p.length, "rows of attention");
   check(checked_product(rows, p.length, "scores of attention") <= kMostScores,

@@ -44,9 +44,10 @@ struct ExplainPage {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("page", page, "also write a page for a browser to this file, with every layer and head",
-          {.shown = "FILE"});
+          {.only_command_line = true, .shown = "FILE"});
     visit("lang", lang, "language of --page, and of the steps of --q and --kv");
-    visit("overwrite", overwrite, "replace a page that is there already");
+    visit("overwrite", overwrite, "replace a page that is there already",
+          {.only_command_line = true});
   }
 };
 
@@ -58,12 +59,6 @@ bool is_of_model(const fs::path& page, const fs::path& folder) {
   return !place.empty() && place.extension() != ".html" &&
          std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
              inside.end();
-}
-
-// The options of the page. Only the command line says where it is written.
-std::vector<Flag> page_flags(ExplainPage& page) {
-  constexpr std::string_view kHere[] = {"page", "overwrite"};
-  return without_environment(flags_of(fields_of(page)), kHere);
 }
 
 // Checked before anything is computed.
@@ -98,7 +93,7 @@ int explain_steps(const Arguments& arguments) {
                 "leave it out");
   }
   ExplainPage page;
-  set_from_outside(page_flags(page), arguments);
+  set_from_outside(flags_of(fields_of(page)), arguments);
   const AttentionSteps steps =
       attention_steps(context_of(arguments), arguments.text("q"), arguments.text("kv"));
   print(arguments.on("json") ? json_of_steps(steps)
@@ -112,7 +107,7 @@ int explain_folder(const Arguments& arguments) {
   set_from_outside(flags_of(fields_of(request.options)), arguments);
   set_from_outside(flags_of(fields_of(request.view)), arguments);
   set_from_outside(flags_of(fields_of(request.sample)), arguments);
-  set_from_outside(page_flags(page), arguments);
+  set_from_outside(flags_of(fields_of(page)), arguments);
   const fs::path folder = arguments.text("DIR");
   check_log_is_apart({&page.page, 1}, folder);
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
@@ -228,7 +223,7 @@ Attention weights are no explanation by themselves: they say where a head looked
   for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {
     add(std::move(option));
   }
-  for (OptionSpec& option : said_or_not(options_of(page_flags(page), "Page"))) {
+  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(page)), "Page"))) {
     add(std::move(option));
   }
   add({"json", OptionKind::kFlag, "", "print everything as one JSON object", "View", ""});

@@ -36,14 +36,6 @@ std::string heading_of(const FieldTraits& traits, std::string_view group) {
 
 }  // namespace
 
-std::vector<Flag> without_environment(std::vector<Flag> flags,
-                                      std::span<const std::string_view> names) {
-  for (Flag& flag : flags) {
-    if (std::find(names.begin(), names.end(), flag.name) != names.end()) flag.environment.clear();
-  }
-  return flags;
-}
-
 std::vector<Field> settable(std::vector<Field> fields) {
   std::erase_if(fields, [](const Field& field) { return !field.traits.is_option; });
   return fields;
@@ -102,7 +94,7 @@ void warn_of_unread_variables(std::span<const OptionSpec> options) {
 
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments) {
   std::vector<std::string> set = set_from_environment(flags, [](const char* name) -> const char* {
-    const char* value = *name == '\0' ? nullptr : std::getenv(name);
+    const char* value = std::getenv(name);
     return value != nullptr && *value != '\0' ? value : nullptr;
   });
   for (Flag& flag : flags) {
@@ -111,6 +103,10 @@ std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Argumen
     const bool is_bare = !bare.empty() && arguments.text(flag.name).empty();
     flag.set(is_bare ? std::vector{std::string(bare)} : arguments.list(flag.name));
     set.push_back(flag.field.name);
+  }
+  for (const Flag& flag : flags) {
+    if (std::find(set.begin(), set.end(), flag.field.name) == set.end()) continue;
+    require_ranges({&flag.field, 1});
   }
   return set;
 }

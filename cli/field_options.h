@@ -22,16 +22,12 @@ std::vector<OptionSpec> options_of(std::span<const Flag> flags, std::string_view
 /// These options as switches that are given or not: without --no-x, and with no default shown.
 std::vector<OptionSpec> said_or_not(std::vector<OptionSpec> options);
 
-/// These flags; only the command line sets those of these names.
-std::vector<Flag> without_environment(std::vector<Flag> flags,
-                                      std::span<const std::string_view> names);
-
 /// Warns about environment variables FOVEA_... that no option reads but whose name is near that of
 /// an option.
 void warn_of_unread_variables(std::span<const OptionSpec> options);
 
 /// Sets fields from the environment, then from the command line. Returns the names of the fields
-/// that were set.
+/// that were set. Throws kOptionValue for a number that is out of the range of its field.
 std::vector<std::string> set_from_outside(std::vector<Flag> flags, const Arguments& arguments);
 
 }  // namespace fovea::cli

@@ -31,7 +31,8 @@ struct TextsOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("samples", samples, "how many texts to write for a prompt, with seeds from --seed on");
+    visit("samples", samples, "how many texts to write for a prompt, with seeds from --seed on",
+          {.range = ValueRange::from(1)});
     visit("each_line", each_line, "with - as PROMPT: each line is a prompt of its own");
   }
 };
@@ -44,7 +45,8 @@ struct BeamOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("beam", beam,
-          "search for the likeliest text with so many hypotheses; 0: draw tokens one by one");
+          "search for the likeliest text with so many hypotheses; 0: draw tokens one by one",
+          {.range = ValueRange::from(0, "draw tokens one by one")});
     visit("length_penalty", length_penalty,
           "--beam: exponent a of the length ((5 + tokens) / 6)^a by which log probabilities are "
           "divided; 0: none");
@@ -193,7 +195,6 @@ class Writer {
 };
 
 void check_beam(const Arguments& arguments, const BeamOptions& beam) {
-  require_option(beam.beam >= 0, "beam", beam.beam, "at least 0 (0: draw tokens one by one)");
   if (beam.beam > 0) {
     check_options(beam.search());
     for (const std::string_view option :
@@ -258,7 +259,6 @@ int generate(const Arguments& arguments) {
   set_from_outside(flags_of(fields_of(texts)), arguments);
   check_options(options);
   check_beam(arguments, beam);
-  require_option(texts.samples >= 1, "samples", texts.samples, "at least 1");
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
   const std::vector<std::string> prompts = prompts_of(arguments, texts);

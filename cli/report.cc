@@ -43,24 +43,20 @@ struct ReportPage {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("output", output, "the page to write",
-          {.place = HelpPlace::kOutput, .shown = "FILE", .also = "o"});
+          {.only_command_line = true, .place = HelpPlace::kOutput, .shown = "FILE", .also = "o"});
     visit("csv", csv, "write every number of the curves into this file; -: to stdout",
-          {.shown = "FILE"});
-    visit("terminal", terminal, "draw the losses with characters, to stdout");
+          {.only_command_line = true, .shown = "FILE"});
+    visit("terminal", terminal, "draw the losses with characters, to stdout",
+          {.only_command_line = true});
     visit("lang", lang, "language of the page and of --terminal");
-    visit("overwrite", overwrite, "replace a page or a CSV that is there already");
+    visit("overwrite", overwrite, "replace a page or a CSV that is there already",
+          {.only_command_line = true});
   }
 };
 
-// The options of the page. Only the command line says where it is written.
-std::vector<Flag> page_flags(ReportPage& page) {
-  constexpr std::string_view kHere[] = {"output", "csv", "terminal", "overwrite"};
-  return without_environment(flags_of(fields_of(page)), kHere);
-}
-
 std::vector<OptionSpec> page_options() {
   ReportPage page;
-  return said_or_not(options_of(page_flags(page), "Page"));
+  return said_or_not(options_of(flags_of(fields_of(page)), "Page"));
 }
 
 void require_different(const std::vector<std::string>& folders) {
@@ -153,7 +149,7 @@ fovea train ... --report keeps one in the folder of the run.)"};
 int report(const Arguments& arguments) {
   set_messages_from(arguments);
   ReportPage options;
-  set_from_outside(page_flags(options), arguments);
+  set_from_outside(flags_of(fields_of(options)), arguments);
   const std::vector<std::string> folders = arguments.list("DIR");
   const std::vector<std::string> evaluations = arguments.list("eval");
   if (!evaluations.empty() && evaluations.size() != folders.size()) {

@@ -42,7 +42,11 @@ void make_absolute(std::string& file) {
 }  // namespace
 
 std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
-  std::vector<OptionSpec> options;
+  std::vector<OptionSpec> options = {{.name = "resume",
+                                      .kind = OptionKind::kOptionalValue,
+                                      .placeholder = "[=PATH]",
+                                      .help = "continue from the newest checkpoint, or from PATH",
+                                      .place = HelpPlace::kResume}};
   for (std::size_t begin = 0, end = 0; begin < fields.size(); begin = end) {
     while (end < fields.size() && fields[end].table() == fields[begin].table()) ++end;
     const std::span<const Field> group = std::span(fields).subspan(begin, end - begin);
@@ -52,19 +56,9 @@ std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
   }
   options.insert(
       options.end(),
-      {{"config", OptionKind::kValue, "FILE", "read settings from this TOML file", "Run", "c"},
-       {"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and end", "Run", ""},
+      {{"dump-config", OptionKind::kFlag, "", "print all settings as TOML, and end", "Run", ""},
        {"dry-run", OptionKind::kFlag, "",
-        "print memory, FLOPs and time of the run, and write nothing", "Run", ""},
-       {.name = "resume",
-        .kind = OptionKind::kOptionalValue,
-        .placeholder = "[=PATH]",
-        .help = "continue from the newest checkpoint, or from PATH",
-        .place = HelpPlace::kResume},
-       {.name = "overwrite",
-        .kind = OptionKind::kFlag,
-        .help = "replace an earlier run in the folder",
-        .place = HelpPlace::kResume}});
+        "print memory, FLOPs and time of the run, and write nothing", "Run", ""}});
   return options;
 }
 
@@ -82,7 +76,7 @@ std::vector<std::string> read_settings(const std::vector<Field>& fields,
 
 std::string settings_toml(const std::vector<Field>& fields) {
   for (const Field& field : fields) {
-    if (!find_invalid_utf8(value_text(field))) continue;
+    if (field.traits.only_command_line || !find_invalid_utf8(value_text(field))) continue;
     throw Error(
         ErrorCode::kOptionValue,
         fmt::format("{}: {}: not UTF-8, which TOML is", option_name(field.name), value_text(field)),

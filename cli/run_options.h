@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "fovea/base/fields.h"
 #include "fovea/config/field.h"
-#include "fovea/report/html.h"
+#include "fovea/task/run_choices.h"
 #include "fovea/train/options.h"
 
 namespace fovea::cli {
@@ -25,31 +25,19 @@ inline std::span<const EnumName<ProgressKind>> enum_names(ProgressKind) {
   return kProgressKindNames;
 }
 
-struct RunOptions {
-  /// The names of the presets that the command has, "tiny|small"; none: no --preset.
-  std::string (*presets)() = nullptr;
+struct RunOptions : RunChoices {
   std::string output = {};
-  std::string preset = {};
-  int threads = 0;
   bool json = false;
   ProgressKind progress = ProgressKind::kAuto;
-  bool report = false;
-  PageLanguage lang = PageLanguage::kEnglish;
   MessageOptions messages = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("output", output, "folder of the run and its model",
           {.place = HelpPlace::kOutput, .shown = "DIR", .also = "o"});
-    if (presets != nullptr) {
-      visit("preset", preset, "start from these settings instead of the defaults",
-            {.place = HelpPlace::kModel, .names = presets});
-    }
-    visit("threads", threads, "threads to work on; 0: all cores", {.also = "t"});
+    RunChoices::visit_fields(visit);
     visit("json", json, "print the result as one JSON object");
     visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
-    visit("report", report, "keep a page of the run up to date: DIR/report.html");
-    visit("lang", lang, "language of the page of --report");
     messages.visit_fields(under("Messages", visit));
   }
 };

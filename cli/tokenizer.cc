@@ -139,9 +139,11 @@ struct EncodeOptions {
   void visit_fields(Visitor&& visit) {
     visit("ids", ids, "print ids instead of pieces");
     visit("subword_sampling", subword_sampling,
-          "draw a cut of each line: of unigram models the power of its probability, of BPE the "
-          "share of merges left out; 0: the best cut");
-    visit("best", best, "unigram models: draw among so many best cuts; 0: among all");
+          "draw a cut of each line: of unigram models the exponent of its probability, of BPE the "
+          "share of merges left out; 0: the best cut",
+          {.range = ValueRange::in(0, 1)});
+    visit("best", best, "unigram models: draw among so many best cuts; 0: among all",
+          {.range = ValueRange::in(0, 512, "among all")});
     visit("seed", seed, "seed of --subword-sampling");
   }
 };
@@ -156,9 +158,6 @@ struct DecodeOptions {
 };
 
 void check_encode(const EncodeOptions& options, const SentencePiece& pieces) {
-  require_option(options.subword_sampling >= 0 && options.subword_sampling <= 1, "subword_sampling",
-                 options.subword_sampling, "from 0 to 1");
-  require_option(options.best >= 0 && options.best <= 512, "best", options.best, "from 0 to 512");
   if (options.best == 0) return;
   if (pieces.model().algorithm == PieceAlgorithm::kBpe || options.subword_sampling == 0) {
     throw Error(ErrorCode::kUsage,

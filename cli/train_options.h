@@ -12,7 +12,7 @@ namespace fovea::cli {
 
 struct TrainLmOptions {
   LanguageModelSettings settings;
-  RunOptions run = {.presets = [] { return names_in(language_model_presets(), "|"); }};
+  RunOptions run = {{.presets = [] { return names_in(language_model_presets(), "|"); }}};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

@@ -14,7 +14,7 @@ namespace fovea::cli {
 
 struct TrainTranslateOptions {
   TranslatorSettings settings;
-  RunOptions run = {.presets = [] { return names_in(translator_presets(), "|"); }};
+  RunOptions run = {{.presets = [] { return names_in(translator_presets(), "|"); }}};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

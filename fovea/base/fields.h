@@ -86,8 +86,9 @@ struct FieldTraits {
   FieldNeeds also_needs = {};  // g++ 12 does not take lists of lists
   std::string_view part = {};  ///< of a model, on which alone it has an effect: "attention"
   OnResume resume = OnResume::kAsGroup;
-  bool is_option = true;  ///< no: the data or this version say what it is
-  bool is_path = false;   ///< of a file, or of several
+  bool only_command_line = false;  ///< neither TOML nor the environment sets it
+  bool is_option = true;           ///< no: the data or this version say what it is
+  bool is_path = false;            ///< of a file, or of several
   HelpPlace place = HelpPlace::kBelow;
   std::string_view heading = {};     ///< below which help shows it; else that of its group
   std::string_view shown = {};       ///< in place of a value in the help: "N[,N...]"

@@ -47,7 +47,7 @@ Flag flag_of(const Field& field) {
   const auto* choice = std::get_if<Choice>(&field.target);
   const std::string name = flag_name(field);
   return {.name = name,
-          .environment = environment_name(name),
+          .environment = field.traits.only_command_line ? "" : environment_name(name),
           .kind = kind_of(field),
           .placeholder = placeholder_of(field),
           .help = field.help,
@@ -97,7 +97,7 @@ std::vector<std::string> set_from_environment(
     std::span<Flag> flags, const std::function<const char*(const char* name)>& lookup) {
   std::vector<std::string> names;
   for (Flag& flag : flags) {
-    const char* text = lookup(flag.environment.c_str());
+    const char* text = flag.environment.empty() ? nullptr : lookup(flag.environment.c_str());
     if (text == nullptr) continue;
     const bool list = flag.kind == FlagKind::kList;
     const auto values = list ? split_at_commas(text) : std::vector<std::string>{text};

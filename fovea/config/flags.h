@@ -17,7 +17,7 @@ enum class FlagKind { kSwitch, kValue, kList };
 
 struct Flag {
   std::string name;         ///< "head-dim", from head_dim or model.head_dim
-  std::string environment;  ///< "FOVEA_HEAD_DIM"
+  std::string environment;  ///< "FOVEA_HEAD_DIM"; "" where only the command line sets the field
   FlagKind kind = FlagKind::kValue;
   std::string placeholder;  ///< "N", "X", "TEXT", "relu|gelu", as the field says; "" for a switch
   std::string help;

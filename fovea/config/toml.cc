@@ -93,6 +93,10 @@ bool set_value(Field& field, const toml::node& value) {
   return texts && set_list(field, std::move(*texts));
 }
 
+void keep_for_toml(std::vector<Field>& fields) {
+  std::erase_if(fields, [](const Field& field) { return field.traits.only_command_line; });
+}
+
 class TomlReader {
  public:
   TomlReader(std::vector<Field>& fields, std::string_view where) : fields_(fields), where_(where) {}
@@ -215,6 +219,7 @@ bool has_toml(const Field& field) {
 
 std::vector<std::string> set_from_toml(std::vector<Field> fields, std::string_view text,
                                        std::string_view where) {
+  keep_for_toml(fields);
   try {
     const toml::table table = toml::parse(text);
     TomlReader reader(fields, where);
@@ -235,6 +240,7 @@ std::vector<std::string> set_from_toml_file(std::vector<Field> fields,
 
 std::string toml_text(std::span<const Field> fields) {
   std::vector<Field> ordered(fields.begin(), fields.end());
+  keep_for_toml(ordered);
   // Keys that belong to no table must stand before the first table.
   std::stable_partition(ordered.begin(), ordered.end(),
                         [](const Field& field) { return field.table().empty(); });

@@ -60,7 +60,6 @@ void check_attention(const EncoderConfig& c) {
                    "above half of --t5-buckets ({}), for so many distances have a bucket each",
                    c.t5_buckets);
   }
-  require_option(std::isfinite(c.forget_bias), "forget_bias", c.forget_bias, "a number");
   // Models compute in float32, where a smaller cap is 0.
   using Floats = std::numeric_limits<float>;
   require_option(c.softcap == 0 || (c.softcap >= Floats::min() && c.softcap <= Floats::max()),

@@ -29,21 +29,13 @@ void resolve_characters(TaggerConfig& c) {
 }
 
 void resolve_ngrams(TaggerConfig& c) {
-  if (c.ngram_width == 0) {
-    require_option(c.buckets == 0, Hint{"leave it out, or add --ngram-width 32"}, "buckets",
-                   c.buckets, "0 without --ngram-width");
-    return;
-  }
+  if (c.ngram_width == 0) return;
   if (c.buckets == 0) c.buckets = kUsualBuckets;
   check_size("buckets", c.buckets, 1);
 }
 
 void resolve_linear(TaggerConfig& c) {
-  if (!c.linear) {
-    require_option(c.linear_buckets == 0, Hint{"leave it out, or add --linear"}, "linear_buckets",
-                   c.linear_buckets, "0 without --linear");
-    return;
-  }
+  if (!c.linear) return;
   if (c.linear_buckets == 0) c.linear_buckets = kUsualLinearBuckets;
   check_size("linear_buckets", c.linear_buckets, 2);
 }

@@ -89,12 +89,14 @@ struct TaggerConfig : EncoderConfig {
           "width of the embeddings of the n-grams of 2 and 3 words around each; 0: none",
           {.range = ValueRange::in(0, kLargestSize)});
     visit("buckets", buckets,
-          "--ngram-width: rows of the table of n-grams, into which they are hashed; 0: 100000");
+          "--ngram-width: rows of the table of n-grams, into which they are hashed; 0: 100000",
+          {.needs = {"ngram_width"}});
     visit("linear", linear,
           "hashed features of a word (its characters' n-grams, words and shapes around it) add to "
           "the scores of tags, as in a linear CRF");
     visit("linear_buckets", linear_buckets,
-          "--linear: rows of the table of the features, into which they are hashed; 0: 262144");
+          "--linear: rows of the table of the features, into which they are hashed; 0: 262144",
+          {.needs = {"linear"}});
     visit("linear_dropout", linear_dropout,
           "--linear: probability of dropping a feature, in training",
           {.range = ValueRange::share(), .part = "linear"});

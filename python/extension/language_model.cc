@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/task/language_model/evaluate.h"
 #include "fovea/task/language_model/generate.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/report/evaluation.h"
+#include "fovea/task/run_choices.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/options.h"
 #include "python/extension/arrays.h"
@@ -135,6 +137,12 @@ class Model {
   std::string checksum_;  // of its config.json
 };
 
+struct LanguageModelRun : RunChoices {
+  LanguageModelRun() {
+    presets = [] { return names_in(language_model_presets(), "|"); };
+  }
+};
+
 }  // namespace
 
 void bind_language_model(nb::module_& m) {
@@ -154,6 +162,7 @@ void bind_language_model(nb::module_& m) {
         "(name, what it must be, what it does) of each option of generating.");
   m.def("training_options", &option_rows<LanguageModelSettings>,
         "The same of training a language model.");
+  m.def("run_options", &option_rows<LanguageModelRun>, "The same of how a training runs.");
 }
 
 }  // namespace fovea::python

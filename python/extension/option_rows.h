@@ -8,6 +8,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fovea/config/field.h"
@@ -23,8 +24,9 @@ OptionRows option_rows() {
   Options options;
   OptionRows rows;
   for (const Field& field : fields_of(options)) {
-    rows.emplace_back(field.name.substr(field.name.rfind('.') + 1), expected_value(field),
-                      field.help);
+    std::string help = field.help;
+    if (field.traits.names != nullptr) help += "; " + field.traits.names();
+    rows.emplace_back(field.last_name(), expected_value(field), std::move(help));
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "fovea/config/toml.h"
 #include "tests/config/example_config.h"
 #include "tests/support/throws.h"
 
@@ -55,6 +56,25 @@ TEST(Flags, AreSetByTheEnvironment) {
   EXPECT_THAT(config.train, ElementsAre("a", "b"));
   EXPECT_THROWS(set_from_environment(flags, [](const char*) { return "x"; }), kOptionValue,
                 "FOVEA_LAYERS: expected a whole number; got 'x'");
+}
+
+struct Output {
+  std::string file = "a";
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("file", file, "where it is written", {.only_command_line = true});
+  }
+};
+
+TEST(Flags, SomeAreOfTheCommandLineAlone) {
+  Output output;
+  std::vector<Flag> flags = flags_of(fields_of(output));
+  EXPECT_EQ(flags[0].environment, "");
+  EXPECT_THAT(set_from_environment(flags, [](const char*) { return "b"; }), ElementsAre());
+  EXPECT_EQ(toml_text(fields_of(output)), "");
+  EXPECT_THROWS(set_from_toml(fields_of(output), "file = \"b\"", "t"), kConfig, "file");
+  EXPECT_EQ(output.file, "a");
 }
 
 TEST(Flags, OneNameIsOneField) {

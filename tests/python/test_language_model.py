@@ -224,7 +224,7 @@ print(len([next(stream) for _ in range(20)]))
         for hint, call in (
                 ("^resume=True goes on.*overwrite=True", lambda: train(self.text, self.folder / "model")),
                 ("name a file: train=FILE", lambda: train(None, self.folder / "new")),
-                ("^preset: settings to start from", lambda: train(self.text, self.folder / "new", preset="x")),
+                ("^preset: start from these settings", lambda: train(self.text, self.folder / "new", preset="x")),
                 ("make width a multiple of heads, or .*head_dim",
                  lambda: train(self.text, self.folder / "new", heads=3)),
                 ("^greedy takes the most likely token", lambda: self.model.generate("a", temperature=-1)),

@@ -5,6 +5,8 @@ import importlib.util
 import pathlib
 import pydoc
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -117,6 +119,14 @@ class HelpTest(unittest.TestCase):
         self.assert_lists(fovea.attend, rows)
         self.assert_lists(fovea.LanguageModel.generate, _fovea.sampling_options())
         self.assert_lists(fovea.LanguageModel.train, [row for row in _options.training_rows() if row[0] != "vocabulary"])
+
+    def test_options_of_a_run_say_what_the_command_says(self):
+        done = subprocess.run([sys.executable, "-m", "fovea", "train", "lm", "--help"], capture_output=True, check=True,
+                              text=True)
+        said, rows = " ".join(done.stdout.split()), {name: does for name, _, does in _options.training_rows()}
+        for name in ("config", "threads", "overwrite", "report", "lang"):
+            self.assertIn(rows[name], said)
+        self.assertIn(f"--preset {rows['preset'].split('; ')[1]} ", said)
 
     def test_every_function_of_traced_ones_is_listed(self):
         listed = fovea.captured.__doc__.split("may use")[1].replace(",", " ").split()

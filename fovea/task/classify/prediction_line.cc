@@ -7,17 +7,13 @@
 #include <numeric>
 #include <utility>
 
-#include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
-void check_options(const PredictionChoice& choice) {
-  require_option(choice.top >= 0, "top", choice.top, "at least 0");
-  require_option(choice.threshold >= 0 && choice.threshold <= 1, "threshold", choice.threshold,
-                 "in [0, 1]");
-}
+void check_options(const PredictionChoice& choice) { check_ranges(choice); }
 
 std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
                                  const PredictionChoice& choice) {

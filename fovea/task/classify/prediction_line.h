@@ -21,9 +21,11 @@ struct PredictionChoice {
   void visit_fields(Visitor&& visit) {
     visit("top", top,
           "how many labels to print, the likeliest first; 0: one, or of a model of --multi-label "
-          "those above --threshold");
+          "those above --threshold",
+          {.range = ValueRange::from(0)});
     visit("threshold", threshold,
-          "models of --multi-label: the probability from which on a text has a label");
+          "models of --multi-label: the probability from which on a text has a label",
+          {.range = ValueRange::in(0, 1)});
   }
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/kernel/first_above.h"
 #include "fovea/kernel/softmax.h"
 
@@ -241,17 +242,10 @@ class Search {
 }  // namespace
 
 void check_options(const SearchOptions& o) {
-  constexpr index kMostBeam = 1024;
-  constexpr double kMostPenalty = 100;
-  require_option(o.beam >= 1 && o.beam <= kMostBeam, "beam", o.beam, "in 1 to {}", kMostBeam);
-  require_option(o.nbest >= 1 && o.nbest <= o.beam,
+  check_ranges(o);
+  require_option(o.nbest <= o.beam,
                  Hint{"a beam of N gives at most N translations: give a larger --beam"}, "nbest",
                  o.nbest, "in 1 to --beam ({})", o.beam);
-  require_option(std::abs(o.length_penalty) <= kMostPenalty, "length_penalty", o.length_penalty,
-                 "in -{} to {}", kMostPenalty, kMostPenalty);
-  require_option(o.coverage_penalty >= 0 && o.coverage_penalty <= kMostPenalty, "coverage_penalty",
-                 o.coverage_penalty, "in 0 to {}", kMostPenalty);
-  require_option(o.patience >= 0, "patience", o.patience, "at least 0");
 }
 
 double length_divisor(const SearchOptions& o, index tokens) {

@@ -41,6 +41,9 @@ inline constexpr EnumName<LengthNorm> kLengthNormNames[] = {{LengthNorm::kGnmt, 
                                                             {LengthNorm::kMarian, "marian"}};
 inline std::span<const EnumName<LengthNorm>> enum_names(LengthNorm) { return kLengthNormNames; }
 
+inline constexpr index kMostBeam = 1024;
+inline constexpr double kMostPenalty = 100;
+
 struct SearchOptions {
   index beam = 5;
   index nbest = 1;
@@ -51,18 +54,23 @@ struct SearchOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("beam", beam, "hypotheses of a sentence that are kept; 1: always the likeliest token");
-    visit("nbest", nbest, "how many translations of a sentence to give, the best first");
+    visit("beam", beam, "hypotheses of a sentence that are kept; 1: always the likeliest token",
+          {.range = ValueRange::in(1, kMostBeam)});
+    visit("nbest", nbest, "how many translations of a sentence to give, the best first",
+          {.range = ValueRange::in(1, kMostBeam)});
     visit(
         "length_penalty", length_penalty,
-        "exponent a of the length by which log probabilities are divided (--length-norm); 0: none");
+        "exponent a of the length by which log probabilities are divided (--length-norm); 0: none",
+        {.range = ValueRange::in(-kMostPenalty, kMostPenalty)});
     visit("length_norm", length_norm,
           "the length of --length-penalty: ((5 + tokens) / 6)^a, or tokens^a");
     visit("coverage_penalty", coverage_penalty,
-          "factor b of log(min(attention, 1)) of each source token, added to the score; 0: none");
+          "factor b of log(min(attention, 1)) of each source token, added to the score; 0: none",
+          {.range = ValueRange::in(0, kMostPenalty)});
     visit("patience", patience,
           "a sentence is done when this many times --beam hypotheses have ended, or when no other "
-          "can win; 0: only when no other can win");
+          "can win; 0: only when no other can win",
+          {.range = ValueRange::from(0)});
   }
 };
 

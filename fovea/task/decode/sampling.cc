@@ -7,6 +7,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"
+#include "fovea/config/field.h"
 
 namespace fovea {
 
@@ -50,12 +51,9 @@ std::size_t nucleus(std::span<const double> weights, double p) {
 }  // namespace
 
 void check_options(const SamplingOptions& o) {
-  require_option(o.max_tokens >= 1, "max_tokens", o.max_tokens, "at least 1");
   require_option(o.temperature > 0, Hint{"--greedy takes the most likely token each time"},
                  "temperature", o.temperature, "above 0");
-  require_option(o.top_k >= 0, "top_k", o.top_k, "at least 0 (0: no limit)");
-  require_option(o.top_p > 0 && o.top_p <= 1, "top_p", o.top_p, "above 0 and at most 1");
-  require_option(o.repetition_penalty > 0, "repetition_penalty", o.repetition_penalty, "above 0");
+  check_ranges(o);
 }
 
 token greedy_token(Vec<const float> logits) {

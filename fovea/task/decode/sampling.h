@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "fovea/base/fields.h"
 #include "fovea/base/view.h"
 #include "fovea/text/vocabulary.h"
 
@@ -22,12 +23,16 @@ struct SamplingOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("max_tokens", max_tokens, "largest number of tokens to generate");
+    visit("max_tokens", max_tokens, "largest number of tokens to generate",
+          {.range = ValueRange::from(1)});
     visit("temperature", temperature, "divides the logits: below 1 prefers likely tokens");
-    visit("top_k", top_k, "sample from the k likeliest tokens; 0: from all");
-    visit("top_p", top_p, "sample from the likeliest tokens whose probabilities sum to this");
+    visit("top_k", top_k, "sample from the k likeliest tokens; 0: from all",
+          {.range = ValueRange::from(0, "no limit")});
+    visit("top_p", top_p, "sample from the likeliest tokens whose probabilities sum to this",
+          {.range = ValueRange::over(0, 1)});
     visit("repetition_penalty", repetition_penalty,
-          "above 1: tokens that are in the text already are less likely; 1: no penalty");
+          "above 1: tokens that are in the text already are less likely; 1: no penalty",
+          {.range = ValueRange::over(0)});
     visit("greedy", greedy, "always take the likeliest token");
     visit("seed", seed, "same seed, same text");
   }

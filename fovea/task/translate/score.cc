@@ -7,6 +7,7 @@
 #include "fovea/base/byte_stream.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/data/text_lines.h"
 #include "fovea/task/score_json.h"
 
@@ -61,7 +62,7 @@ Json json_of(const MetricScore& metric, SentenceScores sentences) {
 TranslationScore score_translations(const Context& ctx, const Translations& translations,
                                     const TranslationScoreOptions& options,
                                     const std::vector<std::string>* baseline) {
-  require_option(options.resamples >= 1, "resamples", options.resamples, "at least 1");
+  check_ranges(options);
   TranslationScore result{.sentences = static_cast<index>(translations.hypotheses.size()),
                           .references = static_cast<index>(translations.references.size()),
                           .resamples = options.resamples,

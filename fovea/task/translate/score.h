@@ -26,7 +26,8 @@ struct TranslationScoreOptions {
     visit("tokenize", tokenize, "how BLEU cuts sentences into words; zh for Chinese");
     visit("lowercase", lowercase,
           "compare lower case; of a translator that was trained with --lower the default");
-    visit("resamples", resamples, "bootstrap resamples of the comparison with --against");
+    visit("resamples", resamples, "bootstrap resamples of the comparison with --against",
+          {.range = ValueRange::from(1)});
     visit("seed", seed, "seed of --resamples");
   }
 };

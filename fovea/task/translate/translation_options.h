@@ -37,16 +37,20 @@ struct TranslationOptions {
   void visit_fields(Visitor&& visit) {
     search.visit_fields(visit);
     visit("max_ratio", max_ratio,
-          "most tokens of a translation, for each of its source; there may be 10 more");
+          "most tokens of a translation, for each of its source; there may be 10 more",
+          {.range = ValueRange::over(0, 1000)});
     const auto visit_sampling = under("Sampling", visit),
                visit_alignments = under("Alignments", visit);
     visit_sampling("sample", sample,
                    "draw translations by their probability, --nbest of them, no search");
     visit_sampling("temperature", temperature,
-                   "--sample: divides the logits; below 1 prefers likely tokens");
-    visit_sampling("top_k", top_k, "--sample: from the k likeliest tokens; 0: from all");
+                   "--sample: divides the logits; below 1 prefers likely tokens",
+                   {.needs = {"sample"}});
+    visit_sampling("top_k", top_k, "--sample: from the k likeliest tokens; 0: from all",
+                   {.needs = {"sample"}});
     visit_sampling("top_p", top_p,
-                   "--sample: from the likeliest tokens whose probabilities sum to this");
+                   "--sample: from the likeliest tokens whose probabilities sum to this",
+                   {.needs = {"sample"}});
     visit_sampling("seed", seed, "--sample: same seed, same translations");
     visit_alignments(
         "alignments", alignments,
@@ -54,7 +58,9 @@ struct TranslationOptions {
     visit_alignments(
         "alignment_layer", alignment_layer,
         "the layer of the decoder, from 1, whose attention --alignments and --coverage-penalty "
-        "read; 0: the last but one");
+        "read; 0: the last but one",
+        {.range = ValueRange::from(0, "the last but one"),
+         .needs = {"alignments|coverage_penalty"}});
     visit("long_lines", long_lines,
           "a line longer than the model reads is an error, or is translated in pieces");
     visit("raw", raw,

@@ -53,6 +53,10 @@ TEST(TaggerSettings, WhatDoesNotFitTogetherIsNamed) {
                 kOptionValue, "a segmenter learns one column at most");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.model.freeze_embeddings = true; }), kOptionValue,
                 "--freeze-embeddings");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.model.buckets = 5; }), kOptionValue,
+                "--buckets 5: has no effect without --ngram-width");
+  EXPECT_THROWS(check([](TaggerSettings& s) { s.model.linear_buckets = 5; }), kOptionValue,
+                "--linear-buckets 5: has no effect without --linear");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.word_dropout = 1.5; }), kOptionValue,
                 "--word-dropout");
   EXPECT_THROWS(check([](TaggerSettings& s) { s.text.max_length = 0; }), kOptionValue,

@@ -260,7 +260,14 @@ TEST(TranslationOptions, NamesWhatIsOutOfRange) {
   EXPECT_THROWS(check_options(options), kOptionValue, "--max-ratio");
   options = {};
   options.alignment_layer = 1;
-  EXPECT_THROWS(check_options(options), kOptionValue, "--alignment-layer");
+  EXPECT_THROWS(check_options(options), kOptionValue,
+                "--alignment-layer 1: has no effect without --alignments");
+  options.search.coverage_penalty = 0.5;
+  check_options(options);
+  options = {};
+  options.temperature = 0.5;
+  EXPECT_THROWS(check_options(options), kOptionValue,
+                "--temperature 0.5: has no effect without --sample");
   options = {};
   options.search.nbest = 9;
   EXPECT_THROWS(check_options(options), kOptionValue, "--nbest");
