@@ -30,7 +30,6 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/median.h"
 #include "fovea/base/random.h"
 #include "fovea/config/flags.h"
 #include "fovea/config/json.h"

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
-#include "fovea/base/median.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/random.h"
 #include "fovea/simd/isa.h"

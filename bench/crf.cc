@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
-#include "fovea/base/median.h"
 
 namespace fovea {
 namespace {

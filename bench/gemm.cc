@@ -24,9 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/clock.h"
-#include "fovea/base/median.h"
+#include "fovea/base/precision.h"
 #include "fovea/simd/peak.h"
 
 #ifdef FOVEA_HAVE_DNNL

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
-#include "fovea/base/median.h"
 #include "fovea/nn/attention.h"
 
 namespace fovea {

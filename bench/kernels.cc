@@ -17,7 +17,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/random.h"
-#include "fovea/kernel/activation.h"
 #include "fovea/kernel/adamw.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/kernel/dropout.h"

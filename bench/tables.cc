@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
-#include "fovea/base/median.h"
 #include "fovea/base/random.h"
 #include "fovea/nn/embedding.h"
 #include "fovea/nn/embedding_bag.h"

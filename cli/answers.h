@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/output.h"
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/context.h"
 #include "fovea/data/table/line_reader.h"
 

@@ -20,7 +20,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/operator/attention_parts.h"
 #include "fovea/operator/planned_attention.h"

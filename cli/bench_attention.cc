@@ -14,7 +14,6 @@
 #include "fovea/attention/attention.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/median.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/option.h"
 #include "fovea/base/random.h"

@@ -14,7 +14,7 @@
 #include "cli/output.h"
 #include "cli/threads.h"
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"

@@ -11,7 +11,7 @@
 #include "cli/version.h"
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/size_text.h"
+#include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"

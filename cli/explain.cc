@@ -26,7 +26,6 @@
 #include "fovea/explain/text.h"
 #include "fovea/report/attention_page.h"
 #include "fovea/text/compressed.h"
-#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {

@@ -20,8 +20,8 @@
 #include "fovea/text/utf8.h"
 #include "fovea/train/average.h"
 #include "fovea/train/model_folder.h"
+#include "fovea/train/options.h"
 #include "fovea/train/run_summary.h"
-#include "fovea/train/stop_after.h"
 
 namespace fovea::cli {
 

@@ -18,14 +18,14 @@
 #include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
-#include "fovea/base/size_text.h"
+#include "fovea/base/words.h"
 #include "fovea/report/run_report.h"
 #include "fovea/report/run_tables.h"
 #include "fovea/report/terminal_plot.h"
 #include "fovea/task/report/collect.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/text/utf8.h"
-#include "fovea/train/starts.h"
+#include "fovea/train/run_state.h"
 
 namespace fovea::cli {
 

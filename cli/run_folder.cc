@@ -14,11 +14,11 @@
 #include "fovea/task/tag/tagger.h"
 #include "fovea/task/task_table.h"
 #include "fovea/task/translate/translator.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
-#include "fovea/train/starts.h"
+#include "fovea/train/run_state.h"
 
 namespace fovea::cli {
 

@@ -16,7 +16,7 @@
 #include "fovea/task/same_fields.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
-#include "fovea/train/schedule_change.h"
+#include "fovea/train/schedule.h"
 
 namespace fovea::cli {
 

@@ -21,7 +21,6 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
-#include "fovea/base/size_text.h"
 #include "fovea/base/words.h"
 #include "fovea/data/corpus.h"
 #include "fovea/data/table/line_reader.h"

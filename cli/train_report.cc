@@ -11,7 +11,7 @@
 
 #include "cli/output.h"
 #include "fovea/base/check.h"
-#include "fovea/base/size_text.h"
+#include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/report/progress.h"
 #include "fovea/simd/isa.h"

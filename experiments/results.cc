@@ -6,7 +6,7 @@
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
-#include "fovea/metrics/spread.h"
+#include "fovea/metrics/sum.h"
 
 namespace fovea {
 

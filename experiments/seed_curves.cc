@@ -7,7 +7,7 @@
 #include <array>
 #include <limits>
 
-#include "fovea/metrics/spread.h"
+#include "fovea/metrics/sum.h"
 
 namespace fovea {
 

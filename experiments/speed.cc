@@ -11,7 +11,6 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
-#include "fovea/base/median.h"
 #include "fovea/base/random.h"
 #include "fovea/nn/encoder_layers.h"
 #include "fovea/report/plot.h"

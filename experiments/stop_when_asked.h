@@ -8,7 +8,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/task/training_task.h"
-#include "fovea/train/manifest.h"
+#include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
 #include "fovea/train/trainer.h"
 

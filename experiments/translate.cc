@@ -14,7 +14,7 @@
 #include "experiments/word_order.h"
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/data/text_lines.h"
+#include "fovea/data/table/line_reader.h"
 #include "fovea/metrics/translation.h"
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"

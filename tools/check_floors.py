@@ -42,14 +42,14 @@ ATTENTION_FLOORS = (
 )
 ATTENTION_ROOT = {
     "vocabulary": ("check_views", "dropout", "dropout-inl", "norm", "overlap", "parts", "tile", "view"),
-    "call": ("call", "sequences", "lowered_call"),
-    "entry": ("attention", "bfloat16", "checks", "plan", "reference", "reference_score"),
+    "call": ("call", "lowered_call"),
+    "entry": ("attention", "bfloat16", "checks", "reference", "reference_score"),
 }
 MOST_ATTENTION_INCLUDES = 50  # from one of these rooms to another
 # Its headers that declare what users may use; the rest of them is internal.
 ATTENTION_INTERFACE = re.compile(
     r"fovea/attention/(attention|call|dropout|norm|overlap|parts|reference|tile|view|lambda/(lambdas|of|trace|symbols/place)"
-    r"|relative/shaw_table|score/score|(bias|mask|values)/\w+|observe/\w+)\.h")
+    r"|relative/shaw|score/score|(bias|mask|values)/\w+|observe/\w+)\.h")
 FORWARD, BACKWARD = r"fovea/attention/fused/forward.*", r"fovea/attention/fused/.*backward.*"
 
 # Headers of others that cost seconds a file, or that only one place may know: where they may stand.
@@ -57,7 +57,7 @@ BORROWED = {
     r"hwy/highway\.h": r"fovea/simd/simd-inl\.h",
     r"hwy/foreach_target\.h": r"fovea/.*\.cc",
     r"hwy/.*": r"fovea/simd/.*",
-    r"nlohmann/.*": r"fovea/(config/json|tensor/safetensors_header)\.cc",
+    r"nlohmann/.*": r"fovea/(config/json|tensor/safetensors)\.cc",
     r"toml\+\+/.*": r"fovea/config/toml\.cc",
     r"zlib\.h": r"fovea/(tensor/(checksum|zip)|text/compressed)\.cc",
     r"zstd.*\.h": r"fovea/text/compressed\.cc",

@@ -59,7 +59,8 @@ def line_of(path, source, symbol):
         return next((n for n, line in enumerate(lines, 1) if re.search(pattern, line)), None)
     *owners, name = symbol.split("::")
     if owners:
-        whole = next((n for n, line in enumerate(lines, 1) if re.search(rf"(?<!\w){re.escape(symbol)}\(", line)), None)
+        qualified = r"(?:<\w+>)?::".join(map(re.escape, (*owners, name)))
+        whole = next((n for n, line in enumerate(lines, 1) if re.search(rf"(?<!\w){qualified}\(", line)), None)
         if whole:
             return whole
     ranks = [rank(lines, at, name) for at in range(len(lines))]

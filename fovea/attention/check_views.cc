@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/check.h"
+#include "fovea/base/precision.h"
 
 namespace fovea::detail {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "fovea/attention/call.h"
 #include "fovea/attention/score/made_rows.h"
-#include "fovea/attention/sequences.h"
 
 namespace fovea::detail {
 

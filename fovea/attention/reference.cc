@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "fovea/attention/bfloat16.h"
+#include "fovea/attention/call.h"
 #include "fovea/attention/checks.h"
 #include "fovea/attention/reference_score.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/base/interruption.h"
 
 namespace fovea::detail {

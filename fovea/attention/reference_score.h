@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the definition that is about scores: the score of one query and one key, by the
 // formulas of score.h, and its gradient. It shares no code with the kernels, which transform the
-// rows of a call (row_map.h) or score a tile at a time (pair_score.h).
+// rows of a call (made_rows.h) or score a tile at a time (pair_score.h).
 //
 // With rotary positions, rows of q and k are rotated before all else, and their gradients back
 // after all else.

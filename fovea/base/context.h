@@ -50,7 +50,7 @@ class Context {
   /// The profile, for the thread that it belongs to; else null.
   Profile* profile() const { return profile_ == nullptr ? nullptr : profile_of_this_thread(); }
 
-  /// A context of a plan (base/plan.h): for_each calls nothing.
+  /// A context of a plan (base/profile.h): for_each calls nothing.
   Context planned(Plan& plan) const {
     Context context = *this;
     context.plan_ = &plan;

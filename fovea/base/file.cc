@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 

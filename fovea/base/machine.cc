@@ -16,7 +16,6 @@
 #include <string_view>
 
 #include "fovea/base/check.h"
-#include "fovea/base/size_text.h"
 #include "fovea/base/words.h"
 
 namespace fovea {

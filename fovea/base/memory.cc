@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/plan.h"
+#include "fovea/base/profile.h"
 #include "fovea/base/sanitizer.h"
 
 #if defined(FOVEA_ADDRESS_SANITIZER)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "fovea/base/interruption.h"
-#include "fovea/base/lowest_error.h"
 #include "fovea/base/shares.h"
 #include "fovea/base/types.h"
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread of a job runs which items.
+// What threads share: the items of a job, the exception of the lowest one, and things that they
+// take in turn.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "fovea/base/types.h"
 
@@ -69,6 +76,60 @@ class Shares {
   };
 
   std::array<Share, kMost> shares_;
+};
+
+/// The exception of the lowest item that throws, whichever throws first: the one that a plain loop
+/// over the items would have thrown.
+class LowestError {
+ public:
+  /// Could `item` still throw what is kept in the end? If not, it need not run.
+  bool concerns(index item) const { return item < item_.load(std::memory_order_relaxed); }
+
+  /// Keeps the exception that is being handled, which `item` threw.
+  void keep(index item) {
+    const std::lock_guard lock(mutex_);
+    if (!concerns(item)) return;
+    error_ = std::current_exception();
+    item_.store(item, std::memory_order_relaxed);
+  }
+
+  /// When no item runs any more.
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  std::atomic<index> item_{std::numeric_limits<index>::max()};
+};
+
+/// Each thing is lent to one user at a time. There are as many as were ever lent at once.
+template <class Thing>
+class Lent {
+ public:
+  /// Calls f with a thing that nobody else uses, one of `make` (a unique_ptr) if none is free. Any
+  /// thread may call it. If f throws, the thing is gone.
+  template <class Make, class F>
+  void lend(Make&& make, F&& f) {
+    std::unique_ptr<Thing> thing = take();
+    if (thing == nullptr) thing = make();
+    f(*thing);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(thing));
+  }
+
+ private:
+  std::unique_ptr<Thing> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return nullptr;
+    std::unique_ptr<Thing> thing = std::move(free_.back());
+    free_.pop_back();
+    return thing;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Thing>> free_;
 };
 
 }  // namespace fovea

@@ -34,7 +34,7 @@ struct MalformedToml {};
 
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
 
 namespace fovea {

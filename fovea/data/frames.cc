@@ -9,10 +9,10 @@
 #include <fstream>
 #include <limits>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
-#include "fovea/base/float32.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/words.h"
 #include "fovea/data/npz_arrays.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fovea/base/error.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

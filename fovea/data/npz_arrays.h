@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/tensor/npz.h"
 
 namespace fovea {

@@ -12,12 +12,10 @@
 #include <string_view>
 #include <utility>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/error.h"
-#include "fovea/base/float32.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/printable.h"
 #include "fovea/base/words.h"
 #include "fovea/data/npz_arrays.h"
 #include "fovea/data/table/line_reader.h"

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/types.h"
 #include "fovea/text/keyed_hash.h"
 

@@ -10,7 +10,7 @@
 #include "fovea/base/error.h"
 #include "fovea/base/machine.h"
 #include "fovea/explain/layers.h"
-#include "fovea/report/head_statistics.h"
+#include "fovea/report/attention_data.h"
 #include "fovea/report/terminal.h"
 #include "fovea/report/token_text.h"
 #include "fovea/text/utf8.h"

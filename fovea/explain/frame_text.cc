@@ -10,7 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/explain/text_parts.h"
-#include "fovea/report/terminal_map.h"
+#include "fovea/report/terminal_plot.h"
 
 namespace fovea {
 

@@ -11,8 +11,8 @@
 #include "fovea/base/machine.h"
 #include "fovea/explain/rollout.h"
 #include "fovea/model/finite_logits.h"
-#include "fovea/text/frequency.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

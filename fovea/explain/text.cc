@@ -11,7 +11,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/explain/text_parts.h"
-#include "fovea/report/terminal_map.h"
+#include "fovea/report/terminal_plot.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

@@ -16,11 +16,10 @@
 #include "fovea/base/random.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
-#include "fovea/kernel/activation.h"
-#include "fovea/kernel/binary_cross_entropy.h"
 #include "fovea/kernel/convolution.h"
 #include "fovea/kernel/crf.h"
 #include "fovea/kernel/cross_entropy.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/embedding.h"
 #include "fovea/kernel/norm.h"
 #include "fovea/kernel/recurrent.h"
@@ -266,14 +265,14 @@ Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, doub
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
                               const Targets& targets, double scale = 1);
 /// scale x the sum over all n and k of the loss of logit [n, k], whose target is in [0, 1]
-/// (kernel/binary_cross_entropy.h) -> [1, 1]. Targets [N, K] have no gradient. With scale 1 / (N K)
+/// (kernel/cross_entropy.h) -> [1, 1]. Targets [N, K] have no gradient. With scale 1 / (N K)
 /// it is PyTorch's mean.
 Variable binary_cross_entropy(Tape& tape, Variable logits, Variable targets,
                               const BinaryWeights& weights = {}, double scale = 1);
 /// scale x the sum of (x - target)^2 over all elements -> [1, 1].
 Variable squared_error(Tape& tape, Variable x, Variable targets, double scale = 1);
 
-// ---- conditional random fields: ops/crf.cc
+// ---- conditional random fields: ops/loss.cc
 
 /// The scores of a linear chain (kernel/crf.h), and which paths there are.
 struct CrfVariables {

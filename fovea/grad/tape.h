@@ -24,7 +24,7 @@
 #include "fovea/base/view.h"
 #include "fovea/grad/parameter.h"
 #include "fovea/kernel/elementwise.h"
-#include "fovea/tensor/dtype.h"
+#include "fovea/tensor/tensor.h"
 
 namespace fovea {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of activation.h for one vector of float or double, for use inside kernels: the
+// The functions of elementwise.h for one vector of float or double, for use inside kernels: the
 // epilogue of a product applies them to sums that are still in registers. Include it below
 // simd-inl.h. Its functions are in fovea::HWY_NAMESPACE.
-#include "fovea/kernel/activation.h"
+#include "fovea/kernel/elementwise.h"
 
 #if defined(FOVEA_KERNEL_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_KERNEL_ACTIVATION_INL_H_

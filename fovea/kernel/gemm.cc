@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "fovea/base/plan.h"
+#include "fovea/base/profile.h"
 #include "fovea/base/shares.h"
-#include "fovea/kernel/column_sums.h"
 #include "fovea/kernel/gemm_tiles.h"
+#include "fovea/kernel/shapes.h"
 
 namespace fovea {
 

@@ -31,14 +31,14 @@
 #include <string_view>
 #include <type_traits>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/context.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/shares.h"
 #include "fovea/base/types.h"
 #include "fovea/base/view.h"
-#include "fovea/kernel/activation.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/simd/isa.h"
 
 namespace fovea {
@@ -160,7 +160,7 @@ enum class Form { kPlain, kTransposed };
 enum class Operands {
   kWhole,    ///< their values
   kRounded,  ///< their values rounded to bfloat16, each still a float
-  kPaired,   ///< pairs of bfloat16 (base/bfloat16.h): the terms 2 k and 2 k + 1 of a sum
+  kPaired,   ///< pairs of bfloat16 (base/precision.h): the terms 2 k and 2 k + 1 of a sum
 };
 
 /// The form that the precision of ctx asks for on this instruction set; kWhole for double.

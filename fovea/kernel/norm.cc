@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "fovea/base/memory.h"
-#include "fovea/kernel/column_sums.h"
+#include "fovea/kernel/shapes.h"
 
 #ifndef FOVEA_KERNEL_NORM_ROWS_
 #define FOVEA_KERNEL_NORM_ROWS_

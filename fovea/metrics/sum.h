@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums, means and deviations.
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "fovea/base/view.h"
 
@@ -34,3 +36,12 @@ inline double weighted_mean(Vec<const double> values, Vec<const index> times) {
 }
 
 }  // namespace fovea::detail
+
+namespace fovea {
+
+/// Throws kShape for no values.
+double mean(const std::vector<double>& values);
+/// sqrt(sum (x - mean)^2 / (n - 1)). Throws kShape for fewer than two values.
+double sample_deviation(const std::vector<double>& values);
+
+}  // namespace fovea

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "fovea/metrics/ngrams.h"
+#include "fovea/metrics/ngram_metrics.h"
 #include "fovea/text/python_text.h"
 
 namespace fovea {

@@ -8,8 +8,7 @@
 #include <numeric>
 
 #include "fovea/base/check.h"
-#include "fovea/metrics/bleu.h"
-#include "fovea/metrics/chrf.h"
+#include "fovea/metrics/ngram_metrics.h"
 #include "fovea/metrics/ter.h"
 #include "fovea/text/python_text.h"
 #include "fovea/text/utf8.h"

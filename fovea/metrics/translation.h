@@ -13,7 +13,7 @@
 #include "fovea/base/view.h"
 #include "fovea/metrics/bleu_tokens.h"
 #include "fovea/metrics/bootstrap.h"
-#include "fovea/text/frequency.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

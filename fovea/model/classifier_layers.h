@@ -10,7 +10,6 @@
 #include "fovea/model/text_encoder.h"
 #include "fovea/nn/embedding.h"
 #include "fovea/nn/embedding_bag.h"
-#include "fovea/nn/frame_embedding.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/pooling.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
 #include "fovea/base/words.h"
 
 namespace fovea {

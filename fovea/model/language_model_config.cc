@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/model/compat.h"
 #include "fovea/model/language_model_layers.h"

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "fovea/base/plan.h"
 #include "fovea/base/profile.h"
 #include "fovea/model/classifier.h"
 #include "fovea/model/language_model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a model's forward and, in training, of its backward: found by a plan (base/plan.h)
-// of the model itself on the largest batch that the data can give.
+// The memory of a model's forward and, in training, of its backward: found by a plan
+// (base/profile.h) of the model itself on the largest batch that the data can give.
 #pragma once
 
 #include <cstdint>

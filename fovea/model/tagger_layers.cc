@@ -7,7 +7,7 @@
 
 #include "fovea/model/layer_options.h"
 #include "fovea/model/text_batch.h"
-#include "fovea/text/word_shape.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

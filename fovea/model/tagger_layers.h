@@ -15,7 +15,6 @@
 #include "fovea/nn/crf.h"
 #include "fovea/nn/embedding.h"
 #include "fovea/nn/embedding_bag.h"
-#include "fovea/nn/frame_embedding.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/recurrent.h"
 

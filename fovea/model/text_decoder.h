@@ -10,7 +10,7 @@
 
 #include "fovea/model/encoder_config.h"
 #include "fovea/model/target_decoder.h"
-#include "fovea/nn/decoder_block.h"
+#include "fovea/nn/block.h"
 #include "fovea/nn/embedding.h"
 #include "fovea/nn/norm.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "fovea/attention/bias/alibi.h"
+#include "fovea/attention/bias/distance.h"
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/sparse.h"
 #include "fovea/parts/part_table.h"

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "fovea/attention/mask/mask.h"
-#include "fovea/nn/encoder_layer.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/kv_cache.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/recurrent.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/grad/ops.h"
-#include "fovea/kernel/crf_paths.h"
+#include "fovea/kernel/crf.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {

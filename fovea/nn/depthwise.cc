@@ -5,7 +5,7 @@
 
 #include "fovea/base/profile.h"
 #include "fovea/grad/ops/common.h"
-#include "fovea/kernel/column_sums.h"
+#include "fovea/kernel/shapes.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/nn/depthwise.cc"

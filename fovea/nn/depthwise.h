@@ -4,7 +4,7 @@
 // or between layers of attention.
 #pragma once
 
-#include "fovea/nn/encoder_layer.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {

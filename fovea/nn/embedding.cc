@@ -1,7 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/nn/embedding.h"
 
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "fovea/nn/embedding_bag.h"
+
 namespace fovea {
+
+namespace {
+
+struct Columns {
+  index sine, cosine;
+};
+
+Columns columns_of(index i, const SinusoidOptions& options) {
+  const index half = options.width / 2;
+  switch (options.order) {
+    case SinusoidOrder::kInterleaved:
+      return {2 * i, 2 * i + 1};
+    case SinusoidOrder::kSinCos:
+      return {i, half + i};
+    case SinusoidOrder::kCosSin:
+      return {half + i, i};
+  }
+  return {};
+}
+
+Variable constant_rows(Tape& tape, const Tensor& table) {
+  Variable rows;
+  with_type(table.dtype(),
+            [&]<class T>(std::type_identity<T>) { rows = tape.constant(table.rows<T>()); });
+  return rows;
+}
+
+}  // namespace
+
+Tensor sinusoidal_positions(index count, const SinusoidOptions& options, DType dtype) {
+  const index d = options.width;
+  check(count >= 0 && d > 0 && d % 2 == 0,
+        "sinusoidal positions: the width must be even and positive; it is {}", d);
+  Tensor table({count, d}, DType::kFloat64);
+  for (index p = 0; p < count; ++p) {
+    double* row = table.rows<double>()[p];
+    const auto distance = static_cast<double>(std::abs(p - options.reference));
+    for (index i = 0; i < d / 2; ++i) {
+      const double angle =
+          distance / std::pow(10000.0, 2 * static_cast<double>(i) / static_cast<double>(d));
+      const auto [sine, cosine] = columns_of(i, options);
+      row[sine] = std::sin(angle);
+      row[cosine] = std::cos(angle);
+    }
+  }
+  return dtype == DType::kFloat64 ? table : table.to(dtype);
+}
+
+Variable join_positions(Tape& tape, Variable e, const TableRows& positions, PositionJoin join) {
+  const Variable p = embedding(tape, positions);
+  return join == PositionJoin::kAdd ? add(tape, e, p) : concat_columns(tape, std::array{e, p});
+}
+
+PositionTable::PositionTable(const PositionOptions& options, const ParameterScope& scope)
+    : options_(options) {
+  const auto& o = options_;
+  if (!has_rows()) {
+    check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
+    return;
+  }
+  if (o.kind == PositionKind::kLearned) {
+    learned_ = &scope.add("positions", {o.positions, o.width}, o.init, Decay::kNo);
+  } else if (!scope.shapes_only()) {
+    sinusoids_ =
+        sinusoidal_positions(o.positions, {.width = o.width, .order = o.sinusoid}, scope.dtype());
+  }
+  if (o.join == PositionJoin::kConcatenate) {
+    projection_.emplace(LinearOptions{.in = 2 * o.width, .out = o.width, .bias = Biases::kNone},
+                        scope["join"]);
+  }
+}
+
+TableRows PositionTable::rows(Tape& tape, Vec<const std::int32_t> positions) const {
+  return {learned_ != nullptr ? tape.parameter(*learned_) : constant_rows(tape, sinusoids_),
+          positions};
+}
+
+Variable PositionTable::join(Tape& tape, Variable e, Vec<const std::int32_t> positions) const {
+  if (!has_rows()) return e;
+  const Variable joined = join_positions(tape, e, rows(tape, positions), options_.join);
+  return projection_ ? projection_->forward(tape, joined) : joined;
+}
 
 namespace {
 
@@ -15,41 +103,18 @@ Parameter& add_tokens(const EmbeddingOptions& o, const ParameterScope& scope) {
 }  // namespace
 
 Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scope)
-    : options_(options) {
-  const auto& o = options_;
-  tokens_ = o.shared != nullptr ? o.shared : &add_tokens(o, scope);
-  if (!adds_position_rows(o.position)) {
-    check(o.join == PositionJoin::kAdd, "embedding: there are no position rows to concatenate");
-    return;
-  }
-  if (o.position == PositionKind::kLearned) {
-    positions_ = &scope.add("positions", {o.positions, o.width}, o.init, Decay::kNo);
-  } else if (!scope.shapes_only()) {
-    sinusoids_ =
-        sinusoidal_positions(o.positions, {.width = o.width, .order = o.sinusoid}, scope.dtype());
-  }
-  if (o.join == PositionJoin::kConcatenate) {
-    join_.emplace(LinearOptions{.in = 2 * o.width, .out = o.width, .bias = Biases::kNone},
-                  scope["join"]);
-  }
-}
-
-Variable Embedding::positions(Tape& tape) const {
-  if (positions_ != nullptr) return tape.parameter(*positions_);
-  Variable table;
-  with_type(sinusoids_.dtype(),
-            [&]<class T>(std::type_identity<T>) { table = tape.constant(sinusoids_.rows<T>()); });
-  return table;
-}
+    : options_(options),
+      tokens_(options.shared != nullptr ? options.shared : &add_tokens(options, scope)),
+      positions_({.width = options.width,
+                  .positions = options.positions,
+                  .kind = options.position,
+                  .join = options.join,
+                  .sinusoid = options.sinusoid,
+                  .init = options.init},
+                 scope) {}
 
 Variable Embedding::table(Tape& tape) const {
-  if (!tokens_->frozen) return tape.table(*tokens_);
-  Variable table;
-  with_type(tokens_->value.dtype(), [&]<class T>(std::type_identity<T>) {
-    const Tensor& rows = tokens_->value;
-    table = tape.constant(rows.rows<T>());
-  });
-  return table;
+  return tokens_->frozen ? constant_rows(tape, tokens_->value) : tape.table(*tokens_);
 }
 
 TableRows Embedding::tokens_at(Tape& tape, Vec<const std::int32_t> ids) const {
@@ -61,28 +126,71 @@ Variable Embedding::token_rows(Tape& tape, Vec<const std::int32_t> ids) const {
 }
 
 Variable Embedding::position_rows(Tape& tape, Vec<const std::int32_t> places) const {
-  return embedding(tape, TableRows{positions(tape), places});
-}
-
-Variable Embedding::from_inputs(Tape& tape, const TableRows& tokens, const PackedRows& rows,
-                                Variable& inputs) const {
-  inputs = as_input(tape, embedding(tape, tokens));
-  if (!adds_position_rows(options_.position)) return inputs;
-  const TableRows places{positions(tape), rows.positions};
-  const Variable joined = join_positions(tape, inputs, places, options_.join);
-  return join_ ? join_->forward(tape, joined) : joined;
+  return embedding(tape, positions_.rows(tape, places));
 }
 
 Variable Embedding::forward(Tape& tape, Vec<const std::int32_t> ids, const PackedRows& rows,
                             Variable* inputs) const {
   const TableRows tokens = tokens_at(tape, ids);
-  if (inputs != nullptr) return from_inputs(tape, tokens, rows, *inputs);
-  if (!adds_position_rows(options_.position)) return embedding(tape, tokens);
-  const TableRows places{positions(tape), rows.positions};
-  if (!join_) return embedding(tape, tokens, places);
-  const Variable joined =
-      join_positions(tape, embedding(tape, tokens), places, PositionJoin::kConcatenate);
-  return join_->forward(tape, joined);
+  if (inputs == nullptr && has_positions() && positions_.is_added()) {
+    return embedding(tape, tokens, positions_.rows(tape, rows.positions));
+  }
+  Variable e = embedding(tape, tokens);
+  if (inputs != nullptr) e = *inputs = as_input(tape, e);
+  return positions_.join(tape, e, rows.positions);
+}
+
+EmbeddingBag::EmbeddingBag(const EmbeddingBagOptions& options, const ParameterScope& scope)
+    : options_(options),
+      weight_(&scope.add("weight", {options.rows, options.width}, options.init)) {
+  weight_->row_use = options.row_use;
+}
+
+Variable EmbeddingBag::forward(Tape& tape, Vec<const std::int32_t> ids,
+                               Vec<const std::int32_t> offsets) const {
+  return embedding_bag(tape, {tape.table(*weight_), ids, offsets, options_.mode, options_.padding});
+}
+
+namespace {
+
+// As large as what is projected from normalised numbers, so that the first layer tells joints
+// apart.
+constexpr double kJointDeviation = 0.5;
+
+LinearOptions projection_options(const FrameEmbeddingOptions& o) {
+  return {.in = o.features, .out = o.width, .bias = Biases::kLearned, .weight = o.weight};
+}
+
+Parameter& add_joints(const FrameEmbeddingOptions& o, const ParameterScope& scope) {
+  return scope.add("joints", {o.joints, o.width}, Init::normal(kJointDeviation), Decay::kNo);
+}
+
+}  // namespace
+
+FrameEmbedding::FrameEmbedding(const FrameEmbeddingOptions& options, const ParameterScope& scope)
+    : options_(options),
+      dtype_(scope.dtype()),
+      projection_(projection_options(options), scope),
+      joints_(options.joints > 0 ? &add_joints(options, scope) : nullptr),
+      positions_({.width = options.width,
+                  .positions = options.positions,
+                  .kind = options.position,
+                  .join = options.join,
+                  .sinusoid = options.sinusoid},
+                 scope) {}
+
+Variable FrameEmbedding::forward(Tape& tape, Variable x, Vec<const std::int32_t> joints,
+                                 const PackedRows& rows) const {
+  check(x.columns() == options_.features, "frames: x must have {} columns; it has {}",
+        options_.features, x.columns());
+  check(joints.size == (joints_ == nullptr ? 0 : x.rows()), "frames: {} joints for {} rows",
+        joints.size, x.rows());
+  Variable y = projection_.forward(tape, x);
+  if (options_.scale != 1) y = scale(tape, y, options_.scale);
+  if (joints_ != nullptr) {
+    y = add(tape, y, embedding(tape, {.table = tape.parameter(*joints_), .ids = joints}));
+  }
+  return positions_.join(tape, y, rows.positions);
 }
 
 }  // namespace fovea

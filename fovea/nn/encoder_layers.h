@@ -9,7 +9,7 @@
 #include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/block.h"
 #include "fovea/nn/convolution.h"
-#include "fovea/nn/encoder_layer.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/recurrent.h"
 
 namespace fovea {

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named parameters of layers, in the order in which they were added.
-//
-// A layer is a plain object that holds pointers to its parameters; one ParameterSet owns them all.
-//
-//   ParameterSet set({.seed = 1});
-//   Linear head({.in = 128, .out = 65}, ParameterScope(set)["head"]);  // head.weight, head.bias
-//   Variable y = head.forward(tape, x);
+// Named parameters of layers, in the order in which they were added, and their initial values.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +10,51 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fovea/base/random.h"
 #include "fovea/grad/tape.h"
-#include "fovea/nn/init.h"
+#include "fovea/tensor/tensor.h"
 
 namespace fovea {
 
+/// The distribution of a parameter's initial values.
+struct Init {
+  enum class Kind { kConstant, kNormal, kUniform };
+
+  Kind kind = Kind::kConstant;
+  double a = 0;  ///< the constant, the mean, or the lower end
+  double b = 0;  ///< the standard deviation, or the upper end
+
+  static constexpr Init zeros() { return {}; }
+  static constexpr Init ones() { return constant(1); }
+  static constexpr Init constant(double value) { return {Kind::kConstant, value, 0}; }
+  static constexpr Init normal(double deviation) { return {Kind::kNormal, 0, deviation}; }
+  static constexpr Init uniform(double low, double high) { return {Kind::kUniform, low, high}; }
+};
+
+/// The initialisation of GPT-2 (Radford et al. 2019, section 2.3): every matrix and table from
+/// normal(0, 0.02), biases zero, gains one.
+inline constexpr double kInitDeviation = 0.02;
+/// For the projections whose results are added to the residual: deviation 0.02 / sqrt(2 layers), so
+/// that the variance of the sum of 2 x layers results does not grow with `layers`.
+Init residual_init(index layers);
+/// PyTorch's default for Linear: uniform in [-b, b], b = 1 / sqrt(inputs) (He et al. 2015 with a =
+/// sqrt 5).
+Init linear_uniform_init(index inputs);
+/// Keras' default for Dense: uniform in [-b, b], b = sqrt(6 / (inputs + outputs)) (Glorot, Bengio
+/// 2010, eq. 16).
+Init glorot_uniform_init(index inputs, index outputs);
+
+/// Fills a float32 or float64 tensor. Both types get the same numbers, up to rounding.
+void initialise(Tensor& tensor, const Init& init, Random random);
+
+// A layer is a plain object that holds pointers to its parameters; one ParameterSet owns them all.
+//
+//   ParameterSet set({.seed = 1});
+//   Linear head({.in = 128, .out = 65}, ParameterScope(set)["head"]);  // head.weight, head.bias
+//   Variable y = head.forward(tape, x);
+
 /// kShapesOnly counts parameters without allocating their values; kUnwritten gives the values
-/// memory, but no start, for a plan (base/plan.h).
+/// memory, but no start, for a plan (base/profile.h).
 enum class ParameterMemory { kAllocate, kShapesOnly, kUnwritten };
 
 struct ParameterSetOptions {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "fovea/base/fields.h"
-#include "fovea/kernel/activation.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/norm.h"
 
 namespace fovea {

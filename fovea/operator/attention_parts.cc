@@ -8,7 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
 #include "fovea/parts/part_table.h"
 

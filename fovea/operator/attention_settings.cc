@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 

@@ -9,7 +9,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
 
 namespace fovea {

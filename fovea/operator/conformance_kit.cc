@@ -11,7 +11,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/operator/attention_parts.h"
 #include "fovea/operator/conformance_cases.h"

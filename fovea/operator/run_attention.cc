@@ -5,10 +5,10 @@
 #include <utility>
 #include <variant>
 
+#include "fovea/attention/call.h"
 #include "fovea/attention/checks.h"
-#include "fovea/attention/fused/kept_tiles.h"
+#include "fovea/attention/fused/tile_cover.h"
 #include "fovea/attention/reference.h"
-#include "fovea/attention/sequences.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/operator/attention_call.h"

@@ -29,7 +29,7 @@ AttentionPlan plan_attention(const Context& context, const AttentionSettings& se
 /// Whether the call has rows of bfloat16 and multiplies them as they are. Throws as run_attention.
 bool call_multiplies_bfloat16(const AttentionSettings& settings, const AttentionTensors& tensors);
 
-/// The kept tiles of the first sequence and head, one text for each 64 queries (kept_tiles.h);
+/// The kept tiles of the first sequence and head, one text for each 64 queries (tile_cover.h);
 /// empty if there are more than 128 x 128 tiles. Throws as run_attention does.
 std::vector<std::string> picture_attention(const AttentionSettings& settings,
                                            const AttentionTensors& tensors,

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 

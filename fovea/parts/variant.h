@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "fovea/attention/relative/shaw_table.h"
+#include "fovea/attention/relative/shaw.h"
 #include "fovea/attention/score/score.h"
 #include "fovea/base/fields.h"
 

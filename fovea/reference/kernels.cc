@@ -7,7 +7,105 @@
 #include <numbers>
 #include <vector>
 
+#include "fovea/base/precision.h"
+
 namespace fovea::reference {
+
+template <class T>
+CrossEntropy cross_entropy(InRows<T> logits, const Targets& targets, double scale, Vec<T> losses,
+                           Rows<T> dlogits) {
+  CrossEntropy result;
+  const index V = logits.columns;
+  for (index n = 0; n < logits.rows; ++n) {
+    const std::int32_t target = targets.ids[n];
+    const bool ignored = target == targets.ignore;
+    const T* x = logits[n];
+    const T max = *std::max_element(x, x + V);
+    T sum = 0, all = 0, loss = 0;
+    for (index v = 0; v < V; ++v) sum += std::exp(x[v] - max);
+    const auto share = [&](index v) {
+      const double weight = targets.weights.empty() ? 1 : targets.weights[v];
+      const double smooth = targets.smoothing;
+      return static_cast<T>(weight *
+                            ((v == target ? 1 - smooth : 0) + smooth / static_cast<double>(V)));
+    };
+    for (index v = 0; v < V; ++v) {
+      all += share(v);
+      if (share(v) > T{0}) loss += share(v) * (std::log(sum) + max - x[v]);
+    }
+    for (index v = 0; v < dlogits.columns; ++v) {
+      const T p = std::exp(x[v] - max) / sum;
+      dlogits[n][v] = ignored ? T{0} : static_cast<T>(scale) * (all * p - share(v));
+    }
+    losses[n] = ignored ? T{0} : loss;
+    result.total += static_cast<double>(losses[n]);
+    result.count += ignored ? 0 : 1;
+  }
+  return result;
+}
+
+template <class T>
+double binary_cross_entropy(InRows<T> logits, const BinaryTargets<T>& targets, double scale,
+                            Vec<T> losses, Rows<T> dlogits) {
+  const BinaryWeights& w = targets.weights;
+  const auto e = static_cast<T>(w.smoothing);
+  double total = 0;
+  for (index n = 0; n < logits.rows; ++n) {
+    losses[n] = 0;
+    for (index k = 0; k < logits.columns; ++k) {
+      const T x = logits[n][k], y = (1 - e) * targets.y[n][k] + e / 2;
+      const T p = w.ones.empty() ? T{1} : static_cast<T>(w.ones[k]);
+      const T q = w.zeros.empty() ? T{1} : static_cast<T>(w.zeros[k]);
+      losses[n] += p * y * std::log(1 + std::exp(-x)) + q * (1 - y) * std::log(1 + std::exp(x));
+      dlogits[n][k] =
+          static_cast<T>(scale) * (q * (1 - y) / (1 + std::exp(-x)) - p * y / (1 + std::exp(x)));
+    }
+    total += static_cast<double>(losses[n]);
+  }
+  return total;
+}
+
+template <class T>
+CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a) {
+  const index N = a.x.rows, C = a.x.columns, V = a.weight.rows;
+  std::vector<T> logits_memory(static_cast<std::size_t>(N * V));
+  std::vector<T> losses_memory(static_cast<std::size_t>(N));
+  const Rows<T> logits(logits_memory.data(), N, V);
+  const Vec<T> losses = a.losses.empty() ? Vec<T>{losses_memory.data(), N} : a.losses;
+  for (index n = 0; n < N; ++n)
+    for (index v = 0; v < V; ++v) {
+      T sum = a.bias.empty() ? T{0} : a.bias[v];
+      for (index c = 0; c < C; ++c) sum += a.x[n][c] * a.weight[v][c];
+      logits[n][v] = sum;
+    }
+  const CrossEntropy result = cross_entropy<T>(logits, a.targets, a.scale, losses, logits);
+  for (index n = 0; n < a.dx.rows; ++n)
+    for (index c = 0; c < C; ++c) {
+      a.dx[n][c] = 0;
+      for (index v = 0; v < V; ++v) a.dx[n][c] += logits[n][v] * a.weight[v][c];
+    }
+  for (index v = 0; v < a.dweight.rows; ++v)
+    for (index c = 0; c < C; ++c) {
+      if (a.dweight_store == Store::kWrite) a.dweight[v][c] = 0;
+      for (index n = 0; n < N; ++n) a.dweight[v][c] += logits[n][v] * a.x[n][c];
+    }
+  for (index v = 0; v < a.dbias.size; ++v) {
+    if (a.dbias_store == Store::kWrite) a.dbias[v] = 0;
+    for (index n = 0; n < N; ++n) a.dbias[v] += logits[n][v];
+  }
+  return result;
+}
+
+template CrossEntropy cross_entropy(Rows<const float> logits, const Targets& targets, double scale,
+                                    Vec<float> losses, Rows<float> dlogits);
+template CrossEntropy cross_entropy(Rows<const double> logits, const Targets& targets, double scale,
+                                    Vec<double> losses, Rows<double> dlogits);
+template double binary_cross_entropy(Rows<const float>, const BinaryTargets<float>&, double,
+                                     Vec<float>, Rows<float>);
+template double binary_cross_entropy(Rows<const double>, const BinaryTargets<double>&, double,
+                                     Vec<double>, Rows<double>);
+template CrossEntropy linear_cross_entropy(const LinearCrossEntropy<float>& a);
+template CrossEntropy linear_cross_entropy(const LinearCrossEntropy<double>& a);
 
 template <class T>
 void softmax_forward(InRows<T> x, Rows<T> y) {
@@ -325,5 +423,228 @@ template void adamw(std::span<const AdamWSlot<float>> slots, const AdamWStep& st
 template void adamw(std::span<const AdamWSlot<double>> slots, const AdamWStep& step);
 template double global_norm(std::span<const AdamWSlot<float>> slots);
 template double global_norm(std::span<const AdamWSlot<double>> slots);
+
+template <class T>
+void matmul(InRows<T> a, InRows<T> m, Form form, Rows<T> c,
+            const MatmulOptions<std::type_identity_t<T>>& options) {
+  for (index i = 0; i < c.rows; ++i) {
+    for (index j = 0; j < c.columns; ++j) {
+      T s = options.store == Store::kAdd ? c[i][j] : T{0};
+      for (index k = 0; k < a.columns; ++k) {
+        s += a[i][k] * (form == Form::kPlain ? m[k][j] : m[j][k]);
+      }
+      if (!options.bias.empty()) s += options.bias[j];
+      if (options.slope.data != nullptr)
+        options.slope[i][j] = activate_gradient(options.activation, s);
+      c[i][j] = activate(options.activation, s);
+    }
+  }
+}
+
+template <class T>
+void matmul_at_b(InRows<T> a, InRows<T> b, Rows<T> c, Store store) {
+  for (index i = 0; i < c.rows; ++i) {
+    for (index j = 0; j < c.columns; ++j) {
+      T s = store == Store::kAdd ? c[i][j] : T{0};
+      for (index m = 0; m < a.rows; ++m) s += a[m][i] * b[m][j];
+      c[i][j] = s;
+    }
+  }
+}
+
+template <class T>
+void round_to_bfloat16(Rows<T> m) {
+  for (index i = 0; i < m.rows; ++i) {
+    for (index j = 0; j < m.columns; ++j) m[i][j] = to_float(to_bfloat16(m[i][j]));
+  }
+}
+
+template <class T>
+void column_sums(InRows<T> a, Vec<T> sums, Store store) {
+  for (index j = 0; j < a.columns; ++j) {
+    T s = store == Store::kAdd ? sums[j] : T{0};
+    for (index m = 0; m < a.rows; ++m) s += a[m][j];
+    sums[j] = s;
+  }
+}
+
+template void matmul(InRows<float>, InRows<float>, Form, Rows<float>, const MatmulOptions<float>&);
+template void matmul(InRows<double>, InRows<double>, Form, Rows<double>,
+                     const MatmulOptions<double>&);
+template void matmul(InRows<long double>, InRows<long double>, Form, Rows<long double>,
+                     const MatmulOptions<long double>&);  // the reference for double
+template void matmul_at_b(InRows<float>, InRows<float>, Rows<float>, Store);
+template void matmul_at_b(InRows<double>, InRows<double>, Rows<double>, Store);
+template void round_to_bfloat16(Rows<float>);
+template void round_to_bfloat16(Rows<double>);
+template void column_sums(InRows<float>, Vec<float>, Store);
+template void column_sums(InRows<double>, Vec<double>, Store);
+
+namespace {
+
+template <class T>
+constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+template <class T>
+T log_sum(const std::vector<T>& scores) {
+  const T most = *std::max_element(scores.begin(), scores.end());
+  if (most == kNone<T>) return most;
+  T sum = 0;
+  for (const T score : scores) sum += std::exp(score - most);
+  return most + std::log(sum);
+}
+
+/// The sums over the paths of one sequence up to a row, and behind it, as logarithms.
+template <class T>
+class Chain {
+ public:
+  Chain(const CrfScores<T>& scores, Rows<const T> x)
+      : scores_(scores),
+        x_(x),
+        before_(static_cast<std::size_t>(x.rows), row_of_none()),
+        behind_(before_) {
+    for (index n = 0; n < x.rows; ++n)
+      for (index b = 0; b < K(); ++b) {
+        std::vector<T> terms;
+        for (index a = 0; a < K() && n > 0; ++a) {
+          terms.push_back(before(n - 1, a) + transition(a, b));
+        }
+        before(n, b) = (n == 0 ? start(b) : log_sum(terms)) + x[n][b];
+      }
+    for (index n = x.rows - 1; n >= 0; --n)
+      for (index a = 0; a < K(); ++a) {
+        std::vector<T> terms;
+        for (index b = 0; b < K() && n + 1 < x.rows; ++b) {
+          terms.push_back(transition(a, b) + x[n + 1][b] + behind(n + 1, b));
+        }
+        behind(n, a) = n + 1 == x.rows ? end(a) : log_sum(terms);
+      }
+    std::vector<T> all;
+    for (index k = 0; k < K(); ++k) all.push_back(before(x.rows - 1, k) + end(k));
+    log_z = log_sum(all);
+  }
+
+  T log_z = 0;
+
+  T marginal(index n, index k) { return std::exp(before(n, k) + behind(n, k) - log_z); }
+  /// The probability of tag a in row n - 1 and b in row n.
+  T pair(index n, index a, index b) {
+    return std::exp(before(n - 1, a) + transition(a, b) + x_[n][b] + behind(n, b) - log_z);
+  }
+
+  T start(index k) const { return allowed(scores_.allowed.start, k) ? scores_.start[k] : kNone<T>; }
+  T end(index k) const { return allowed(scores_.allowed.end, k) ? scores_.end[k] : kNone<T>; }
+  T transition(index a, index b) const {
+    return allowed(scores_.allowed.transitions, a * K() + b) ? scores_.transitions[a][b] : kNone<T>;
+  }
+
+ private:
+  index K() const { return x_.columns; }
+  std::vector<T> row_of_none() const {
+    return std::vector<T>(static_cast<std::size_t>(x_.columns), kNone<T>);
+  }
+  static bool allowed(Vec<const std::uint8_t> flags, index i) {
+    return flags.empty() || flags[i] != 0;
+  }
+  T& before(index n, index k) {
+    return before_[static_cast<std::size_t>(n)][static_cast<std::size_t>(k)];
+  }
+  T& behind(index n, index k) {
+    return behind_[static_cast<std::size_t>(n)][static_cast<std::size_t>(k)];
+  }
+
+  const CrfScores<T>& scores_;
+  Rows<const T> x_;
+  std::vector<std::vector<T>> before_, behind_;
+};
+
+/// Calls f(sequence, its rows) for each sequence that has rows.
+template <class T, class F>
+void for_each_sequence(const CrfRows<T>& rows, F&& f) {
+  for (index s = 0; s + 1 < rows.offsets.size; ++s) {
+    if (rows.offsets[s] == rows.offsets[s + 1]) continue;
+    f(s, rows.emissions.slice(rows.offsets[s], rows.offsets[s + 1]));
+  }
+}
+
+template <class T>
+void clear(const CrfGradient<T>& gradient) {
+  const index K = gradient.start.size;
+  for (index k = 0; k < K; ++k) {
+    gradient.start[k] = gradient.end[k] = 0;
+    for (index b = 0; b < K; ++b) gradient.transitions[k][b] = 0;
+  }
+}
+
+/// Adds the gradient of one sequence, whose tags are `tags`.
+template <class T>
+void add_gradient(Chain<T>& chain, const std::int32_t* tags, T scale,
+                  const CrfGradient<T>& gradient) {
+  const Rows<T> dx = gradient.emissions;
+  for (index n = 0; n < dx.rows; ++n)
+    for (index b = 0; b < dx.columns; ++b) {
+      const T own = chain.marginal(n, b) - (tags[n] == b ? T{1} : T{0});
+      dx[n][b] = scale * own;
+      if (n == 0) gradient.start[b] += scale * own;
+      if (n + 1 == dx.rows) gradient.end[b] += scale * own;
+      for (index a = 0; a < dx.columns && n > 0; ++a) {
+        const bool is_true = tags[n - 1] == a && tags[n] == b;
+        gradient.transitions[a][b] += scale * (chain.pair(n, a, b) - (is_true ? T{1} : T{0}));
+      }
+    }
+}
+
+}  // namespace
+
+template <class T>
+void crf_log_partition(const CrfScores<T>& scores, const CrfRows<T>& rows,
+                       Vec<double> log_partition) {
+  std::fill(log_partition.begin(), log_partition.end(), 0.0);
+  for_each_sequence(rows, [&](index s, Rows<const T> x) {
+    log_partition[s] = double{Chain<T>(scores, x).log_z};
+  });
+}
+
+template <class T>
+double crf_loss(const CrfScores<T>& scores, const CrfRows<T>& rows, const CrfTargets& targets,
+                Vec<double> losses, const CrfGradient<T>& gradient) {
+  std::fill(losses.begin(), losses.end(), 0.0);
+  clear(gradient);
+  for_each_sequence(rows, [&](index s, Rows<const T> x) {
+    Chain<T> chain(scores, x);
+    const std::int32_t* const tags = targets.tags.data + rows.offsets[s];
+    T score = chain.start(tags[0]) + chain.end(tags[x.rows - 1]);
+    for (index n = 0; n < x.rows; ++n) {
+      score += x[n][tags[n]] + (n > 0 ? chain.transition(tags[n - 1], tags[n]) : T{0});
+    }
+    losses[s] = double{chain.log_z - score};
+    CrfGradient<T> own = gradient;
+    own.emissions = gradient.emissions.slice(rows.offsets[s], rows.offsets[s + 1]);
+    add_gradient(chain, tags, static_cast<T>(targets.scale), own);
+  });
+  double total = 0;
+  for (const double loss : losses) total += loss;
+  return total;
+}
+
+template <class T>
+void crf_marginals(const CrfScores<T>& scores, const CrfRows<T>& rows, Rows<T> marginals) {
+  for_each_sequence(rows, [&](index s, Rows<const T> x) {
+    Chain<T> chain(scores, x);
+    for (index n = 0; n < x.rows; ++n)
+      for (index k = 0; k < x.columns; ++k) {
+        marginals[rows.offsets[s] + n][k] = chain.marginal(n, k);
+      }
+  });
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void crf_log_partition(const CrfScores<T>&, const CrfRows<T>&, Vec<double>);            \
+  template double crf_loss(const CrfScores<T>&, const CrfRows<T>&, const CrfTargets&, Vec<double>, \
+                           const CrfGradient<T>&);                                                 \
+  template void crf_marginals(const CrfScores<T>&, const CrfRows<T>&, Rows<T>);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
 
 }  // namespace fovea::reference

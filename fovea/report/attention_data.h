@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of an attention page, for its scripts.
+// The weights of an attention page: for its scripts, and as numbers that describe each head.
 #pragma once
 
 #include <vector>
@@ -30,5 +30,19 @@ CodedMasks code_masks(const AttentionPage& page);
 /// The data that the scripts read: `map-N` for each map.
 std::vector<PageData> code_maps(const AttentionPage& page, const WeightDigits& digits,
                                 const CodedMasks& masks);
+
+/// The numbers of each head; the means are over the queries that keep a key.
+struct HeadMeans {
+  std::vector<float> entropy;   ///< - sum of w log w, in nats
+  std::vector<float> distance;  ///< sum of w |p - j|
+  std::vector<float> largest;   ///< the weight of strongest_cell()
+};
+
+/// Number of the cell whose weight is farthest from 0, the first of equal ones. A query that keeps
+/// one key alone, as the first of a causal map, has no choice: it counts only if there is no other.
+index strongest_cell(const HeadWeights& head);
+
+/// The means that the map gives, and the others from its weights.
+HeadMeans head_means(const AttentionPage& page, const AttentionMap& map);
 
 }  // namespace fovea

@@ -11,9 +11,8 @@
 #include "fovea/base/check.h"
 #include "fovea/report/attention_data.h"
 #include "fovea/report/attention_words.h"
-#include "fovea/report/head_statistics.h"
 #include "fovea/report/html.h"
-#include "fovea/report/places.h"
+#include "fovea/report/numbers.h"
 #include "fovea/report/token_text.h"
 
 namespace fovea {

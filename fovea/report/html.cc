@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "fovea/base/base64.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 

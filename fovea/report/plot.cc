@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "fovea/base/check.h"
-#include "fovea/report/axis.h"
+#include "fovea/report/numbers.h"
 #include "fovea/report/svg.h"
 
 namespace fovea {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "fovea/report/curves.h"
 #include "fovea/report/run_report.h"
-#include "fovea/report/series.h"
 
 namespace fovea {
 

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/report/confusion_plot.h"
 #include "fovea/report/curves.h"
 #include "fovea/report/html.h"
-#include "fovea/report/reliability_plot.h"
+#include "fovea/report/mistake_plots.h"
 
 namespace fovea {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/report/curves.h"
 #include "fovea/report/html.h"
 #include "fovea/report/run_report.h"
-#include "fovea/report/series.h"
 
 namespace fovea {
 

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/types.h"
 #include "fovea/base/view.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/simd/simd-inl.h"
 
 #if defined(__x86_64__) && defined(__linux__)

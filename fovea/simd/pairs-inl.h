@@ -12,8 +12,8 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/view.h"
 
 #if defined(FOVEA_SIMD_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/view.h"
 #include "fovea/simd/prefetch.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/checkpoint.h"
 
 namespace fovea {

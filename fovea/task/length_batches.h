@@ -11,7 +11,7 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/context.h"
-#include "fovea/base/lent.h"
+#include "fovea/base/shares.h"
 #include "fovea/grad/tape.h"
 
 namespace fovea {

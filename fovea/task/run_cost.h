@@ -19,7 +19,6 @@
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
-#include "fovea/train/stop_after.h"
 
 namespace fovea {
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors with names, as files hold them.
+// Tensors with names, as files hold them, and the files that hold them.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "fovea/tensor/tensor.h"
 
@@ -11,6 +13,28 @@ namespace fovea {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+};
+
+// The tensors of a file. Names, types and shapes are known before any value is read.
+
+/// A tensor without its values.
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+};
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+  /// The names, each once, in the order of the file.
+  virtual const std::vector<std::string>& names() const = 0;
+  /// Type and shape of the tensor with the n-th name. Reads no values.
+  virtual TensorInfo info(std::size_t n) const = 0;
+  /// The tensor with the n-th name; its values are unpacked into its memory.
+  virtual Tensor read(std::size_t n) const = 0;
+  /// Throws if the file carries a checksum of all its bytes and it is wrong.
+  virtual void verify() const {}
 };
 
 }  // namespace fovea

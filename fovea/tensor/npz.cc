@@ -13,7 +13,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/tensor/zip.h"
 
 namespace fovea {

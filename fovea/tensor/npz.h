@@ -12,10 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/tensor/named_tensor.h"
 #include "fovea/tensor/tensor.h"
-#include "fovea/tensor/tensor_source.h"
 #include "fovea/tensor/zip.h"
 
 namespace fovea {

@@ -4,16 +4,98 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "fovea/base/check.h"
+#include "fovea/base/precision.h"
+#include "fovea/base/types.h"
 #include "fovea/base/view.h"
-#include "fovea/tensor/dtype.h"
-#include "fovea/tensor/shape.h"
 
 namespace fovea {
+
+enum class DType : std::uint8_t { kFloat32, kBFloat16, kInt32, kFloat64, kInt64, kUInt8 };
+
+/// "float32", "bfloat16", "int32", "float64", "int64", "uint8".
+std::string_view to_string(DType dtype);
+/// Bytes of one value.
+index byte_size(DType dtype);
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBFloat16;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kFloat64;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::kUInt8;
+};
+
+/// The DType whose values are T.
+template <class T>
+inline constexpr DType kDTypeOf = DTypeOf<std::remove_const_t<T>>::value;
+
+/// At most 6 axes, kept inline: trivially copyable, nothing allocated. The constructors check that
+/// no size is negative and that the number of values fits in an index (Error kShape). A shape
+/// without axes is that of a scalar: size 1.
+class Shape {
+ public:
+  static constexpr int kMaxAxes = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<index> sizes);
+  explicit Shape(std::span<const index> sizes);
+
+  int axes() const { return axes_; }
+  /// The size of an axis; -1 is the last one. Throws kShape if there is no such axis.
+  index operator[](int axis) const;
+  index front() const { return (*this)[0]; }
+  index back() const { return (*this)[-1]; }
+  const index* begin() const { return sizes_; }
+  const index* end() const { return sizes_ + axes_; }
+
+  /// The number of values: the product of the sizes.
+  index size() const { return size_; }
+
+  /// This shape with one axis replaced.
+  Shape with(int axis, index size) const;
+
+  friend bool operator==(const Shape& a, const Shape& b);
+
+ private:
+  int resolve(int axis) const;
+
+  index sizes_[kMaxAxes] = {};
+  index size_ = 1;
+  int axes_ = 0;
+};
+
+/// "[2, 5]".
+std::string to_string(const Shape& shape);
+/// "[B=2, T=5]": each name goes with one axis; an axis without a name is a number alone.
+std::string to_string(const Shape& shape, std::initializer_list<std::string_view> names);
 
 /// Contiguous, row-major. A copy of a Tensor shares its memory, as do reshape and slice; clone()
 /// does not. The last owner frees the memory. A fresh tensor starts on a 64-byte boundary; a slice

@@ -10,7 +10,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/tensor/npz.h"
 #include "fovea/tensor/safetensors.h"
 

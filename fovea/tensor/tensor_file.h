@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 #include "fovea/tensor/named_tensor.h"
-#include "fovea/tensor/tensor_source.h"
 
 namespace fovea {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/base/byte_source.h"
+#include "fovea/base/bytes.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 
 namespace fovea {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

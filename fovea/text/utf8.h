@@ -117,4 +117,13 @@ std::string escape_lines(std::string_view text);
 /// escape_text of the first 60 characters at most; "..." stands for the rest. For messages.
 std::string excerpt(std::string_view text);
 
+// NUL is valid UTF-8, but no text.
+
+/// The hint for a NUL in a file that looks like text otherwise.
+inline constexpr std::string_view kRemoveNuls = "remove the NUL bytes: tr -d '\\0'";
+
+/// Throws kEncoding, "NAME:LINE:COLUMN: expected text, got a NUL byte" with a hint, if there is
+/// one.
+void require_no_nul(std::string_view text, std::string_view name);
+
 }  // namespace fovea

@@ -2,13 +2,14 @@
 #include "fovea/text/vocabulary.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <limits>
 #include <optional>
 
-#include "fovea/base/base64.h"
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 
@@ -241,6 +242,111 @@ TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view n
   if (reader.left() > 0)
     reader.damaged("the end of the file", fmt::format("{} bytes more", reader.left()));
   return data;
+}
+
+namespace {
+
+std::string hint_for(std::string_view line) {
+  if (line.starts_with("\xEF\xBB\xBF")) {
+    return "remove the byte order mark at the start of the file";
+  }
+  if (line.ends_with('\r')) return "end lines with \\n alone, without \\r before it";
+  return "a vocabulary has a word a line, as in the vocab.txt of a model: <pad>, <unk>, with "
+         "--marks <s> and </s>, then the words";
+}
+
+[[noreturn]] void fail_line(std::string_view name, index line, std::string_view expected,
+                            std::string_view got) {
+  throw Error(ErrorCode::kInputFormat,
+              fmt::format("{}:{}: expected {}, got {}", name, line, expected, printable(got)),
+              hint_for(got));
+}
+
+}  // namespace
+
+std::string word_list_text(const TokenizerData& data) {
+  std::string text;
+  for (const std::string_view word : special_words(data.marks)) text += fmt::format("{}\n", word);
+  for (const CountedWord& word : data.words) text += word.word + '\n';
+  return text;
+}
+
+std::vector<std::string> words_of_list(std::string_view text, std::string_view name, bool marks) {
+  require_utf8(text, name);
+  const auto special = special_words(marks);
+  std::vector<std::string> words;
+  KeyedSet<std::string_view> seen;  // parts of the text
+  for (index number = 1; !text.empty(); ++number) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const auto id = static_cast<std::size_t>(number - 1);
+    if (id < special.size()) {
+      if (line != special[id]) fail_line(name, number, special[id], line);
+      continue;
+    }
+    if (!is_one_word(line)) fail_line(name, number, "one word", line);
+    if (is_special_word(line, marks) || !seen.insert(line).second) {
+      fail_line(name, number, "a word that is not listed yet", line);
+    }
+    words.emplace_back(line);
+  }
+  if (words.empty()) {
+    throw Error(
+        ErrorCode::kInputFormat,
+        fmt::format("{}:{}: expected a word, got the end of the file", name, special.size() + 1),
+        hint_for(""));
+  }
+  return words;
+}
+
+namespace {
+
+template <class T>
+std::uint64_t load(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+// The first eight bytes of a word. No two words of the same length up to eight have the same.
+std::uint64_t start_of(std::string_view word) {
+  const char* const bytes = word.data();
+  const std::size_t size = word.size();
+  if (size >= 8) return load<std::uint64_t>(bytes);
+  if (size >= 4) return load<std::uint32_t>(bytes) | load<std::uint32_t>(bytes + size - 4) << 32;
+  if (size >= 2) return load<std::uint16_t>(bytes) | load<std::uint16_t>(bytes + size - 2) << 16;
+  return size == 0 ? 0 : load<std::uint8_t>(bytes);
+}
+
+}  // namespace
+
+// Half of the slots stay empty, so that a word that is not there is soon known.
+WordTable::WordTable(std::size_t words) : slots_(std::bit_ceil(2 * words + 1)) {}
+
+std::size_t WordTable::place_of(std::string_view word, std::uint64_t start) const {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t place = keyed_hash(word) & mask;; place = (place + 1) & mask) {
+    const Slot& slot = slots_[place];
+    if (slot.word.empty()) return place;
+    if (slot.start != start || slot.word.size() != word.size()) continue;
+    if (word.size() <= 8 || slot.word == word) return place;
+  }
+}
+
+bool WordTable::add(std::string_view word, token id) {
+  if (word.empty() || 2 * used_ >= slots_.size()) {
+    fail(ErrorCode::kInternal, "table of words: an empty word, or more than there is room for");
+  }
+  const std::uint64_t start = start_of(word);
+  Slot& slot = slots_[place_of(word, start)];
+  if (!slot.word.empty()) return false;
+  slot = {start, word, id};
+  ++used_;
+  return true;
+}
+
+token WordTable::find(std::string_view word) const {
+  return slots_[place_of(word, start_of(word))].id;
 }
 
 }  // namespace fovea

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of a tokenizer, and the file that stores it.
+// The data of a tokenizer, the files that store it, and the ids of its words.
 #pragma once
 
 #include <array>
@@ -98,5 +98,44 @@ std::string to_text(const TokenizerData& data);
 /// Reads exactly what to_text writes. Throws kModelDamaged, which gives the file `name`, the line,
 /// what was expected and what was found.
 TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view name);
+
+// The file `vocab.txt`: the vocabulary of words for people and other tools, a word a line, in the
+// order of the ids from 0.
+
+inline constexpr std::string_view kWordListName = "vocab.txt";
+
+/// The file of a tokenizer of words: special_words, then its words.
+std::string word_list_text(const TokenizerData& data);
+
+/// The words of such a file behind special_words(marks). Throws kInputFormat, kEncoding, which name
+/// the file `name` and the line.
+std::vector<std::string> words_of_list(std::string_view text, std::string_view name, bool marks);
+
+/// A hash table with open addressing, for many look-ups: a word of at most eight bytes is found in
+/// one line of memory, for its bytes stand in the table itself.
+class WordTable {
+ public:
+  /// Room for so many words.
+  explicit WordTable(std::size_t words);
+
+  /// False, and nothing is added, if the word is there already. The table keeps a view of it; it
+  /// must not be empty, and there must be room.
+  bool add(std::string_view word, token id);
+  /// Its id; kNoToken if it was not added.
+  token find(std::string_view word) const;
+
+ private:
+  struct Slot {
+    std::uint64_t start = 0;  // the first bytes of the word
+    std::string_view word = {};
+    token id = kNoToken;
+  };
+
+  // The slot of the word, or the empty one where it would be.
+  std::size_t place_of(std::string_view word, std::uint64_t start) const;
+
+  std::vector<Slot> slots_;  // as many as a power of two
+  std::size_t used_ = 0;
+};
 
 }  // namespace fovea

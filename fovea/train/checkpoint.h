@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/train/manifest.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 

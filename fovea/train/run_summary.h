@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a run is, and its losses.
+// How far a run is, and its losses: as numbers, and as curves.
 #pragma once
 
 #include <filesystem>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
@@ -42,5 +44,12 @@ struct RunSummary {
 RunSummary run_summary(const std::filesystem::path& folder);
 /// The summary of a run's folder whose records have been read.
 RunSummary run_summary(const std::filesystem::path& folder, const HistoryRecords& records);
+
+/// The file of the curves in the folder of a run.
+inline constexpr std::string_view kCurvesName = "loss.svg";
+
+/// The losses of a run over its updates and, if it was observed, what its attention looks like: a
+/// page of plots as SVG.
+std::string training_curves(const History& history, std::string_view loss_unit);
 
 }  // namespace fovea

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The learning rate over a run.
 #pragma once
 
 #include <string>
 
 #include "fovea/train/options.h"
-#include "fovea/train/stop_after.h"
+#include "fovea/train/run_state.h"
 
 namespace fovea {
 
@@ -25,5 +26,12 @@ double learning_rate(const TrainOptions& options, const Horizon& horizon, index 
 
 /// A note on a warm-up that takes more than half of a run of `updates`; else nothing.
 std::string warmup_note(index warmup, index updates);
+
+/// Describes how the learning rate changes when a run goes on with other options: "the schedule
+/// changes: learning rate 0.0001 -> 0.0006 at update 2001"; "" if it does not. If it jumps because
+/// the run was made longer, the text also lists options that continue from the learning rate that
+/// was reached.
+std::string schedule_change(const TrainOptions& before, const TrainOptions& now,
+                            index updates_per_epoch, const RunState& state);
 
 }  // namespace fovea

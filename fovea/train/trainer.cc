@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -14,9 +18,10 @@
 #include "fovea/config/json.h"
 #include "fovea/kernel/gemm.h"
 #include "fovea/train/checkpoint.h"
-#include "fovea/train/curve.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/run_state.h"
+#include "fovea/train/run_summary.h"
 #include "fovea/train/schedule.h"
-#include "fovea/train/starts.h"
 
 namespace fovea {
 
@@ -293,6 +298,330 @@ void Trainer::evaluate_training(const std::function<bool()>& interrupted) {
   const std::optional<Validation> found = objective_.validate_training(interrupted);
   if (!found) return;
   history_->add(TrainingRecord{.step = state_.step, .loss = found->loss, .values = found->metrics});
+}
+
+// The Trainer's checkpoints: saving and resuming.
+
+namespace {
+
+constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
+constexpr std::string_view kStateFile = "state.json";
+// Names of parameters hold no slash, so none equals this name.
+constexpr std::string_view kRecentLosses = "trainer/recent_losses";
+
+struct StateFile {
+  RunIdentity identity;
+  RunState state;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("identity", identity, "what the run is made of");
+    visit("state", state, "where it stands");
+  }
+};
+
+// The checksum does not prove that the values make sense: state.json may have been changed together
+// with it.
+void check_state(const RunState& state, const std::string& where) {
+  const auto require = [&](bool holds, std::string_view name, auto value, std::string_view wanted) {
+    if (holds) return;
+    fail(ErrorCode::kModelDamaged, "{}: {} is {}; expected {}", where, name, value, wanted);
+  };
+  require(state.step >= 0, "step", state.step, "at least 0");
+  require(state.tokens >= 0, "tokens", state.tokens, "at least 0");
+  require(state.window_tokens >= 0, "window_tokens", state.window_tokens, "at least 0");
+  require(state.window_judged >= 0, "window_judged", state.window_judged, "at least 0");
+  require(state.window_right >= 0 && state.window_right <= state.window_judged, "window_right",
+          state.window_right, "0 to window_judged");
+  require(state.metrics_bytes >= 0, "metrics_bytes", state.metrics_bytes, "at least 0");
+  require(state.metrics_bytes_to_go_on >= -1 && state.metrics_bytes_to_go_on <= state.metrics_bytes,
+          "metrics_bytes_to_go_on", state.metrics_bytes_to_go_on, "-1 to metrics_bytes");
+  require(state.worse_evaluations >= 0, "worse_evaluations", state.worse_evaluations, "at least 0");
+  require(state.best_kept >= 0, "best_kept", state.best_kept, "at least 0");
+  require(state.seconds >= 0, "seconds", state.seconds, "at least 0");
+  const std::string before = fmt::format("-1 to step {}", state.step);
+  const auto is_before = [&](index other) { return other >= -1 && other <= state.step; };
+  require(is_before(state.evaluated_step), "evaluated_step", state.evaluated_step, before);
+  require(is_before(state.best_step), "best_step", state.best_step, before);
+}
+
+StateFile state_file_of(const Checkpoint& checkpoint) {
+  const std::string where = checkpoint.path.string() + "/state.json";
+  StateFile stored;
+  from_json(checkpoint.bytes(kStateFile), {where, ErrorCode::kModelDamaged}, stored,
+            MissingKeys::kKeepTheirValue);
+  check_state(stored.state, where);
+  // Checkpoints of before have no score: the lowest loss was the best.
+  RunState& state = stored.state;
+  if (std::isnan(state.best_score)) state.best_score = -state.best_valid_loss;
+  return stored;
+}
+
+// The model in a run folder, and its update; nothing if there is no intact one.
+struct StoredModel {
+  Safetensors weights;
+  index step;
+};
+std::optional<StoredModel> stored_model(const std::filesystem::path& folder) {
+  try {
+    Safetensors weights = read_model_weights(folder);
+    const std::optional<index> step = update_of(weights, folder);
+    if (!step) return std::nullopt;
+    return StoredModel{std::move(weights), *step};
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;  // the model may be intact
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).identity; }
+
+RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).state; }
+
+// If the folder was moved, nothing is written at its old path. It may also be moved during the
+// write: then that is reported as the error. An `rm -rf` that meets a write leaves the folder, but
+// without the files of the model.
+void Trainer::write_in_folder(const std::function<void()>& write) const {
+  // Without the folder or its manifest there is nothing that --resume could go on with.
+  const auto fail_gone = [](const std::filesystem::path& path, std::string_view what,
+                            bool needed = true) {
+    constexpr std::string_view kGoOn =
+        "the same command with --resume -o DIR goes on from the last checkpoint";
+    throw Error(ErrorCode::kWrite, fmt::format("{}: {} while it was at work", path.string(), what),
+                needed ? fmt::format("if it was moved, {}, once it is back or with -o where it is "
+                                     "now; if it was removed, train again, with --overwrite where "
+                                     "a part of the run is left",
+                                     kGoOn)
+                       : std::string(kGoOn));
+  };
+  const auto require_folder = [&] {
+    if (!folder_.is_in_place()) {
+      fail_gone(setup_.folder, "the folder of the run was moved or removed");
+    }
+    for (const std::filesystem::path& file : model_files_) {
+      std::error_code error;
+      if (std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
+        fail_gone(file, "the file of the run was moved or removed",
+                  file.filename() == kManifestName);
+      }
+    }
+  };
+  require_folder();
+  try {
+    write();
+  } catch (const Error&) {
+    require_folder();
+    throw;
+  }
+  require_folder();
+}
+
+void Trainer::write_model() { write_model(finite_weights(), state_.step); }
+
+void Trainer::write_model(const std::vector<NamedTensor>& tensors, index step) {
+  write_in_folder([&] {
+    write_model_weights(setup_.folder, tensors, {{"step", std::to_string(step)}},
+                        dtype_of(setup_.options.save_dtype));
+  });
+}
+
+void Trainer::draw_curve() {
+  write_in_folder([&] {
+    write_file_atomically(setup_.folder / kCurvesName,
+                          training_curves(*history_, objective_.loss_unit()));
+  });
+}
+
+// The model is written first: a run that finds the checkpoint of the last step does nothing more.
+void Trainer::save() {
+  const std::vector<NamedTensor> weights = finite_weights();
+  const bool best_is_kept = objective_.has_validation() && state_.best_step >= 0;
+  if (!best_is_kept) write_model(weights, state_.step);
+  state_.seconds = seconds();
+  state_.metrics_bytes = history_->flush();
+  state_.best_kept = objective_.kept_evaluations();
+  if (saved_step_ != state_.step) {
+    std::vector<NamedTensor> optimizer = optimizer_.state();
+    optimizer.push_back(
+        {std::string(kRecentLosses), Tensor::of(Shape{16}, std::span<const double>(recent_))});
+    std::vector<NamedFile> files = setup_.attachments;
+    files.push_back({std::string(kWeightsName), safetensors_bytes(weights)});
+    files.push_back({std::string(kOptimizerFile), safetensors_bytes(optimizer)});
+    files.push_back({std::string(kStateFile), to_json(StateFile{setup_.identity, state_})});
+    SavedCheckpoint saved;
+    write_in_folder([&] {
+      saved =
+          save_checkpoint(checkpoints_of(setup_.folder), state_.step, files, setup_.options.keep);
+    });
+    saved_step_ = state_.step;
+    observer_.saved(state_.step, saved.path);
+    for (const std::string& warning : saved.warnings) observer_.noticed(warning);
+  }
+  draw_curve();
+  save_requested_ = false;
+}
+
+void Trainer::resume() {
+  const std::filesystem::path all = checkpoints_of(setup_.folder);
+  // Interrupted before the first checkpoint was due: the state of step 0 follows from the options.
+  if (checkpoint_steps(all).empty()) {
+    observer_.noticed("there is no checkpoint yet: beginning at update 0");
+    return;
+  }
+  const NewestCheckpoint newest = load_newest_checkpoint(all);
+  for (const std::string& warning : newest.warnings) observer_.noticed(warning);
+  resume(newest.checkpoint);
+}
+
+void Trainer::resume(const Checkpoint& checkpoint, Future future) {
+  const std::string where = checkpoint.path.string();
+  const StateFile stored = state_file_of(checkpoint);
+  if (stored.state.step != checkpoint.step) {
+    fail(ErrorCode::kModelDamaged, "{}: {} is of step {}, and {} of step {}", where, kStateFile,
+         stored.state.step, kManifestName, checkpoint.step);
+  }
+  compare(stored.identity);
+  restore_parameters(
+      objective_.parameters(),
+      parse_safetensors(checkpoint.bytes(kWeightsName), where + "/model.safetensors"),
+      where + "/model.safetensors");
+  if (const std::string bad = first_not_finite(parameter_tensors(objective_.parameters()));
+      !bad.empty()) {
+    fail(ErrorCode::kModelDamaged, Hint{"go on from an earlier checkpoint, or train again"},
+         "{}/model.safetensors: a value of {} is not finite", where, bad);
+  }
+  const Safetensors optimizer =
+      parse_safetensors(checkpoint.bytes(kOptimizerFile), where + "/optimizer.safetensors");
+  optimizer_.restore(optimizer);
+  const Tensor& recent = optimizer.at(kRecentLosses);
+  if (recent.size() != static_cast<index>(recent_.size()) || recent.dtype() != DType::kFloat64) {
+    fail(ErrorCode::kModelDamaged, "{}: {} must be float64 [{}]; it is {}", where, kRecentLosses,
+         recent_.size(), recent.describe());
+  }
+  std::copy_n(recent.data<double>(), recent_.size(), recent_.begin());
+
+  state_ = stored.state;
+  saved_step_ = state_.step;
+  seconds_before_ = state_.seconds;
+  started_ = monotonic_seconds();
+  look_at_the_clock();
+  first_fraction_ = fraction_done_;
+  // If the process is killed between any two of these steps, the next resume repairs the folder.
+  keep_a_model(future);
+  if (future == Future::kOther) {
+    remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);
+  }
+  reopen_history();
+  for (const std::string& warning : objective_.resumed(state_)) observer_.noticed(warning);
+  for (const std::string& warning :
+       prune_checkpoints(checkpoints_of(setup_.folder), state_.step, setup_.options.keep)) {
+    observer_.noticed(warning);
+  }
+}
+
+// A run that ended for want of patience and goes on drops the line that it has for its end alone.
+// If it went on before and was killed, that line is gone, and others stand in its place.
+void Trainer::reopen_history() {
+  const std::filesystem::path file = setup_.folder / "metrics.jsonl";
+  const index to_go_on = state_.metrics_bytes_to_go_on;
+  history_.emplace(file, state_.metrics_bytes);
+  if (to_go_on < 0) return;
+  const std::vector<UpdateRecord>& updates = history_->updates();
+  const bool has_line = !updates.empty() && updates.back().step == state_.step;
+  if (!finished() || !has_line) history_.emplace(file, to_go_on);
+  if (!finished()) state_.metrics_bytes_to_go_on = -1;
+}
+
+// The best model is written before any checkpoint that records it. So a model that is older than
+// best_step is not the best one: the best is lost. A model that is newer than the checkpoint will
+// be made again, unless the run goes on differently (kOther).
+void Trainer::keep_a_model(Future future) {
+  std::optional<StoredModel> model = stored_model(setup_.folder);
+  const bool lost = !model || model->step < state_.best_step;
+  const bool given_up = future == Future::kOther && model && model->step > state_.step;
+  if (!lost && !given_up) return store_as_asked(model->weights, model->step);
+  model.reset();  // its memory
+  const index best = state_.best_step;
+  if (lost && best >= 0 && best != state_.step) {
+    if (rescue_best_model()) return;
+    observer_.noticed(fmt::format(
+        "{} is missing or damaged: the best weights, of update {}, are lost; those of update {} "
+        "stand in their place, and the search for the best begins again",
+        (setup_.folder / kWeightsName).string(), best, state_.step));
+  }
+  if (best != state_.step) state_.best_step = -1;
+  write_model();
+}
+
+// From the checkpoint of its update, if that is still there.
+bool Trainer::rescue_best_model() {
+  const index best = state_.best_step;
+  std::vector<NamedTensor> tensors;
+  try {
+    const Checkpoint checkpoint =
+        load_checkpoint(checkpoint_path(checkpoints_of(setup_.folder), best));
+    tensors = parse_safetensors(checkpoint.bytes(kWeightsName), checkpoint.path.string()).tensors;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    return false;
+  }
+  write_model(tensors, best);
+  observer_.noticed(fmt::format(
+      "{} was missing or damaged: the best weights, of update {}, come from its checkpoint",
+      (setup_.folder / kWeightsName).string(), best));
+  return true;
+}
+
+// The model that is there, if --save-dtype now asks for another type. The values of a rounded model
+// stay rounded: which checkpoint it came from is not known (it may be a mean of several).
+void Trainer::store_as_asked(const Safetensors& model, index step) {
+  const DType wanted = dtype_of(setup_.options.save_dtype);
+  const auto is_wanted = [=](const NamedTensor& one) { return one.tensor.dtype() == wanted; };
+  if (std::all_of(model.tensors.begin(), model.tensors.end(), is_wanted)) return;
+  std::vector<NamedTensor> tensors;
+  for (const NamedTensor& one : model.tensors) {
+    tensors.push_back({one.name, one.tensor.to(wanted)});
+  }
+  write_model(tensors, step);
+}
+
+void Trainer::compare(const RunIdentity& stored) {
+  const RunIdentity& now = setup_.identity;
+  const auto require = [](const std::string& was, const std::string& is, std::string_view what) {
+    if (was == is) return;
+    throw Error(
+        ErrorCode::kConfig,
+        fmt::format(
+            "cannot resume: the {} is not that of the run: fingerprint {}, it began with {}", what,
+            is, was),
+        fmt::format("give the {} that the run began with, or train into another folder", what));
+  };
+  const bool known_before = !now.model_before.empty() && stored.model == now.model_before;
+  if (!known_before) require(stored.model, now.model, "model configuration");
+  require(stored.data, now.data, "text");
+  require(stored.tokenizer, now.tokenizer, "tokenizer");
+  if (stored.isa != now.isa) {
+    observer_.noticed(
+        fmt::format("the run began on {} and goes on on {}: results differ in their last bits "
+                    "(FOVEA_ISA={} pins it)",
+                    stored.isa, now.isa, stored.isa));
+  }
+  const bool both_known = !stored.products.empty() && !now.products.empty();
+  if (stored.isa == now.isa && both_known && stored.products != now.products) {
+    const auto words = [](const std::string& products) {
+      return products == "pairs" ? "multiplied in pairs" : "converted to float32";
+    };
+    observer_.noticed(
+        fmt::format("the run began where bfloat16 is {}, and goes on where it is {}: results "
+                    "differ in their last bits",
+                    words(stored.products), words(now.products)));
+  }
+  if (stored.version != now.version) {
+    observer_.noticed(
+        fmt::format("the run began with fovea {}, this is {}", stored.version, now.version));
+  }
 }
 
 }  // namespace fovea

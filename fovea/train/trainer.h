@@ -19,7 +19,6 @@
 #include "fovea/train/optimizer.h"
 #include "fovea/train/options.h"
 #include "fovea/train/run_state.h"
-#include "fovea/train/stop_after.h"
 
 namespace fovea {
 

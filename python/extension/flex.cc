@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fovea/attention/attention.h"
-#include "fovea/attention/fused/kept_tiles.h"
+#include "fovea/attention/fused/tile_cover.h"
 #include "fovea/attention/lambda/program/program_parts.h"
 #include "fovea/attention/mask/blocks.h"
 #include "python/extension/room.h"

@@ -2,8 +2,8 @@
 // The type of the rows of a call on tensors of PyTorch.
 #pragma once
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/check.h"
+#include "fovea/base/precision.h"
 
 namespace fovea::python {
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/call.h"
 #include "fovea/attention/fused/kernel_call.h"
-#include "fovea/attention/sequences.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"

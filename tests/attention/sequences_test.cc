@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/sequences.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>
 
+#include "fovea/attention/call.h"
 #include "tests/attention/support/call.h"
 #include "tests/support/throws.h"
 

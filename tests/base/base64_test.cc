@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/base64.h"
-
 #include <gtest/gtest.h>
 
 #include "fovea/base/random.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/bfloat16.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "fovea/base/precision.h"
 #include "fovea/base/random.h"
 
 namespace fovea {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/byte_source.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/file.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/byte_stream.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/file.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

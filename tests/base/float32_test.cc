@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/float32.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "fovea/base/words.h"
 
 namespace fovea {
 namespace {

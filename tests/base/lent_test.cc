@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/lent.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "fovea/base/context.h"
+#include "fovea/base/shares.h"
 
 namespace fovea {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/plan.h"
-
 #include <gtest/gtest.h>
 
 #include "fovea/base/check.h"
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/profile.h"
 
 namespace fovea {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/printable.h"
-
 #include <gtest/gtest.h>
+
+#include "fovea/base/words.h"
 
 namespace fovea {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/base/size_text.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
+
+#include "fovea/base/words.h"
 
 namespace fovea {
 namespace {

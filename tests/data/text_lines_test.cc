@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/text_lines.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/base/file.h"
+#include "fovea/data/table/line_reader.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"
 

@@ -5,7 +5,7 @@
 
 #include "fovea/config/json.h"
 #include "fovea/tensor/checksum.h"
-#include "fovea/train/manifest.h"
+#include "fovea/train/model_folder.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes can stand in metrics.jsonl: lines that are no records are left out, and a curve is
 // drawn of the others.
-#include "fovea/train/curve.h"
 #include "fovea/train/history.h"
+#include "fovea/train/run_summary.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

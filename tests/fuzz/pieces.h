@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

@@ -4,7 +4,7 @@
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/text/utf8.h"
-#include "fovea/text/word_shape.h"
+#include "fovea/text/words.h"
 #include "tests/fuzz/pieces.h"
 
 namespace fovea {

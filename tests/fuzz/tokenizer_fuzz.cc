@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fovea/text/tokenizer.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

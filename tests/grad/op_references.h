@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "fovea/kernel/activation.h"
 #include "fovea/kernel/dropout.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/reference/kernels.h"
 
 namespace fovea {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/grad/row_gradient.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/grad/ops.h"
+#include "fovea/grad/parameter.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"
 

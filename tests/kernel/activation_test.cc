@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/activation.h"
-
+#include "fovea/kernel/elementwise.h"
 #include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"
 

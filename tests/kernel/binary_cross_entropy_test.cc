@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/binary_cross_entropy.h"
-
+#include "fovea/kernel/cross_entropy.h"
 #include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/crf_paths.h"
-
+#include "fovea/kernel/crf.h"
 #include "tests/kernel/crf_problem.h"
 
 namespace fovea {

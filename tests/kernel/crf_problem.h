@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fovea/kernel/crf_paths.h"
+#include "fovea/kernel/crf.h"
 #include "tests/kernel/support.h"
 
 namespace fovea {
@@ -49,7 +49,7 @@ struct CrfProblem {
     }
     return path.empty() || (allowed(may_start, path.front()) && allowed(may_end, path.back()));
   }
-  /// s(y) as crf_paths.h sums it.
+  /// s(y) as crf.h sums it.
   double score(index s, const std::vector<std::int32_t>& path) const {
     double sum = path.empty() ? 0 : double{start.at(0, path[0])};
     for (std::size_t n = 0; n < path.size(); ++n) {
@@ -62,7 +62,7 @@ struct CrfProblem {
   index length(index s) const {
     return offsets[static_cast<std::size_t>(s + 1)] - offsets[static_cast<std::size_t>(s)];
   }
-  /// All allowed paths of sequence s, best first, in the order of crf_paths.h.
+  /// All allowed paths of sequence s, best first, in the order of crf.h.
   std::vector<CrfPath> all_paths(index s) const {
     std::vector<CrfPath> paths;
     std::vector<std::int32_t> path(static_cast<std::size_t>(length(s)));

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "fovea/reference/crf.h"
+#include "fovea/reference/kernels.h"
 #include "tests/kernel/crf_problem.h"
 
 namespace fovea {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "fovea/kernel/gemm.h"
-#include "fovea/reference/gemm.h"
+#include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"
 
 namespace fovea {

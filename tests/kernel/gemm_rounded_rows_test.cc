@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "fovea/kernel/gemm.h"
 #include "tests/kernel/support.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/reference/gemm.h"
+#include "fovea/reference/kernels.h"
 #include "tests/isa.h"
 
 namespace fovea {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/activation.h"
+#include "fovea/kernel/elementwise.h"
 #include "fovea/reference/convolution.h"
 #include "tests/kernel/support.h"
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel tells a plan of the scratch memory of its loop is what a run of the loop takes.
-#include "fovea/base/plan.h"
-
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
+#include "fovea/base/profile.h"
+#include "fovea/kernel/convolution.h"
 #include "fovea/kernel/gemm.h"
-#include "fovea/kernel/winograd.h"
 #include "tests/isa.h"
 
 namespace fovea {

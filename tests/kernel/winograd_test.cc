@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/kernel/winograd.h"
-
 #include <string>
 
+#include "fovea/kernel/convolution.h"
 #include "fovea/reference/convolution.h"
 #include "fovea/reference/kernels.h"
 #include "tests/kernel/support.h"

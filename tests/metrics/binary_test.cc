@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // golden_test.cc compares the numbers with scikit-learn's.
-#include "fovea/metrics/binary.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "fovea/base/random.h"
+#include "fovea/metrics/probabilities.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/bleu.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "fovea/metrics/ngram_metrics.h"
 
 namespace fovea {
 namespace {

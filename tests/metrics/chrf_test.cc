@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/chrf.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/metrics/ngram_metrics.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

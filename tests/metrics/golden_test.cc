@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fovea/metrics/binary.h"
 #include "fovea/metrics/classification.h"
-#include "fovea/metrics/multilabel.h"
-#include "fovea/metrics/probability.h"
+#include "fovea/metrics/probabilities.h"
 #include "fovea/metrics/regression.h"
 #include "tests/metrics/metrics_golden.h"
 #include "tests/support/draws.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // golden_test.cc compares the numbers with scikit-learn's.
-#include "fovea/metrics/multilabel.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/base/random.h"
+#include "fovea/metrics/classification.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/ngrams.h"
-
 #include <gmock/gmock.h>
 
 #include <vector>
+
+#include "fovea/metrics/ngram_metrics.h"
 
 namespace fovea::detail {
 namespace {

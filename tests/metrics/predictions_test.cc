@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/predictions.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>
 
+#include "fovea/metrics/probabilities.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

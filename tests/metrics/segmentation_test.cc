@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/segmentation.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "fovea/base/random.h"
+#include "fovea/metrics/spans.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/metrics/spread.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/metrics/sum.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

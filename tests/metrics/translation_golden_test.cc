@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/metrics/bleu.h"
-#include "fovea/metrics/chrf.h"
+#include "fovea/metrics/ngram_metrics.h"
 #include "fovea/metrics/ter.h"
 #include "fovea/metrics/translation.h"
 #include "tests/support/draws.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan of a model takes what a run of it takes: to the byte of its tape, and to the operation.
-#include "fovea/base/plan.h"
-
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/decoder_block.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/nn/block.h"
 #include "tests/nn/support.h"
 #include "tests/support/throws.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/frame_embedding.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fovea/nn/embedding.h"
 #include "tests/nn/support.h"
 #include "tests/support/throws.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/init.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/nn/module.h"
 #include "tests/support/vectors.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "fovea/nn/encoder_layer.h"
+#include "fovea/nn/encoder.h"
 #include "tests/nn/support.h"
 
 namespace fovea {

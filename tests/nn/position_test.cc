@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/nn/position.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "fovea/nn/embedding.h"
 #include "tests/nn/support.h"
 #include "tests/support/throws.h"
 

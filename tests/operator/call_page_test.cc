@@ -9,7 +9,7 @@
 #include "fovea/base/random.h"
 #include "fovea/operator/attention_parts.h"
 #include "fovea/operator/run_attention.h"
-#include "fovea/report/head_statistics.h"
+#include "fovea/report/attention_data.h"
 #include "tests/operator/attention_problem.h"
 #include "tests/support/throws.h"
 

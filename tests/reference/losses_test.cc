@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reference against values by hand.
-#include "fovea/reference/losses.h"
-
+#include "fovea/reference/kernels.h"
 #include "tests/reference/support.h"
 
 namespace fovea {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/axis.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "fovea/base/error.h"
 #include "fovea/base/random.h"
+#include "fovea/report/numbers.h"
 
 namespace fovea {
 namespace {

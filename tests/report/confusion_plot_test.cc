@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/confusion_plot.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstdlib>
 
+#include "fovea/report/mistake_plots.h"
 #include "tests/report/xml.h"
 #include "tests/support/throws.h"
 

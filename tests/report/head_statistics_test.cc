@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/head_statistics.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
+
+#include "fovea/report/attention_data.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "fovea/base/base64.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 namespace {

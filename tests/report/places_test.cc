@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/places.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "fovea/report/numbers.h"
 
 namespace fovea {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/reliability_plot.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "fovea/report/mistake_plots.h"
 #include "tests/report/xml.h"
 #include "tests/support/throws.h"
 

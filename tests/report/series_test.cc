@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/series.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+
+#include "fovea/report/curves.h"
 
 namespace fovea {
 namespace {

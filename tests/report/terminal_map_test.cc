@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/report/terminal_map.h"
-
 #include <gmock/gmock.h>
 
 #include <sstream>
 
+#include "fovea/report/terminal_plot.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

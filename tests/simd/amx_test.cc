@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "tests/isa.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "tests/isa.h"
 
 #undef HWY_TARGET_INCLUDE

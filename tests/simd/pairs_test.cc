@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/precision.h"
 #include "tests/isa.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fovea/base/bfloat16.h"
+#include "fovea/base/precision.h"
 #include "tests/isa.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/tensor/dtype.h"
-
 #include <gtest/gtest.h>
+
+#include "fovea/tensor/tensor.h"
 
 namespace fovea {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/tensor/safetensors_header.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fovea/base/error.h"
+#include "fovea/tensor/safetensors.h"
 
 namespace fovea {
 namespace {

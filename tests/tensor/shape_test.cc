@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/tensor/shape.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "fovea/base/error.h"
+#include "fovea/tensor/tensor.h"
 
 namespace fovea {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/detokenize.h"
-
 #include <gtest/gtest.h>
 
-#include "fovea/text/frequency.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 namespace {

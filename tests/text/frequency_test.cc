@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/frequency.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
@@ -9,6 +7,7 @@
 
 #include "fovea/base/random.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

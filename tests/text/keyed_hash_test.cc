@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "fovea/text/frequency.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
+#include "fovea/text/words.h"
 #include "tests/support/time_taken.h"
 #include "tests/support/words_of_one_hash.h"
 

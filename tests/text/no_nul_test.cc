@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/no_nul.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/text/utf8.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

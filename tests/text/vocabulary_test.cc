@@ -8,8 +8,8 @@
 
 #include "fovea/base/error.h"
 #include "fovea/base/random.h"
-#include "fovea/text/frequency.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/word_list.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 
+#include "fovea/text/vocabulary.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/word_shape.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "fovea/base/random.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/word_table.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/text/vocabulary.h"
 #include "tests/support/throws.h"
 #include "tests/support/time_taken.h"
 #include "tests/support/words_of_one_hash.h"

@@ -39,7 +39,7 @@ class Floors(InAFolder):
 
     def test_a_lower_floor_and_the_own_room_may_be_included(self):
         self.assertEqual(self.problems("fovea/attention/a.cc", '"fovea/base/error.h"'), [])
-        self.assertEqual(self.problems("fovea/attention/plan.cc", '"fovea/attention/attention.h"'), [])
+        self.assertEqual(self.problems("fovea/attention/attention.cc", '"fovea/attention/attention.h"'), [])
         self.assertEqual(self.problems("cli/a.cc", '"fovea/task/a.h"'), [])
         self.assertEqual(self.problems("tests/base/a.cc", '"fovea/task/a.h"'), [])
 
@@ -52,7 +52,7 @@ class Floors(InAFolder):
 
     def test_the_product_does_without_the_reference(self):
         for name in ("fovea/task/a.cc", "cli/a.cc", "fovea/kernel/a.cc"):
-            self.assertIn("only strictly lower", self.problems(name, '"fovea/reference/gemm.h"')[0])
+            self.assertIn("only strictly lower", self.problems(name, '"fovea/reference/kernels.h"')[0])
         self.assertIn("links reference", self.problems("fovea/base/a.cc", "<vector>", "fovea_room(task LINK fovea_reference)")[0])
 
     def test_a_room_has_a_floor(self):

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/train/curve.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/train/run_summary.h"
 #include "tests/support/folder.h"
 
 namespace fovea {

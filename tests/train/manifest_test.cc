@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/train/manifest.h"
-
 #include "fovea/base/file.h"
+#include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/train/overwrite.h"
 

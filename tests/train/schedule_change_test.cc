@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/train/schedule_change.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/train/schedule.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/train/starts.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -8,6 +6,7 @@
 
 #include "fovea/base/file.h"
 #include "fovea/train/model_folder.h"
+#include "fovea/train/run_state.h"
 #include "tests/support/folder.h"
 #include "tests/train/toy.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/train/stop_after.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/train/options.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "fovea/attention/relative/shaw_tile.h"
+#include "fovea/attention/relative/shaw.h"
 
 namespace fovea::bias {
 

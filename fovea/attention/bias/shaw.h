@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fovea/attention/bias/bias.h"
-#include "fovea/attention/relative/shaw_table.h"
+#include "fovea/attention/relative/shaw.h"
 
 namespace fovea::bias {
 

@@ -8,9 +8,9 @@
 #include "fovea/attention/fused/observed_tile.h"
 #include "fovea/attention/fused/prefetch.h"
 #include "fovea/attention/fused/query_tiles.h"
-#include "fovea/attention/observe/selected_rows.h"
+#include "fovea/attention/observe/weights.h"
 #include "fovea/base/interruption.h"
-#include "fovea/base/plan.h"
+#include "fovea/base/profile.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fovea/attention/fused/forward.cc"

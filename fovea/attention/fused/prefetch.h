@@ -6,7 +6,6 @@
 #include "fovea/attention/fused/backward_chunk.h"
 #include "fovea/attention/fused/query_tiles.h"
 #include "fovea/base/interruption.h"
-#include "fovea/base/lowest_error.h"
 #include "fovea/base/shares.h"
 #include "fovea/simd/prefetch.h"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "fovea/attention/lambda/lanes/compiled_lanes.h"
+#include "fovea/attention/lambda/lanes/lane_program.h"
 
 namespace fovea::detail {
 

@@ -78,7 +78,7 @@ double scale_of(const Score<T>& score, index D);
 template <class T>
 bool is_pair_score(const Score<T>& score);
 
-/// The width of the rows whose dot product the score is, given rows of D values (row_map.h).
+/// The width of the rows whose dot product the score is, given rows of D values (made_rows.h).
 template <class T>
 index made_width(const Score<T>& score, index D);
 

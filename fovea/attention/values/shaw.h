@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "fovea/attention/relative/shaw_table.h"
+#include "fovea/attention/relative/shaw.h"
 #include "fovea/attention/values/values.h"
 
 namespace fovea::values {

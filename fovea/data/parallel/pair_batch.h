@@ -8,7 +8,6 @@
 
 #include "fovea/base/types.h"
 #include "fovea/data/epoch_order.h"
-#include "fovea/data/parallel/token_order.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <string_view>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/data/corpus.h"
-#include "fovea/text/no_nul.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

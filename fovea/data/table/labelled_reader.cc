@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/float32.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/data/table/columns.h"
 #include "fovea/data/table/line_reader.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/error.h"
 #include "fovea/base/types.h"
 #include "fovea/data/table/line_reader.h"

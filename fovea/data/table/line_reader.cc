@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/size_text.h"
-#include "fovea/text/no_nul.h"
+#include "fovea/base/words.h"
+#include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -145,6 +145,17 @@ void LineReader::require_text(const Line& line) {
                fmt::format("{}:{}: expected UTF-8, got {}", place(line.number), invalid->column,
                            invalid->bytes),
                hint_from(line));
+}
+
+std::vector<std::string> read_text_lines(const std::string& file) {
+  LineReader reader(open_text(file), name_of_input(file), kLongestTextLine);
+  if (reader.is_empty()) fail(ErrorCode::kEmptyInput, "{} is empty", name_of_input(file));
+  std::vector<std::string> lines;
+  for (Line line; reader.next(line);) {
+    reader.require_text(line);
+    lines.emplace_back(without_carriage_return(line.text));
+  }
+  return lines;
 }
 
 }  // namespace fovea

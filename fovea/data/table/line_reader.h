@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a stream, with their numbers. Lines end with LF alone: U+0085, U+2028 and a CR are
-// part of a line.
+// The lines of a stream, with their numbers. Lines end with LF alone: U+0085, U+2028 and a CR
+// are part of a line.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/error.h"
 #include "fovea/base/types.h"
 
@@ -79,5 +80,11 @@ class LineReader {
   bool had_byte_order_mark_ = false;
   std::string hint_;  // of the first line that is no text
 };
+
+/// The lines of a file, a pipe or, as "-", standard input, unpacked if it is packed; without their
+/// LF, and without a CR before it. Empty lines are lines; a last line need not end. Throws
+/// kMissingInput, kNotARegularFile, kRead, kEmptyInput (no line at all), kEncoding, kInputFormat;
+/// each names the file.
+std::vector<std::string> read_text_lines(const std::string& file);
 
 }  // namespace fovea

@@ -19,7 +19,7 @@ inline constexpr std::int32_t kNoTag = -1;
 /// n sentences of N words. Sentence i is words[starts[i]] .. words[starts[i + 1]].
 struct TaggedWords {
   std::vector<token> words = {};                     ///< [N]
-  std::vector<std::int32_t> shapes = {};             ///< [N] text/word_shape.h
+  std::vector<std::int32_t> shapes = {};             ///< [N] text/words.h
   std::vector<token> characters = {};                ///< (or subwords) word after word
   std::vector<index> character_starts{0};            ///< [N + 1]
   std::vector<std::vector<std::int32_t>> tags = {};  ///< [tag columns], [N] each; or none

@@ -1,18 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences of words with tags, one after another, from CoNLL columns, CoNLL-U or segmented lines,
-// packed or not.
+// Sentences of words with tags, one after another, from CoNLL columns, CoNLL-U or segmented
+// lines, packed or not.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
+#include "fovea/base/fields.h"
 #include "fovea/base/types.h"
-#include "fovea/data/tagged/tagged_options.h"
 
 namespace fovea {
+
+// How a file of sentences with a tag for each word is to be read.
+
+enum class TaggedFormat {
+  kAuto,    ///< by the name: .conllu, .seg; else conll
+  kConll,   ///< a word a line, with columns between tabs or blanks; an empty line ends a sentence
+  kConllu,  ///< Universal Dependencies: ten columns between tabs
+  kWords,   ///< a sentence a line, words between white space, no tags
+};
+inline constexpr EnumName<TaggedFormat> kTaggedFormatNames[] = {{TaggedFormat::kAuto, "auto"},
+                                                                {TaggedFormat::kConll, "conll"},
+                                                                {TaggedFormat::kConllu, "conllu"},
+                                                                {TaggedFormat::kWords, "words"}};
+inline std::span<const EnumName<TaggedFormat>> enum_names(TaggedFormat) {
+  return kTaggedFormatNames;
+}
+
+/// Which column of CoNLL-U is the tag.
+enum class ConlluColumn { kUpos, kXpos, kFeats, kDeprel };
+inline constexpr EnumName<ConlluColumn> kConlluColumnNames[] = {{ConlluColumn::kUpos, "upos"},
+                                                                {ConlluColumn::kXpos, "xpos"},
+                                                                {ConlluColumn::kFeats, "feats"},
+                                                                {ConlluColumn::kDeprel, "deprel"}};
+inline std::span<const EnumName<ConlluColumn>> enum_names(ConlluColumn) {
+  return kConlluColumnNames;
+}
+
+/// The lines of CoNLL-U that count as words.
+enum class ConlluWords {
+  kSyntactic,  ///< each line with a whole number: "de" and "el" of "del"
+  kSurface,    ///< as the text has it: "del"
+};
+
+enum class TagUse {
+  kRequired,
+  kNone,  ///< only words are read
+};
+
+/// Of a file in the format conll.
+inline constexpr index kMostTagColumns = 10000;
+
+struct TaggedOptions {
+  TaggedFormat format = TaggedFormat::kAuto;
+  index word_column = 1;  ///< conll: from 1
+  /// conll: from 1; 0: the last one. With several columns, words have a tag in each.
+  std::vector<index> tag_column = {0};
+  std::vector<ConlluColumn> column = {ConlluColumn::kUpos};  ///< conllu, as well
+  bool comments = false;  ///< conll: lines before a sentence that begin with # are no words
+
+  // The caller sets these by its use of the words; users are not asked for them.
+  TagUse tags = TagUse::kRequired;
+  ConlluWords words = ConlluWords::kSyntactic;
+  bool keep_source = false;                          ///< TaggedSentence::source is filled
+  std::size_t longest_line = std::size_t{16} << 20;  ///< bytes
+  index longest_sentence = 1000000;                  ///< words
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit(
+        "format", format,
+        "format of the sentences; auto: by the name conllu (.conllu) or words (.seg), else conll");
+    visit("word_column", word_column, "--format conll: column of the word, from 1",
+          {.range = ValueRange::in(1, kMostTagColumns)});
+    visit("tag_column", tag_column,
+          "--format conll: column of the tag, from 1; 0: the last one; with commas several columns",
+          {.range = ValueRange::in(0, kMostTagColumns, "the last")});
+    visit("column", column, "--format conllu: column of the tag; with commas several");
+    visit("comments", comments,
+          "--format conll: lines before a sentence that begin with # are comments");
+  }
+};
+
+/// Throws kOptionValue, which names the option, for what does not fit together.
+void check_options(const TaggedOptions& options);
+
+/// The format of a file of this name.
+TaggedFormat format_of(std::string_view name, const TaggedOptions& options);
+
+/// The tag columns of a file of this format as users call them, "2", "last" or "upos"; of kWords
+/// those of kConll.
+std::vector<std::string> tag_columns(TaggedFormat format, const TaggedOptions& options);
 
 /// A line of the file, as it was.
 struct SourceLine {

@@ -6,8 +6,8 @@
 #include <array>
 #include <cstddef>
 
-#include "fovea/base/bfloat16.h"
 #include "fovea/base/memory.h"
+#include "fovea/base/precision.h"
 #include "fovea/grad/tape.h"
 #include "fovea/kernel/elementwise.h"
 

@@ -8,13 +8,12 @@
 #include <limits>
 #include <utility>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/config/suggest.h"
 #include "fovea/data/table/labelled_reader.h"
-#include "fovea/metrics/calibration.h"
-#include "fovea/metrics/predictions.h"
+#include "fovea/metrics/probabilities.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/text/keyed_hash.h"

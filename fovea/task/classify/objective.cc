@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "fovea/metrics/classification.h"
-#include "fovea/metrics/multilabel.h"
 #include "fovea/metrics/regression.h"
 
 namespace fovea {

@@ -7,12 +7,12 @@
 #include <optional>
 #include <set>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/task/classify/classifier.h"
-#include "fovea/text/frequency.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

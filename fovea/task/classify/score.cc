@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "fovea/report/confusion_plot.h"
-#include "fovea/report/reliability_plot.h"
+#include "fovea/report/mistake_plots.h"
 #include "fovea/task/score_json.h"
 
 namespace fovea {

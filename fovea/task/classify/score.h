@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "fovea/config/json.h"
-#include "fovea/metrics/binary.h"
 #include "fovea/metrics/classification.h"
-#include "fovea/metrics/multilabel.h"
-#include "fovea/metrics/probability.h"
+#include "fovea/metrics/probabilities.h"
 #include "fovea/metrics/regression.h"
 #include "fovea/task/classify/settings.h"
 

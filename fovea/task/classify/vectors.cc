@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"

@@ -2,7 +2,7 @@
 // Prepares a run from its options.
 #include <algorithm>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/version.h"
@@ -14,7 +14,7 @@
 #include "fovea/task/run_cost.h"
 #include "fovea/task/subword_options.h"
 #include "fovea/tensor/checksum.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/schedule.h"
 
 namespace fovea {

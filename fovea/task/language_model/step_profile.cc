@@ -9,7 +9,6 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/median.h"
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/random.h"

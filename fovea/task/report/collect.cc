@@ -15,8 +15,8 @@
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
+#include "fovea/train/run_state.h"
 #include "fovea/train/run_summary.h"
-#include "fovea/train/starts.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {

@@ -10,7 +10,7 @@
 #include "fovea/base/version.h"
 #include "fovea/report/run_report.h"
 #include "fovea/task/report/collect.h"
-#include "fovea/train/starts.h"
+#include "fovea/train/run_state.h"
 
 namespace fovea {
 

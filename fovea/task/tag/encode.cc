@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "fovea/text/word_shape.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/base/context.h"
-#include "fovea/data/tagged/tagged_options.h"
+#include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/metrics/bootstrap.h"
 #include "fovea/task/tag/score.h"
 #include "fovea/task/tag/tagger.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "fovea/config/json.h"
-#include "fovea/metrics/segmentation.h"
 #include "fovea/metrics/spans.h"
 #include "fovea/task/tag/settings.h"
 

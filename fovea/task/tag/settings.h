@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
-#include "fovea/data/tagged/tagged_options.h"
+#include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/model/tagger_config.h"
 #include "fovea/task/setting_groups.h"
 #include "fovea/text/vocabulary.h"

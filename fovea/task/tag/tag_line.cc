@@ -7,8 +7,8 @@
 
 #include "fovea/config/json.h"
 #include "fovea/task/score_json.h"
-#include "fovea/text/frequency.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

@@ -11,8 +11,8 @@
 #include "fovea/task/decode/sample_search.h"
 #include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/line_pieces.h"
-#include "fovea/text/detokenize.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

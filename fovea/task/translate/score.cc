@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "fovea/base/byte_stream.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
-#include "fovea/data/text_lines.h"
+#include "fovea/data/table/line_reader.h"
 #include "fovea/task/score_json.h"
 
 namespace fovea {

@@ -5,8 +5,8 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/size_text.h"
 #include "fovea/base/types.h"
+#include "fovea/base/words.h"
 #include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/utf8.h"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "fovea/text/sentencepiece/piece_model.h"
-#include "fovea/text/sentencepiece/piece_trie.h"
 
 namespace fovea {
 

@@ -11,7 +11,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
-#include "fovea/base/printable.h"
+#include "fovea/base/words.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/utf8.h"
 

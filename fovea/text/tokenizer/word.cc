@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "fovea/base/check.h"
-#include "fovea/base/printable.h"
-#include "fovea/text/frequency.h"
+#include "fovea/base/words.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
-#include "fovea/text/word_table.h"
+#include "fovea/text/vocabulary.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "fovea/attention/bias/kerple.h"
+#include "fovea/attention/bias/distance.h"
 #include "tests/attention/support/bias_checks.h"
 #include "tests/attention/support/gradients.h"
 #include "tests/support/throws.h"

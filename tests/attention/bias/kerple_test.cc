@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // KERPLE by hand, and in whole calls.
-#include "fovea/attention/bias/kerple.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/attention/bias/distance.h"
 #include "tests/attention/support/bias_checks.h"
 #include "tests/attention/support/gradients.h"
 #include "tests/support/throws.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log n scale by hand, and in whole calls.
-#include "fovea/attention/bias/log_n_scale.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,8 +7,9 @@
 #include <limits>
 #include <vector>
 
-#include "fovea/attention/bias/alibi.h"
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/bias/distance.h"
+#include "fovea/attention/bias/scaling.h"
+#include "fovea/attention/call.h"
 #include "tests/attention/support/bias_checks.h"
 #include "tests/attention/support/gradients.h"
 #include "tests/support/throws.h"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Soft-capped scores at their ends: tiny, huge, infinite, not a number.
-#include "fovea/attention/bias/softcap.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/bias/scaling.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
 #include "tests/support/throws.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The buckets of T5 against tables that were computed apart from this library.
-#include "fovea/attention/bias/t5.h"
-
 #include <gmock/gmock.h>
 
 #include <utility>
 #include <vector>
 
+#include "fovea/attention/bias/distance.h"
 #include "tests/attention/support/call.h"
 #include "tests/support/throws.h"
 

@@ -2,7 +2,7 @@
 // The fused backward: golden gradients, dropout, and what is not asked for.
 #include <gtest/gtest.h>
 
-#include "fovea/attention/sequences.h"
+#include "fovea/attention/call.h"
 #include "tests/attention/support/golden.h"
 #include "tests/isa.h"
 

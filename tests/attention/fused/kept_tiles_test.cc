@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/fused/kept_tiles.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/attention/fused/tile_cover.h"
 #include "tests/attention/support/table.h"
 
 namespace fovea::testing {

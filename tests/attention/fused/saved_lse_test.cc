@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores of any finite size: the weights that the backward makes of lse are those of the forward,
 // with lse_low and without.
-#include "fovea/attention/fused/saved_lse.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/fused/backward.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
 

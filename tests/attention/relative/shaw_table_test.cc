@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/relative/shaw_table.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "fovea/attention/relative/shaw.h"
 #include "tests/support/throws.h"
 
 namespace fovea::detail {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles against the definition, score by score, wherever the clip cuts through them.
-#include "fovea/attention/relative/shaw_tile.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "fovea/attention/relative/shaw.h"
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/attention/score/row_map.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "fovea/attention/score/made_rows.h"
 #include "tests/attention/support/call.h"
 
 namespace fovea::detail {

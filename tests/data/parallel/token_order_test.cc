@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/parallel/token_order.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "fovea/base/random.h"
+#include "fovea/data/epoch_order.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/data/table/delimited.h"
-
+#include "fovea/data/table/columns.h"
 #include "tests/data/table/python_files.h"
 #include "tests/data/table/support.h"
 #include "tests/support/throws.h"

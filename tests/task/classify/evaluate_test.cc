@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "fovea/base/file.h"
-#include "fovea/metrics/multilabel.h"
+#include "fovea/metrics/classification.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

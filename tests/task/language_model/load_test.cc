@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fovea/base/file.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"

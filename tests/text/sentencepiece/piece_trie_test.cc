@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/text/sentencepiece/piece_trie.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
 #include <string>
 
 #include "fovea/base/random.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 
 namespace fovea {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "fovea/base/random.h"
-#include "fovea/text/frequency.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fovea/attention/lambda/lanes/compiled_lanes.h"
+#include "fovea/attention/lambda/lanes/lane_program.h"
 #include "fovea/base/memory.h"
 
 #if defined(FOVEA_ATTENTION_LAMBDA_LANES_LANE_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)

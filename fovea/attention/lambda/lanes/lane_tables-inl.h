@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "fovea/attention/lambda/lanes/compiled_lanes.h"
+#include "fovea/attention/lambda/lanes/lane_program.h"
 
 #if defined(FOVEA_ATTENTION_LAMBDA_LANES_LANE_TABLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FOVEA_ATTENTION_LAMBDA_LANES_LANE_TABLES_INL_H_

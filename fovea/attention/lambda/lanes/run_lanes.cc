@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "fovea/attention/lambda/lanes/compiled_lanes.h"
+#include "fovea/attention/lambda/lanes/lane_program.h"
 #include "fovea/base/memory.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/attention/lambda/lanes/compiled_lanes.h"
+#include "fovea/attention/lambda/lanes/lane_program.h"
 #include "fovea/attention/lambda/program/program_ranges.h"
 #include "fovea/attention/lambda/program/score_program.h"
 
