@@ -13,7 +13,7 @@
 #include "cli/run_options.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/same_fields.h"
+#include "fovea/task/same_run.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/schedule.h"
@@ -96,6 +96,21 @@ class TrainingOf : public Training {
 
   Precision precision() const override { return settings_.recipe.precision; }
 
+  std::vector<std::string> settle(const Arguments& arguments, const RunOptions& run,
+                                  const StoredRun* stored) override {
+    if (stored == nullptr) {
+      settings_ = changed(usual(arguments), arguments, run);
+      return {};
+    }
+    begin(*stored);
+    settings_ = changed(began_, arguments, run);
+    if constexpr (requires { keep_found(settings_.text, began_.text); }) {
+      keep_found(settings_.text, began_.text);
+    }
+    require_same_run(began_, settings_);
+    return changed_options(began_, settings_);
+  }
+
   std::string toml(const RunOptions& run) const override {
     check_options(settings_);
     return config_toml(settings_, run);
@@ -154,20 +169,29 @@ class TrainingOf : public Training {
   virtual Run make_run(const StoredRun* stored) const = 0;
   virtual bool has_data() const { return !settings_.text.train.empty(); }
 
-  /// Takes what a stored run began with. Throws kModelDamaged for what no run begins with:
-  /// config.json may have been changed together with its checksum.
-  void begin(Settings settings, const StoredRun& stored) {
-    check_stored(stored.path("config.json"), [&] {
-      check_options(settings);
-      resolve(settings.model);
-    });
-    began_ = std::move(settings);
-  }
+  /// The settings of a config.json; `name` is for messages.
+  virtual Settings settings_in(const std::string& config, const std::string& name) = 0;
+  /// The defaults of a new run.
+  virtual Settings usual(const Arguments&) const { return {}; }
+  /// The same, changed by --config, the environment and the options.
+  virtual Settings changed(Settings settings, const Arguments& arguments,
+                           const RunOptions& run) const = 0;
 
   Settings began_, settings_;  // of the stored run, and of this one
   Run run_;
 
  private:
+  // Takes what a stored run began with. Throws kModelDamaged for what no run begins with:
+  // config.json may have been changed together with its checksum.
+  void begin(const StoredRun& stored) {
+    const std::string name = stored.path("config.json");
+    began_ = settings_in(stored.file("config.json"), name);
+    check_stored(name, [&] {
+      check_options(began_);
+      resolve(began_.model);
+    });
+  }
+
   // A warning if changed options change the learning rate. There is none for a run in epochs if the
   // batch size changed: the number of updates of an old epoch is not known then.
   std::string schedule_jump(const RunState& state) const {
@@ -186,11 +210,11 @@ class TrainingWithVectors : public TrainingOf<Settings, Run> {
   std::vector<std::string> overview() const override { return this->run_.overview; }
 
  protected:
-  /// Takes the settings of a config.json.
+  /// Takes what else a config.json holds.
   template <class ConfigFile>
-  void begin_with(ConfigFile file, const StoredRun& stored) {
-    this->begin(std::move(file.settings), stored);
+  Settings settings_of_file(ConfigFile file) {
     vectors_ = file.outputs.vectors;
+    return std::move(file.settings);
   }
 
   /// Weights that are stored need no vectors of a file.

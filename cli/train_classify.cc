@@ -67,25 +67,6 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
     return classify_run_options(arguments);
   }
 
-  std::vector<std::string> settle(const Arguments& arguments, const RunOptions&,
-                                  const StoredRun* stored) override {
-    if (stored == nullptr) {
-      settings_ = classify_settings(classify_defaults(arguments, input_), arguments);
-      require_input();
-      return {};
-    }
-    begin_with(
-        classifier_config_from_text(stored->file("config.json"), stored->path("config.json")),
-        *stored);
-    settings_ = classify_settings(began_, arguments);
-    require_input();
-    // Settings that followed from the texts stay.
-    if (settings_.text.tokenizer == "auto") settings_.text.tokenizer = began_.text.tokenizer;
-    if (settings_.text.max_length == 0) settings_.text.max_length = began_.text.max_length;
-    require_same_run(began_, settings_);
-    return changed_options(began_, settings_);
-  }
-
   std::vector<std::string> description() const override {
     if (run_.tokenizer == nullptr) return frame_description();
     return {
@@ -102,6 +83,19 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   }
 
  private:
+  ClassifierSettings settings_in(const std::string& config, const std::string& name) override {
+    return settings_of_file(classifier_config_from_text(config, name));
+  }
+  ClassifierSettings usual(const Arguments& arguments) const override {
+    return classify_defaults(arguments, input_);
+  }
+  ClassifierSettings changed(ClassifierSettings settings, const Arguments& arguments,
+                             const RunOptions&) const override {
+    ClassifierSettings given = classify_settings(std::move(settings), arguments);
+    require_input(given.text.input);
+    return given;
+  }
+
   ClassifierRun run_with(const StoredRun* stored, RunWeights weights) const override {
     std::unique_ptr<Tokenizer> known;
     if (settings_.text.input != InputKind::kNpz) known = tokenizer_of(stored);
@@ -109,14 +103,13 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   }
 
   // A run of pairs has its own command, which has its defaults.
-  void require_input() const {
-    const bool pairs = settings_.text.input == InputKind::kPairs;
+  void require_input(InputKind given) const {
+    const bool pairs = given == InputKind::kPairs;
     if (pairs == (input_ == InputKind::kPairs)) return;
-    throw Error(
-        ErrorCode::kUsage,
-        fmt::format("{}: expected {}, got --input {}", command(),
-                    pairs ? "texts or numbers" : "pairs of texts", to_string(settings_.text.input)),
-        pairs ? "fovea train pairs" : "fovea train classify");
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{}: expected {}, got --input {}", command(),
+                            pairs ? "texts or numbers" : "pairs of texts", to_string(given)),
+                pairs ? "fovea train pairs" : "fovea train classify");
   }
 
   std::vector<std::string> frame_description() const {

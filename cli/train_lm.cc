@@ -12,7 +12,6 @@
 #include "cli/train_options.h"
 #include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/language_model/same_run.h"
 
 namespace fovea::cli {
 
@@ -41,18 +40,6 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
     return run_options_of(arguments);
   }
 
-  std::vector<std::string> settle(const Arguments& arguments, const RunOptions& run,
-                                  const StoredRun* stored) override {
-    if (stored == nullptr) {
-      settings_ = settings_of({}, arguments, run);
-      return {};
-    }
-    begin(settings_from_text(stored->file("config.json"), stored->path("config.json")), *stored);
-    settings_ = settings_of(began_, arguments, run);
-    require_same_run(began_, settings_);
-    return changed_options(began_, settings_);
-  }
-
   std::vector<std::string> description() const override {
     const index updates = run_.training->updates_per_epoch();
     return {fmt::format("text: {} bytes, vocabulary of {} tokens, {} update{} an epoch",
@@ -70,6 +57,14 @@ class LanguageModelTraining final : public TrainingOf<LanguageModelSettings, Lan
   }
 
  private:
+  LanguageModelSettings settings_in(const std::string& config, const std::string& name) override {
+    return settings_from_text(config, name);
+  }
+  LanguageModelSettings changed(LanguageModelSettings settings, const Arguments& arguments,
+                                const RunOptions& run) const override {
+    return settings_of(std::move(settings), arguments, run);
+  }
+
   LanguageModelRun make_run(const StoredRun* stored) const override {
     return prepare_run(settings_, tokenizer_of(stored));
   }

@@ -49,22 +49,6 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
     return tag_run_options(arguments);
   }
 
-  std::vector<std::string> settle(const Arguments& arguments, const RunOptions&,
-                                  const StoredRun* stored) override {
-    if (stored == nullptr) {
-      settings_ = tag_settings(tag_defaults(arguments), arguments);
-      return {};
-    }
-    const std::string name = stored->path("config.json");
-    TaggerConfigFile file = tagger_config_from_text(stored->file("config.json"), name);
-    tag_sets(file, name);  // throws unless tags, schemes and columns fit
-    begin_with(std::move(file), *stored);
-    settings_ = tag_settings(began_, arguments);
-    settings_.text.scheme = settled_schemes(settings_.text.scheme, began_.text.scheme);
-    require_same_run(began_, settings_);
-    return changed_options(began_, settings_);
-  }
-
   std::vector<std::string> description() const override {
     return {
         fmt::format(
@@ -79,6 +63,19 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
   }
 
  private:
+  TaggerSettings settings_in(const std::string& config, const std::string& name) override {
+    TaggerConfigFile file = tagger_config_from_text(config, name);
+    tag_sets(file, name);  // throws unless tags, schemes and columns fit
+    return settings_of_file(std::move(file));
+  }
+  TaggerSettings usual(const Arguments& arguments) const override {
+    return tag_defaults(arguments);
+  }
+  TaggerSettings changed(TaggerSettings settings, const Arguments& arguments,
+                         const RunOptions&) const override {
+    return tag_settings(std::move(settings), arguments);
+  }
+
   std::string_view word() const {
     return settings_.text.task == TagTask::kSegment ? "character" : "word";
   }

@@ -17,28 +17,19 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr std::string_view kTranslateExamples = R"(Examples:
-  fovea train translate --source train.en --target train.de -o model
+std::string translate_epilog() {
+  return epilog_of(
+      {.examples =
+           R"(  fovea train translate --source train.en --target train.de -o model
   fovea train translate --source train.en --target train.de --valid-source dev.en --valid-target dev.de -o model
   fovea train translate --train pairs.tsv --preset tiny -o model     a sentence, a tab, its translation
   fovea train translate --source train.zh --target train.en --tokenizer char --target-tokenizer word -o model
   fovea train translate --source train.en --target train.de --encoder-layers 6 --decoder-layers 2 -o model
-  fovea train translate --resume -o model                            go on after an interruption
-
-Line n of the source and line n of the target belong together. Files may be packed by gzip or zstd.
-
-A folder that is not empty is refused, unless
-  --resume     goes on at its newest whole checkpoint (or at the one that --resume=PATH names), with
-               the settings stored there; options given beside it count more
-  --overwrite  removes what an earlier run wrote there (nothing else) and begins anew; beside
-               --resume=CHECKPOINT, what came after that checkpoint
-
-Settings come, each counting more than those before it, from: defaults, --preset, --config, the
-environment (FOVEA_HEAD_DIM is --head-dim), options. A run that ends by hours depends on the speed of
-the machine; any other gives the same bits again, for any number of threads.
-
-SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
-stops.)";
+  fovea train translate --resume -o model                            go on after an interruption)",
+       .data = "Line n of the source and line n of the target belong together. Files may be packed "
+               "by gzip or zstd.",
+       .settings_from = "defaults, --preset, --config, the environment"});
+}
 
 class TranslatorTraining final : public TrainingOf<TranslatorSettings, TranslatorRun> {
  public:
@@ -49,19 +40,6 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
   std::vector<OptionSpec> options() const override { return train_translate_options(); }
   RunOptions run_options(const Arguments& arguments) const override {
     return translate_run_options(arguments);
-  }
-
-  std::vector<std::string> settle(const Arguments& arguments, const RunOptions& run,
-                                  const StoredRun* stored) override {
-    if (stored == nullptr) {
-      settings_ = translate_settings({}, arguments, run);
-      return {};
-    }
-    begin(translator_settings_from_text(stored->file("config.json"), stored->path("config.json")),
-          *stored);
-    settings_ = translate_settings(began_, arguments, run);
-    require_same_run(began_, settings_);
-    return changed_options(began_, settings_);
   }
 
   std::vector<std::string> overview() const override { return run_.overview; }
@@ -78,6 +56,14 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
   }
 
  private:
+  TranslatorSettings settings_in(const std::string& config, const std::string& name) override {
+    return translator_settings_from_text(config, name);
+  }
+  TranslatorSettings changed(TranslatorSettings settings, const Arguments& arguments,
+                             const RunOptions& run) const override {
+    return translate_settings(std::move(settings), arguments, run);
+  }
+
   bool has_data() const override {
     return !settings_.text.train.empty() || !settings_.text.source.empty();
   }
@@ -102,7 +88,7 @@ CommandSpec train_translate_spec() {
               "Trains a translator, a Transformer or a GRU with attention, on pairs of sentences.",
           .positionals = {},
           .options = train_translate_options(),
-          .epilog = std::string(kTranslateExamples)};
+          .epilog = translate_epilog()};
 }
 
 int train_translate(const Arguments& arguments) {

@@ -62,6 +62,10 @@ struct ObservedHeads {
 
 /// The observed heads of all layers with attention.
 ObservedHeads observed_heads(const std::vector<SizedStage>& stages);
+template <class Config>
+ObservedHeads observed_heads(const Config& config) {
+  return observed_heads(sized_stages(resolve(config)));
+}
 
 /// Bytes of the history of so many updates.
 double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads observed);
@@ -121,7 +125,7 @@ RunCost cost_of_updates(const Run& run, index tokens_of_batch) {
 
 /// Bytes of the values of a model: its parameters, and the table of positions if it is not learned.
 template <class Config>
-double value_bytes(const Config& config) {
+double model_memory(const Config& config) {
   const double table =
       config.position == PositionKind::kSinusoidal
           ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
@@ -129,15 +133,30 @@ double value_bytes(const Config& config) {
   return sizeof(float) * (static_cast<double>(parameter_count(config)) + table);
 }
 
-/// Bytes of forward and backward, at their largest. One tape serves updates and evaluations in
-/// turn, and so does the scratch memory; neither is ever the other. Packed forms that only
-/// evaluations need are kept for the next evaluation.
-template <class Config, class Load>
-double pass_bytes(const Context& context, const Config& config, const Load& update,
-                  const std::optional<Load>& evaluation) {
-  const PassCost one = plan_pass(context, config, update);
-  if (!evaluation) return one.bytes();
-  return larger_of_each(one, plan_pass(context, config, *evaluation)).bytes();
+/// The load of a batch, but for its tokens.
+template <class Run>
+TapeLoad batch_load(const Run& run, TapeMode mode) {
+  const TrainOptions& recipe = run.settings.recipe;
+  return {.mode = mode,
+          .observes = mode == TapeMode::kTrain && recipe.observe_every > 0,
+          .precision = recipe.precision};
+}
+
+/// Bytes of forward and backward, at their largest, where load_of(set, mode) is the load of the
+/// largest batch. One tape serves updates and evaluations in turn, and so does the scratch memory;
+/// neither is ever the other. Packed forms that only evaluations need are kept for the next
+/// evaluation.
+template <class Run, class LoadOf>
+double pass_bytes(const Context& context, const Run& run, const LoadOf& load_of) {
+  const auto& model = run.settings.model;
+  PassCost cost = plan_pass(context, model, load_of(*run.training, TapeMode::kTrain));
+  const auto add = [&](const auto& set) {
+    if (!set) return;
+    cost = larger_of_each(cost, plan_pass(context, model, load_of(*set, TapeMode::kInference)));
+  };
+  add(run.validation);
+  if constexpr (requires { run.trained; }) add(run.trained);
+  return cost.bytes();
 }
 
 /// Bytes of a training that its kind alone knows.
@@ -153,9 +172,9 @@ struct OwnBytes {
 template <class Run>
 double peak_of_run(const Run& run, const OwnBytes& own, index checkpoint_bytes) {
   const auto& model = run.settings.model;
-  const double records = record_bytes(run.settings.recipe, cost_of(run).updates,
-                                      observed_heads(sized_stages(resolve(model))));
-  return peak_of_training({.model = value_bytes(model),
+  const double records =
+      record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
+  return peak_of_training({.model = model_memory(model),
                            .values = sizeof(float) * static_cast<double>(parameter_count(model)),
                            .frozen = sizeof(float) * static_cast<double>(own.frozen),
                            .gradients = own.gradients,
@@ -183,11 +202,17 @@ double updates_left(const Run& run, const RowCounts& rows, index done) {
   return left + static_cast<double>(evaluations) * rows.evaluated / (3 * rows.of_update);
 }
 
-/// See estimate_time(). `with_objective` calls what it is given with an objective of a new model.
+/// See estimate_time(). make_model(run) and make_objective(context, model, run) are those of the
+/// task.
 template <class Run>
-RunTime time_of_run(const Context& context, const Run& run, const RowCounts& rows,
-                    std::function<void(const std::function<void(Objective&)>&)> with_objective,
+RunTime time_of_run(const Context& given, const Run& run, const RowCounts& rows,
                     const RunState& done) {
+  const Context context = given.with(run.settings.recipe.precision);
+  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
+    const auto model = make_model(run);
+    auto objective = make_objective(context, model, run);
+    use(objective);
+  };
   const auto fits = [&] {
     return training_memory(context, run) <= static_cast<double>(reachable_memory().bytes);
   };
@@ -197,7 +222,7 @@ RunTime time_of_run(const Context& context, const Run& run, const RowCounts& row
                         .flops_of_update = [&] { return flops_of_update(context, run); },
                         .updates_to_come = [&] { return updates_left(run, rows, done.step); },
                         .fits = fits,
-                        .with_objective = std::move(with_objective)},
+                        .with_objective = with_objective},
                        done);
 }
 

@@ -29,16 +29,4 @@ struct StartAt {
   Future future = Future::kSame;              ///< see Trainer::resume
 };
 
-/// Runs the trainer from there to its end. The checkpoint, as large as the model and its moments,
-/// is freed before training.
-inline TrainResult run_from(Trainer& trainer, StartAt start) {
-  if (start.checkpoint) {
-    trainer.resume(*start.checkpoint, start.future);
-    start.checkpoint.reset();
-  } else if (start.resume) {
-    trainer.resume();
-  }
-  return trainer.run();
-}
-
 }  // namespace fovea

@@ -19,21 +19,10 @@ index rows_of(const ClassifierConfig& config, index tokens) {
 
 template <class Set>
 TextLoad load_of(const Set& set, TapeMode mode, const ClassifierRun& run) {
-  const index texts = run.settings.text.batch_size;
-  const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
-  return {texts,
-          {.tokens = rows_of(run.settings.model, set.largest_batch()),
-           .mode = mode,
-           .observes = observes,
-           .sequences = texts,
-           .precision = run.settings.recipe.precision}};
-}
-
-double passes_bytes(const Context& context, const ClassifierRun& run) {
-  std::optional<TextLoad> evaluation;
-  if (run.validation) evaluation = load_of(*run.validation, TapeMode::kInference, run);
-  return pass_bytes(context, run.settings.model, load_of(*run.training, TapeMode::kTrain, run),
-                    evaluation);
+  TextLoad load{.texts = run.settings.text.batch_size, .tape = batch_load(run, mode)};
+  load.tape.tokens = rows_of(run.settings.model, set.largest_batch());
+  load.tape.sequences = load.texts;
+  return load;
 }
 
 // Ids and targets of an update's batches, and the predictions of the validation set
@@ -98,34 +87,20 @@ double flops_of_update(const Context& context, const ClassifierRun& run) {
          static_cast<double>(tokens);
 }
 
-double model_memory(const ClassifierConfig& config) { return value_bytes(config); }
-
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
-  return peak_of_run(run,
-                     {.gradients = update_gradients(run),
-                      .passes = passes_bytes(context, run),
-                      .batches = batch_bytes(run),
-                      .vocabulary = vocabulary_bytes(run.tokenizer.get()),
-                      .frozen = frozen_count(run.settings.model)},
-                     checkpoint_bytes);
+  return peak_of_run(
+      run,
+      {.gradients = update_gradients(run),
+       .passes = pass_bytes(
+           context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); }),
+       .batches = batch_bytes(run),
+       .vocabulary = vocabulary_bytes(run.tokenizer.get()),
+       .frozen = frozen_count(run.settings.model)},
+      checkpoint_bytes);
 }
 
-RunTime estimate_run_time(const Context& given, const ClassifierRun& run, const RunState& done) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const Context context = given.with(recipe.precision);
-  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
-    const Classifier model(run.settings.model, recipe.seed);
-    ClassifierObjective objective(context, model,
-                                  {.training = *run.training,
-                                   .validation = nullptr,
-                                   .class_weights = run.class_weights,
-                                   .numbers = run.outputs.numbers,
-                                   .frames = run.frames.rows(),
-                                   .accumulate = recipe.accumulate,
-                                   .seed = recipe.seed});
-    use(objective);
-  };
-  return time_of_run(context, run, row_counts(run), with_objective, done);
+RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
+  return time_of_run(context, run, row_counts(run), done);
 }
 
 }  // namespace fovea

@@ -11,6 +11,7 @@
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/task/run_cost.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 

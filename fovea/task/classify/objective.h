@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fovea/data/examples.h"
-#include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/run.h"
 #include "fovea/task/objective.h"
 
 namespace fovea {
@@ -95,5 +95,11 @@ class ClassifierObjective final
 
   const ClassifierTexts texts_;
 };
+
+/// Of a run, see RunTraining.
+std::vector<NamedFile> model_files(const ClassifierRun& run);
+Classifier make_model(const ClassifierRun& run);
+ClassifierObjective make_objective(const Context& context, const Classifier& model,
+                                   const ClassifierRun& run);
 
 }  // namespace fovea

@@ -45,9 +45,6 @@ RunCost cost_of(const ClassifierRun& run);
 /// those of the data.
 double flops_of_update(const Context& context, const ClassifierRun& run);
 
-/// Bytes of the values of a model.
-double model_memory(const ClassifierConfig& config);
-
 /// The most bytes that this process will have resident while it trains; see training_memory() of
 /// language models.
 double training_memory(const Context& context, const ClassifierRun& run,
@@ -56,15 +53,10 @@ double training_memory(const Context& context, const ClassifierRun& run,
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run,
                           const RunState& done = {});
 
-/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
-/// with the given ones.
-void require_same_run(const ClassifierSettings& began, const ClassifierSettings& given);
-/// Which options differ and affect updates, a sentence each.
-std::vector<std::string> changed_options(const ClassifierSettings& checkpoint,
-                                         const ClassifierSettings& given);
-/// Throws kConfig if the texts differ from those with which the run began.
-void require_same_text(const ClassifierSettings& began, const RunIdentity& identity,
-                       const ClassifierRun& given);
+/// Makes settings that follow from the data those that the run began with.
+void keep_found(ClassifierTextOptions& given, const ClassifierTextOptions& began);
+/// The same for all; `began` is resolved.
+void keep_found(ClassifierSettings& given, const ClassifierSettings& began);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
 /// also what Trainer::resume does.

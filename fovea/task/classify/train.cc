@@ -1,37 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the training of a classifier has of its own.
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
-#include "fovea/task/first_files.h"
-#include "fovea/train/model_folder.h"
+#include "fovea/task/train_run.h"
 
 namespace fovea {
 
-TrainResult train_classifier(const Context& given, const ClassifierRun& run,
+// A model of numbers has no tokenizer.
+std::vector<NamedFile> model_files(const ClassifierRun& run) {
+  const std::string config = config_text(run.settings, run.outputs);
+  if (!run.tokenizer) return {{"config.json", config}};
+  return first_files(config, run.tokenizer->data());
+}
+
+void keep_found(ClassifierTextOptions& given, const ClassifierTextOptions& began) {
+  if (given.tokenizer == "auto") given.tokenizer = began.tokenizer;
+  if (given.max_length == 0) given.max_length = began.max_length;
+}
+
+void keep_found(ClassifierSettings& given, const ClassifierSettings& began) {
+  keep_found(given.text, began.text);
+  ClassifierConfig& is = given.model;
+  const ClassifierConfig& was = began.model;
+  is.vocabulary = was.vocabulary;
+  is.classes = was.classes;
+  is.features = was.features;
+  is.joints = was.joints;
+  is.task = was.task;
+  is.block = was.block;
+  if (is.ngrams != 1 && is.buckets == 0) is.buckets = was.buckets;
+}
+
+Classifier make_model(const ClassifierRun& run) {
+  return Classifier(run.settings.model, run.settings.recipe.seed);
+}
+
+ClassifierObjective make_objective(const Context& context, const Classifier& model,
+                                   const ClassifierRun& run) {
+  return {context,
+          model,
+          {.training = *run.training,
+           .validation = run.validation ? &*run.validation : nullptr,
+           .class_weights = run.class_weights,
+           .numbers = run.outputs.numbers,
+           .frames = run.frames.rows(),
+           .metric = run.settings.text.metric,
+           .accumulate = run.settings.recipe.accumulate,
+           .seed = run.settings.recipe.seed}};
+}
+
+TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
-  const std::string config = config_text(run.settings, run.outputs);
-  const std::vector<NamedFile> files = run.tokenizer
-                                           ? first_files(config, run.tokenizer->data())
-                                           : std::vector<NamedFile>{{"config.json", config}};
-  if (!start.resume) write_model_files(folder, files);
-  const TrainOptions& recipe = run.settings.recipe;
-  const Context context = given.with(recipe.precision);
-  const Classifier model(run.settings.model, recipe.seed);
-  if (run.vectors) start_with_vectors(model, *run.vectors);
-  ClassifierObjective objective(context, model,
-                                {.training = *run.training,
-                                 .validation = run.validation ? &*run.validation : nullptr,
-                                 .class_weights = run.class_weights,
-                                 .numbers = run.outputs.numbers,
-                                 .frames = run.frames.rows(),
-                                 .metric = run.settings.text.metric,
-                                 .accumulate = recipe.accumulate,
-                                 .seed = recipe.seed});
-  Trainer trainer(
-      context, objective, observer,
-      {.options = recipe, .folder = folder, .identity = run.identity, .attachments = files});
-  return run_from(trainer, std::move(start));
+  return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
 }
 
 }  // namespace fovea

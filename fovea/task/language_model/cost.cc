@@ -16,19 +16,10 @@ namespace {
 
 template <class Set>
 TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
-  const bool observes = mode == TapeMode::kTrain && run.settings.recipe.observe_every > 0;
-  return {.tokens = set.largest_batch(),
-          .mode = mode,
-          .observes = observes,
-          .sequences = run.settings.text.batch_size,
-          .precision = run.settings.recipe.precision};
-}
-
-double passes_bytes(const Context& context, const LanguageModelRun& run) {
-  std::optional<TapeLoad> evaluation;
-  if (run.validation) evaluation = load_of(*run.validation, TapeMode::kInference, run);
-  return pass_bytes(context, run.settings.model, load_of(*run.training, TapeMode::kTrain, run),
-                    evaluation);
+  TapeLoad load = batch_load(run, mode);
+  load.tokens = set.largest_batch();
+  load.sequences = run.settings.text.batch_size;
+  return load;
 }
 
 // Bytes of ids, targets and offsets of an update's batches.
@@ -96,35 +87,25 @@ void require_token_memory(std::string_view text, const Tokenizer& tokenizer, ind
                  "use less text, or a machine with more memory");
 }
 
-double model_memory(const LanguageModelConfig& config) { return value_bytes(config); }
-
 double training_memory(const Context& context, const LanguageModelRun& run,
                        index checkpoint_bytes) {
-  return peak_of_run(run,
-                     {.gradients = update_gradients(run),
-                      .passes = passes_bytes(context, run),
-                      .batches = batch_bytes(run),
-                      .vocabulary = vocabulary_bytes(run.tokenizer.get())},
-                     checkpoint_bytes);
+  return peak_of_run(
+      run,
+      {.gradients = update_gradients(run),
+       .passes = pass_bytes(
+           context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); }),
+       .batches = batch_bytes(run),
+       .vocabulary = vocabulary_bytes(run.tokenizer.get())},
+      checkpoint_bytes);
 }
 
 double updates_to_come(const LanguageModelRun& run, const RunState& done) {
   return updates_left(run, row_counts(run), done.step);
 }
 
-RunTime estimate_run_time(const Context& given, const LanguageModelRun& run, const RunState& done) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const Context context = given.with(recipe.precision);
-  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
-    const LanguageModel model(run.settings.model, recipe.seed);
-    LanguageModelObjective objective(context, model,
-                                     {.training = *run.training,
-                                      .validation = nullptr,
-                                      .accumulate = recipe.accumulate,
-                                      .seed = recipe.seed});
-    use(objective);
-  };
-  return time_of_run(context, run, row_counts(run), with_objective, done);
+RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
+                          const RunState& done) {
+  return time_of_run(context, run, row_counts(run), done);
 }
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,

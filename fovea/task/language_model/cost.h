@@ -31,9 +31,6 @@ double flops_of_update(const Context& context, const LanguageModelRun& run);
 /// them. The text itself is in memory already.
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block);
 
-/// Bytes of the values of a model.
-double model_memory(const LanguageModelConfig& config);
-
 /// Bytes that an evaluation of the set takes besides the model.
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
                          const EvaluationBatches& set);

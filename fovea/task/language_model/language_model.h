@@ -60,6 +60,9 @@ LanguageModelRun prepare_run(LanguageModelSettings settings,
 /// The cost of a run, computed before it begins.
 RunCost cost_of(const LanguageModelRun& run);
 
+/// Makes settings that follow from the data those that the run began with.
+void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began);
+
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
 /// also what Trainer::resume does.
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,

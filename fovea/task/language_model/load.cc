@@ -9,6 +9,7 @@
 #include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/task/run_cost.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {

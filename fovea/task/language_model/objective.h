@@ -8,6 +8,7 @@
 
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/objective.h"
 
 namespace fovea {
@@ -44,5 +45,11 @@ class LanguageModelObjective final
 
   const LanguageModelText text_;
 };
+
+/// Of a run, see RunTraining.
+std::vector<NamedFile> model_files(const LanguageModelRun& run);
+LanguageModel make_model(const LanguageModelRun& run);
+LanguageModelObjective make_objective(const Context& context, const LanguageModel& model,
+                                      const LanguageModelRun& run);
 
 }  // namespace fovea

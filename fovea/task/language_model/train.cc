@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/first_files.h"
+// What the training of a language model has of its own.
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/language_model/objective.h"
-#include "fovea/train/model_folder.h"
+#include "fovea/task/train_run.h"
 
 namespace fovea {
 
-TrainResult train_language_model(const Context& given, const LanguageModelRun& run,
+std::vector<NamedFile> model_files(const LanguageModelRun& run) {
+  return first_files(config_text(run.settings), run.tokenizer->data());
+}
+
+void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {
+  given.model.vocabulary = began.model.vocabulary;
+}
+
+LanguageModel make_model(const LanguageModelRun& run) {
+  return LanguageModel(run.settings.model, run.settings.recipe.seed);
+}
+
+LanguageModelObjective make_objective(const Context& context, const LanguageModel& model,
+                                      const LanguageModelRun& run) {
+  return {context,
+          model,
+          {.training = *run.training,
+           .validation = run.validation ? &*run.validation : nullptr,
+           .accumulate = run.settings.recipe.accumulate,
+           .seed = run.settings.recipe.seed}};
+}
+
+TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
-  const std::vector<NamedFile> files =
-      first_files(config_text(run.settings), run.tokenizer->data());
-  if (!start.resume) write_model_files(folder, files);
-  const Context context = given.with(run.settings.recipe.precision);
-  const LanguageModel model(run.settings.model, run.settings.recipe.seed);
-  LanguageModelObjective objective(context, model,
-                                   {.training = *run.training,
-                                    .validation = run.validation ? &*run.validation : nullptr,
-                                    .accumulate = run.settings.recipe.accumulate,
-                                    .seed = run.settings.recipe.seed});
-  Trainer trainer(context, objective, observer,
-                  {.options = run.settings.recipe,
-                   .folder = folder,
-                   .identity = run.identity,
-                   .attachments = files});
-  return run_from(trainer, std::move(start));
+  return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
 }
 
 }  // namespace fovea

@@ -16,20 +16,10 @@ namespace {
 
 template <class Set>
 WordLoad load_of(const Set& set, TapeMode mode, const TaggerRun& run) {
-  const bool trains = mode == TapeMode::kTrain;
-  return {.tape = {.tokens = set.largest_batch(),
-                   .mode = mode,
-                   .observes = trains && run.settings.recipe.observe_every > 0,
-                   .sequences = run.settings.text.batch_size,
-                   .precision = run.settings.recipe.precision},
-          .characters = set.most_characters()};
-}
-
-double passes_bytes(const Context& context, const TaggerRun& run) {
-  std::optional<WordLoad> evaluation;
-  if (run.validation) evaluation = load_of(*run.validation, TapeMode::kInference, run);
-  return pass_bytes(context, run.settings.model, load_of(*run.training, TapeMode::kTrain, run),
-                    evaluation);
+  WordLoad load{.tape = batch_load(run, mode), .characters = set.most_characters()};
+  load.tape.tokens = set.largest_batch();
+  load.tape.sequences = run.settings.text.batch_size;
+  return load;
 }
 
 // Ids of an update's batches; the tags of the validation set, and their spans while it is measured.
@@ -86,33 +76,21 @@ double flops_of_update(const Context& context, const TaggerRun& run) {
   return plan_pass(context, run.settings.model, load).flops * words_of_update(run) / words;
 }
 
-double model_memory(const TaggerConfig& config) { return value_bytes(config); }
-
 double training_memory(const Context& context, const TaggerRun& run, index checkpoint_bytes) {
-  return peak_of_run(run,
-                     {.gradients = update_gradients(run),
-                      .passes = passes_bytes(context, run),
-                      .batches = batch_bytes(run),
-                      .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
-                                    vocabulary_bytes(run.vocabulary.characters.get()),
-                      .frozen = frozen_count(run.settings.model)},
-                     checkpoint_bytes);
+  return peak_of_run(
+      run,
+      {.gradients = update_gradients(run),
+       .passes = pass_bytes(
+           context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); }),
+       .batches = batch_bytes(run),
+       .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
+                     vocabulary_bytes(run.vocabulary.characters.get()),
+       .frozen = frozen_count(run.settings.model)},
+      checkpoint_bytes);
 }
 
-RunTime estimate_run_time(const Context& given, const TaggerRun& run, const RunState& done) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const Context context = given.with(recipe.precision);
-  const auto with_objective = [&](const std::function<void(Objective&)>& use) {
-    const Tagger model(run.settings.model, crf_rules(run.settings.model, run.tags), recipe.seed);
-    TaggerObjective objective(context, model,
-                              {.training = *run.training,
-                               .validation = nullptr,
-                               .tags = run.tags,
-                               .accumulate = recipe.accumulate,
-                               .seed = recipe.seed});
-    use(objective);
-  };
-  return time_of_run(context, run, row_counts(run), with_objective, done);
+RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done) {
+  return time_of_run(context, run, row_counts(run), done);
 }
 
 }  // namespace fovea

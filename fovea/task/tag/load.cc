@@ -9,6 +9,7 @@
 #include "fovea/config/json.h"
 #include "fovea/model/finite_logits.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/task/run_cost.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/tag/tagger.h"
 #include "fovea/text/keyed_hash.h"

@@ -13,7 +13,7 @@
 
 #include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/task/objective.h"
-#include "fovea/task/tag/tagger.h"
+#include "fovea/task/tag/run.h"
 
 namespace fovea {
 
@@ -86,5 +86,13 @@ class TaggerObjective final : public ObjectiveOf<Tagger, TaggedTraining, TaggerL
 
   const TaggerText text_;
 };
+
+/// Fills in the rows of its words.
+void start_with_vectors(const Tagger& model, const WordVectors& vectors);
+
+/// Of a run, see RunTraining.
+std::vector<NamedFile> model_files(const TaggerRun& run);
+Tagger make_model(const TaggerRun& run);
+TaggerObjective make_objective(const Context& context, const Tagger& model, const TaggerRun& run);
 
 }  // namespace fovea

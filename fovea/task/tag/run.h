@@ -44,27 +44,16 @@ RunCost cost_of(const TaggerRun& run);
 /// those of the data.
 double flops_of_update(const Context& context, const TaggerRun& run);
 
-/// Bytes of the values of a model.
-double model_memory(const TaggerConfig& config);
-
 /// The most bytes that this process will have resident while it trains; see training_memory() of
 /// language models.
 double training_memory(const Context& context, const TaggerRun& run, index checkpoint_bytes = 0);
 
 RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done = {});
 
-/// The schemes of a run that goes on: where they are "auto", those that it has.
-std::vector<SchemeChoice> settled_schemes(std::vector<SchemeChoice> given,
-                                          const std::vector<SchemeChoice>& stored);
-/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
-/// with the given ones.
-void require_same_run(const TaggerSettings& began, const TaggerSettings& given);
-/// Which options differ and affect updates, a sentence each.
-std::vector<std::string> changed_options(const TaggerSettings& checkpoint,
-                                         const TaggerSettings& given);
-/// Throws kConfig if the sentences differ from those with which the run began.
-void require_same_text(const TaggerSettings& began, const RunIdentity& identity,
-                       const TaggerRun& given);
+/// Makes settings that follow from the data those that the run began with.
+void keep_found(TaggerTextOptions& given, const TaggerTextOptions& began);
+/// The same for all; `began` is resolved.
+void keep_found(TaggerSettings& given, const TaggerSettings& began);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
 /// also what Trainer::resume does.

@@ -53,7 +53,7 @@ TranslatorObjective::TranslatorObjective(const Context& context, const Translato
       text_(text) {}
 
 index TranslatorObjective::begin_update(index update) {
-  if (text_.best != nullptr) text_.best->go_on_from(update);
+  if (best_ != nullptr) best_->go_on_from(update);
   return ObjectiveOf::begin_update(update);
 }
 

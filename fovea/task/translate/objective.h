@@ -11,8 +11,8 @@
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/model/translator.h"
 #include "fovea/task/objective.h"
+#include "fovea/task/translate/run.h"
 #include "fovea/task/translate/translation_options.h"
-#include "fovea/task/translate/translator.h"
 #include "fovea/train/average.h"
 
 namespace fovea {
@@ -33,7 +33,6 @@ struct TranslatorText {
   index accumulate = 1;                     ///< batches of an update
   std::uint64_t seed = 0;                   ///< of dropout
   std::optional<TranslationCheck> check = {};
-  BestWeights* best = nullptr;  ///< keeps the best weights, or null
 };
 
 /// How validations translate: greedily.
@@ -58,16 +57,19 @@ class TranslatorObjective final
  public:
   TranslatorObjective(const Context& context, const Translator& model, TranslatorText text);
 
+  /// Keeps the best weights there.
+  void keep_best(BestWeights& best) { best_ = &best; }
+
   index begin_update(index update) override;
   void evaluated(index step, const Validation& found) override {
-    if (text_.best != nullptr) text_.best->evaluated(step, found.goodness(), parameters());
+    if (best_ != nullptr) best_->evaluated(step, found.goodness(), parameters());
   }
   index kept_evaluations() const override {
-    return text_.best != nullptr ? static_cast<index>(text_.best->steps().size()) : 0;
+    return best_ != nullptr ? static_cast<index>(best_->steps().size()) : 0;
   }
   std::vector<std::string> resumed(const RunState& state) override {
-    if (text_.best == nullptr) return {};
-    return text_.best->go_on_from(state.step, state.best_kept);
+    if (best_ == nullptr) return {};
+    return best_->go_on_from(state.step, state.best_kept);
   }
   bool has_validation() const override { return text_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override;
@@ -85,6 +87,13 @@ class TranslatorObjective final
                                     const std::function<bool()>& interrupted);
 
   const TranslatorText text_;
+  BestWeights* best_ = nullptr;
 };
+
+/// Of a run, see RunTraining.
+std::vector<NamedFile> model_files(const TranslatorRun& run);
+Translator make_model(const TranslatorRun& run);
+TranslatorObjective make_objective(const Context& context, const Translator& model,
+                                   const TranslatorRun& run);
 
 }  // namespace fovea

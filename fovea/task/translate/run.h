@@ -10,6 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/data/parallel/pair_reader.h"
+#include "fovea/task/same_run.h"
 #include "fovea/task/training_task.h"
 #include "fovea/task/translate/translator.h"
 
@@ -48,15 +49,11 @@ double training_memory(const Context& context, const TranslatorRun& run,
 RunTime estimate_run_time(const Context& context, const TranslatorRun& run,
                           const RunState& done = {});
 
-/// Throws kConfig, which names the option, if a run that began with these settings cannot go on
-/// with the given ones.
-void require_same_run(const TranslatorSettings& began, const TranslatorSettings& given);
-/// Which options differ and affect updates, a sentence each.
-std::vector<std::string> changed_options(const TranslatorSettings& checkpoint,
-                                         const TranslatorSettings& given);
-/// Throws kConfig if the pairs differ from those with which the run began.
-void require_same_text(const TranslatorSettings& began, const RunIdentity& identity,
-                       const TranslatorRun& given);
+/// Makes settings that follow from the data those that the run began with, which are
+/// resolved.
+void keep_found(TranslatorSettings& given, const TranslatorSettings& began);
+/// See RunFiles.
+RunFiles files_of(const TranslatorTextOptions& text);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabularies first.
 /// Throws also what Trainer::resume does.

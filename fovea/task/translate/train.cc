@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the training of a translator has of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "fovea/task/first_files.h"
+#include "fovea/task/train_run.h"
 #include "fovea/task/translate/objective.h"
 #include "fovea/task/translate/run.h"
 #include "fovea/train/average.h"
-#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
 namespace {
 
-std::vector<NamedFile> files_of(const TranslatorRun& run) {
-  std::vector<NamedFile> files =
-      first_files(config_text(run.settings), run.vocabulary.source().data());
-  if (!run.vocabulary.of_target) return files;
-  const TokenizerData target = run.vocabulary.target().data();
-  files.push_back({std::string(kTargetTokenizerName), to_text(target)});
-  if (target.kind == kWordKind) {
-    files.push_back({std::string(kTargetWordListName), word_list_text(target)});
-  }
-  return files;
+// All files of a half, one after another.
+std::vector<std::string> joined(const std::vector<std::string>& source,
+                                const std::vector<std::string>& target,
+                                const std::vector<std::string>& tables) {
+  std::vector<std::string> all = source;
+  all.insert(all.end(), target.begin(), target.end());
+  all.insert(all.end(), tables.begin(), tables.end());
+  return all;
 }
 
 // The parameters, put back at the end.
@@ -100,38 +98,69 @@ void take_mean(TranslatorObjective& objective, const std::filesystem::path& fold
 
 }  // namespace
 
-TrainResult train_translator(const Context& given, const TranslatorRun& run,
+std::vector<NamedFile> model_files(const TranslatorRun& run) {
+  std::vector<NamedFile> files =
+      first_files(config_text(run.settings), run.vocabulary.source().data());
+  if (!run.vocabulary.of_target) return files;
+  const TokenizerData target = run.vocabulary.target().data();
+  files.push_back({std::string(kTargetTokenizerName), to_text(target)});
+  if (target.kind == kWordKind) {
+    files.push_back({std::string(kTargetWordListName), word_list_text(target)});
+  }
+  return files;
+}
+
+RunFiles files_of(const TranslatorTextOptions& text) {
+  return {.train = joined(text.source, text.target, text.train),
+          .valid = joined(text.valid_source, text.valid_target, text.valid),
+          .train_option = text.train.empty() ? "source, --target" : "train",
+          .valid_option = text.valid.empty() ? "valid-source, --valid-target" : "valid"};
+}
+
+void keep_found(TranslatorSettings& given, const TranslatorSettings& began) {
+  given.model.vocabulary = began.model.vocabulary;
+  given.model.target_vocabulary = began.model.target_vocabulary;
+  TranslatorTextOptions& text = given.text;
+  if (text.target_tokenizer.empty()) text.target_tokenizer = text.tokenizer;
+}
+
+Translator make_model(const TranslatorRun& run) {
+  return Translator(run.settings.model, run.settings.recipe.seed);
+}
+
+TranslatorObjective make_objective(const Context& context, const Translator& model,
+                                   const TranslatorRun& run) {
+  const TranslatorTextOptions& text = run.settings.text;
+  std::optional<TranslationCheck> check;
+  if (text.metric != TranslatorMetric::kLoss && run.validation) {
+    check.emplace(TranslationCheck{run.vocabulary, run.validation_texts, text.metric});
+  }
+  return {context,
+          model,
+          {.training = *run.training,
+           .validation = run.validation ? &*run.validation : nullptr,
+           .trained = run.trained ? &*run.trained : nullptr,
+           .smoothing = text.label_smoothing,
+           .accumulate = run.settings.recipe.accumulate,
+           .seed = run.settings.recipe.seed,
+           .check = check}};
+}
+
+TrainResult train_translator(const Context& context, const TranslatorRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
-  const std::vector<NamedFile> files = files_of(run);
-  if (!start.resume) write_model_files(folder, files);
   TranslatorRecipe recipe = run.settings.recipe;
   recipe.keep = std::max(recipe.keep, recipe.average);
-  const Context context = given.with(recipe.precision);
-  const Translator model(run.settings.model, recipe.seed);
-  std::optional<TranslationCheck> check;
-  if (run.settings.text.metric != TranslatorMetric::kLoss && run.validation) {
-    check.emplace(TranslationCheck{run.vocabulary, run.validation_texts, run.settings.text.metric});
-  }
+  RunTraining training(context, run, folder, std::move(start));
+  TranslatorObjective& objective = training.objective();
   BestWeights best(folder, recipe.average_best);
-  TranslatorObjective objective(context, model,
-                                {.training = *run.training,
-                                 .validation = run.validation ? &*run.validation : nullptr,
-                                 .trained = run.trained ? &*run.trained : nullptr,
-                                 .smoothing = run.settings.text.label_smoothing,
-                                 .accumulate = recipe.accumulate,
-                                 .seed = recipe.seed,
-                                 .check = check,
-                                 .best = recipe.average_best > 1 ? &best : nullptr});
-  Trainer trainer(
-      context, objective, observer,
-      {.options = recipe, .folder = folder, .identity = run.identity, .attachments = files});
-  const TrainResult result = run_from(trainer, std::move(start));
+  if (recipe.average_best > 1) objective.keep_best(best);
+  const TrainResult result = training.train(recipe, observer);
   if (result.stopped || std::max(recipe.average, recipe.average_best) < 2) return result;
   const std::optional<MeanWeights> mean =
       recipe.average_best > 1
-          ? mean_of_best(best, result.state.step, model.parameters())
-          : mean_of_last(folder, result.state.step, recipe.average, model.parameters());
+          ? mean_of_best(best, result.state.step, objective.parameters())
+          : mean_of_last(folder, result.state.step, recipe.average, objective.parameters());
   if (mean) {
     take_mean(objective, folder, dtype_of(recipe.save_dtype), result.state, *mean, observer);
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/same_run.h"
+
 #include <gmock/gmock.h>
 
 #include "tests/support/throws.h"

@@ -5,6 +5,7 @@
 
 #include "fovea/base/machine.h"
 #include "fovea/base/sanitizer.h"
+#include "fovea/task/run_cost.h"
 #include "tests/task/tiny.h"
 
 namespace fovea {

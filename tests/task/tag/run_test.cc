@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "fovea/task/run_cost.h"
+#include "fovea/task/same_run.h"
 #include "fovea/task/tag/encode.h"
 #include "fovea/task/tag/objective.h"
 #include "fovea/task/tag/read_sentences.h"

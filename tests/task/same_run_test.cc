@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/same_fields.h"
+#include "fovea/task/same_run.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/same_fields.h"
+#include "fovea/task/same_run.h"
 
 #include <fmt/format.h>
 
@@ -65,10 +65,10 @@ std::string stored_model_fingerprint(std::string_view config, const std::string&
   return xxh3_128(model->pretty());
 }
 
-void require_same_files(const RunFiles& was, const RunFiles& is, const FileOptions& options) {
+void require_same_files(const RunFiles& was, const RunFiles& is) {
   if (was.fingerprint == is.fingerprint) return;
-  if (was.train != is.train) fail_changed(options.train, list_of(was.train), list_of(is.train));
-  if (was.valid != is.valid) fail_changed(options.valid, list_of(was.valid), list_of(is.valid));
+  if (was.train != is.train) fail_changed(is.train_option, list_of(was.train), list_of(is.train));
+  if (was.valid != is.valid) fail_changed(is.valid_option, list_of(was.valid), list_of(is.valid));
   std::vector<std::string> files = was.train;
   files.insert(files.end(), was.valid.begin(), was.valid.end());
   throw Error(ErrorCode::kConfig,
@@ -77,7 +77,7 @@ void require_same_files(const RunFiles& was, const RunFiles& is, const FileOptio
                           list_of(files), was.fingerprint, is.fingerprint),
               fmt::format("restore the text, name where it is now with --{}, or train into "
                           "another folder",
-                          options.train));
+                          is.train_option));
 }
 
 }  // namespace fovea
