@@ -8,7 +8,7 @@
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_effect.h"
 #include "fovea/model/language_model_stages.h"
-#include "fovea/task/setting_checks.h"
+#include "fovea/task/setting_parts.h"
 
 namespace fovea::cli {
 

@@ -11,6 +11,8 @@
 #include "fovea/base/check.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/optimizer.h"
 
 namespace fovea {
 
@@ -48,5 +50,16 @@ struct ModelSizes {
 /// read_model_weights() does, kModelDamaged, kOutOfMemory.
 Safetensors read_fitting_weights(const std::filesystem::path& folder,
                                  const std::function<ModelSizes()>& sizes);
+
+/// A model of this configuration with these weights. `more`: what else it is made of.
+template <class Model, class Config, class... More>
+std::unique_ptr<Model> load_model(const std::filesystem::path& folder,
+                                  ModelSizes (*sizes_of)(const Config&), const Config& config,
+                                  const More&... more) {
+  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
+  auto model = std::make_unique<Model>(config, more...);
+  restore_parameters(model->parameters(), tensors, (folder / kWeightsName).string());
+  return model;
+}
 
 }  // namespace fovea

@@ -153,9 +153,7 @@ LoadedClassifier load_classifier(const fs::path& folder) {
   if (!loaded.reads_frames()) {
     loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));
   }
-  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
-  loaded.model = std::make_unique<Classifier>(config, loaded.settings.recipe.seed);
-  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  loaded.model = load_model<Classifier>(folder, sizes_of, config, loaded.settings.recipe.seed);
   return loaded;
 }
 

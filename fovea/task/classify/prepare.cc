@@ -16,7 +16,7 @@
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {

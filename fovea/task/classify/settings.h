@@ -11,7 +11,7 @@
 #include "fovea/data/batcher.h"
 #include "fovea/data/table/table_options.h"
 #include "fovea/model/classifier_config.h"
-#include "fovea/task/setting_groups.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 

@@ -74,11 +74,8 @@ LoadedLanguageModel load_language_model(const fs::path& folder) {
   LoadedLanguageModel loaded;
   loaded.settings = load_settings(folder);
   loaded.tokenizer = load_tokenizer(folder, loaded.settings.model.vocabulary);
-  const Safetensors tensors =
-      read_fitting_weights(folder, [&] { return sizes_of(loaded.settings.model); });
-  loaded.model =
-      std::make_unique<LanguageModel>(loaded.settings.model, loaded.settings.recipe.seed);
-  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
+                                           loaded.settings.recipe.seed);
   return loaded;
 }
 

@@ -12,7 +12,7 @@
 #include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/run_cost.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/schedule.h"

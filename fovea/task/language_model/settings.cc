@@ -7,8 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/batcher.h"
-#include "fovea/task/setting_checks.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {

@@ -11,7 +11,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model_config.h"
-#include "fovea/task/setting_groups.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 

@@ -155,10 +155,8 @@ LoadedTagger load_tagger(const fs::path& folder) {
       .settings = file.settings, .vocabulary = {}, .tags = tag_sets(file, name), .model = nullptr};
   const TaggerConfig& config = loaded.settings.model;
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
-  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
-  loaded.model =
-      std::make_unique<Tagger>(config, crf_rules(config, loaded.tags), loaded.settings.recipe.seed);
-  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  loaded.model = load_model<Tagger>(folder, sizes_of, config, crf_rules(config, loaded.tags),
+                                    loaded.settings.recipe.seed);
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   return loaded;
 }

@@ -12,7 +12,7 @@
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/settings.h"
 #include "fovea/task/classify/vectors.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/tensor/checksum.h"

@@ -8,8 +8,7 @@
 #include "fovea/config/field.h"
 #include "fovea/model/encoder_effect.h"
 #include "fovea/task/classify/settings.h"
-#include "fovea/task/setting_checks.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 
 namespace fovea {
 

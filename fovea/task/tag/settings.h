@@ -10,7 +10,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/model/tagger_config.h"
-#include "fovea/task/setting_groups.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
 

@@ -8,7 +8,6 @@
 #include "fovea/task/load_parts.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/train/model_folder.h"
-#include "fovea/train/optimizer.h"
 
 namespace fovea {
 
@@ -83,9 +82,7 @@ LoadedTranslator load_translator(const fs::path& folder) {
   }
   require_marks(loaded.vocabulary.source(), folder);
   require_marks(loaded.vocabulary.target(), folder);
-  const Safetensors tensors = read_fitting_weights(folder, [&] { return sizes_of(config); });
-  loaded.model = std::make_unique<Translator>(config, loaded.settings.recipe.seed);
-  restore_parameters(loaded.model->parameters(), tensors, (folder / kWeightsName).string());
+  loaded.model = load_model<Translator>(folder, sizes_of, config, loaded.settings.recipe.seed);
   return loaded;
 }
 

@@ -13,7 +13,7 @@
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/settings.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/task/translate/run.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/schedule.h"

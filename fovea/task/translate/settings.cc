@@ -6,8 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/task/classify/settings.h"
-#include "fovea/task/setting_checks.h"
-#include "fovea/task/subword_options.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {

@@ -11,7 +11,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/types.h"
 #include "fovea/model/translator_config.h"
-#include "fovea/task/setting_groups.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/setting_checks.h"
+#include "fovea/task/setting_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -40,6 +40,18 @@ TEST(SettingChecks, OptionsGoTogether) {
   require_together(true, "--a, --b", "never said", "");
   EXPECT_THROWS(require_together(false, "--a, --b", "not both", "leave one out"), kOptionValue,
                 "--a, --b: not both");
+}
+
+TEST(SubwordOptions, NeedAModel) {
+  EXPECT_NO_THROW(require_subword_model(true, "a.model", "--tokenizer-model"));
+  EXPECT_NO_THROW(require_subword_model(false, "", "--tokenizer-model"));
+  EXPECT_THROWS(require_subword_model(true, "", "--tokenizer-model"), kOptionValue,
+                "needs --tokenizer-model FILE.model");
+}
+
+TEST(SubwordOptions, TheFileIsReadIfOneIsNamed) {
+  EXPECT_EQ(with_subword_model({}, "").model, "");
+  EXPECT_THROWS(with_subword_model({}, "no.model"), kMissingInput, "no.model");
 }
 
 }  // namespace

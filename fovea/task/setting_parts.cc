@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/setting_checks.h"
+#include "fovea/task/setting_parts.h"
 
 #include <fmt/core.h>
 
 #include "fovea/base/error.h"
 #include "fovea/base/option.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -43,6 +44,19 @@ void require_effect(const Field& setting, std::string_view needs) {
               fmt::format("{}: has no effect without {}",
                           value == "true" ? option : option + " " + value, needs),
               fmt::format("leave {} out, or choose {}", option, needs));
+}
+
+void require_subword_model(bool subwords, const std::string& file, std::string_view option) {
+  require_together(!subwords || !file.empty(), "--tokenizer sentencepiece",
+                   fmt::format("needs {} FILE.model", option),
+                   "learn a model first: fovea tokenizer train --train FILE -o FILE.model");
+}
+
+LearnOptions with_subword_model(LearnOptions options, const std::string& file) {
+  if (file.empty()) return options;
+  options.model = piece_model_bytes(file);
+  options.model_name = file;
+  return options;
 }
 
 }  // namespace fovea
