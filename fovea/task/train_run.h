@@ -10,7 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/task/training_task.h"
-#include "fovea/text/word_list.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/trainer.h"

@@ -3,7 +3,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
-#include "fovea/task/setting_checks.h"
+#include "fovea/task/setting_parts.h"
 
 namespace fovea {
 
