@@ -42,12 +42,8 @@ class Bench(CommandTest):
         self.assertIn(b"bf16", self.succeed(*options).stdout)
 
     def check_peaks(self, said):
-        """bfloat16 has a peak of its own where products of it are fast."""
-        ratio = said["peak_gflops"] / said["fma_gflops"]
-        if has_products():
-            self.assertGreater(ratio, 1.2)
-        else:
-            self.assertEqual(ratio, 1)
+        """bfloat16 has a peak of its own where products of it are fast: measured by itself, so no two are equal."""
+        self.assertEqual(said["peak_gflops"] != said["fma_gflops"], has_products())
 
     def test_bench_attention(self):
         for mask in ["all", "causal"]:
