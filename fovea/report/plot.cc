@@ -327,7 +327,8 @@ std::string ring(const Plot& plot, const Frame& frame) {
   return svg + svg_text({label.x, label.y, plot.ring->label, "halo", Anchor::kMiddle});
 }
 
-// Marks where the curves leave the plot at the top, with their highest value.
+// Marks where the curves leave the plot at the top, with their highest value, which no curve
+// crosses.
 std::string mark_above(const Plot& plot, const Frame& frame) {
   PlotPoint highest{frame.x.low, frame.y.high};
   const auto see = [&](PlotPoint p) {
@@ -340,11 +341,14 @@ std::string mark_above(const Plot& plot, const Frame& frame) {
   if (!(highest.y > frame.y.high)) return {};
   const Area& at = frame.area;
   const std::string label = fmt::format("{} {}", kUpTo.in(plot.language), short_number(highest.y));
-  const double x =
-      std::clamp(frame.pixel(highest).x, at.left + 5, at.right - 12 - text_width(label));
+  const double x = std::clamp(frame.pixel(highest).x, at.left + 5, at.right - 5);
+  const auto pixel = [&](const PlotPoint& p) { return frame.shows(p) ? frame.pixel(p) : kNowhere; };
+  const PlotPoint place =
+      ring_label_place(plot.curves, pixel, {x, at.top + 7}, text_width(label) / 2,
+                       {{at.left, at.top}, {at.right, at.bottom}});
   return fmt::format("<path class=\"mark\" d=\"M{} {}l5 9h-10z\"/>\n", coordinate(x),
                      coordinate(at.top + 2)) +
-         svg_text({x + 9, at.top + 11, label, "halo"});
+         svg_text({place.x, place.y, label, "halo", Anchor::kMiddle});
 }
 
 std::string inside_axes(const Plot& plot, const Frame& frame, std::string_view id) {
