@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -230,6 +231,15 @@ TEST(Plot, TheFirstUpdatesDoNotRuleTheAxis) {
   EXPECT_LT(high, (104 + 408) / 2.0 + 10) << "three quarters of the run have half of the height";
   EXPECT_THAT(svg, HasSubstr("class=\"mark\""));
   EXPECT_THAT(svg, HasSubstr(">up to 5.116</text>"));
+  // The label lies on none of the curves.
+  std::smatch label;
+  const std::regex text(
+      R"re(<text x="([0-9.]+)" y="([0-9.]+)"[^>]*text-anchor="middle"[^>]*>up to)re");
+  ASSERT_TRUE(std::regex_search(svg, label, text)) << svg;
+  const double x = std::stod(label[1]), y = std::stod(label[2]), half = 35;
+  for (const PlotPoint& p : points_of(svg, "dashed blue")) {
+    EXPECT_FALSE(std::abs(p.x - x) < half && p.y > y - 11 && p.y < y + 4) << p.x << " " << p.y;
+  }
 }
 
 TEST(Plot, ALongRunDoesNotHideAShortOne) {
