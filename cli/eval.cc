@@ -85,8 +85,8 @@ CommandSpec eval_spec() {
       .options = {{.name = "test",
                    .kind = OptionKind::kList,
                    .placeholder = "FILE",
-                   .help = "text files, joined in this order; of a classifier, labelled texts; of "
-                           "a tagger, tagged sentences",
+                   .help = "text files, joined in this order; of a classifier, labelled texts (or "
+                           "pairs of them); of a tagger, tagged sentences",
                    .place = HelpPlace::kData},
                   {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
                    ""}},

@@ -74,9 +74,11 @@ class Learns(PairsTest):
         objects = self.folder / "d.jsonl"
         objects.write_text("".join(json.dumps({"premise": a, "hypothesis": b, "gold_label": c}) + "\n"
                                    for a, b, c in rows))
+        targets = self.folder / "f.jsonl"  # "target" is the name of a label elsewhere
+        targets.write_text("".join(json.dumps({"source": a, "target": b, "score": c}) + "\n" for a, b, c in rows))
         other = self.folder / "e.jsonl"
         other.write_text("".join(json.dumps({"q": a, "a": b, "l": c}) + "\n" for a, b, c in rows))
-        for file, options in [(plain, []), (table, []), (objects, []),
+        for file, options in [(plain, []), (table, []), (objects, []), (targets, []),
                               (other, ["--text-column", "q", "--second-column", "a", "--label-column", "l"])]:
             with self.subTest(file.name):
                 self.assertEqual(self.score(file, *options)["accuracy"], expected)

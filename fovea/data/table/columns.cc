@@ -316,9 +316,8 @@ class Finder {
     const auto pair = find_usual_pair(names_);
     if (pair && !text_ && second_ != pair->first) text_ = pair->first;
     if (pair && !second_ && text_ != pair->second) second_ = pair->second;
-    for (const Names usual : {Names(kLabelNames), Names(kPairLabelNames)}) {
-      const auto found = label_ ? label_ : find_usual(usual, names_);
-      if (found != text_ && found != second_) label_ = found;
+    if (!label_ && text_ && second_) {
+      label_ = find_label_of_pair(names_, names_[*text_], names_[*second_]);
     }
     find_rest_of_pair();
   }
@@ -445,9 +444,16 @@ bool is_usual_label_name(std::string_view name) {
 
 std::optional<std::size_t> find_usual_text(Names names) { return find_usual(kTextNames, names); }
 
-std::optional<std::size_t> find_usual_label(Names names) {
-  const auto found = find_usual(kLabelNames, names);
-  return found || !find_usual_pair(names) ? found : find_usual(kPairLabelNames, names);
+std::optional<std::size_t> find_usual_label(Names names) { return find_usual(kLabelNames, names); }
+
+std::optional<std::size_t> find_label_of_pair(Names names, std::string_view first,
+                                              std::string_view second) {
+  std::vector<std::string_view> others(names.begin(), names.end());
+  for (std::string_view& name : others) {
+    if (name == first || name == second) name = {};
+  }
+  const auto found = find_usual(kLabelNames, others);
+  return found ? found : find_usual(kPairLabelNames, others);
 }
 
 std::optional<PairColumns> find_usual_pair(Names names) {

@@ -86,6 +86,9 @@ struct PairColumns {
   std::size_t first, second;
 };
 std::optional<PairColumns> find_usual_pair(std::span<const std::string_view> names);
+/// The label of a pair, whose texts have these names: none of them, though it may be a usual one.
+std::optional<std::size_t> find_label_of_pair(std::span<const std::string_view> names,
+                                              std::string_view first, std::string_view second);
 
 /// Where the column `name` stands: as it is written or, if none is, in another case of letters.
 /// Throws kInputFormat if several are written so, kOptionValue if several differ from it in case;

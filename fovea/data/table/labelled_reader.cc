@@ -114,16 +114,15 @@ void LabelledReader::check_row(LabelledText& row) const {
   };
   constexpr std::string_view kRemove =
       "remove the row, or leave out all such rows: --bad-rows skip";
-  const TextPair pair = pair_of(row.text);
-  if (options_.empty_texts != EmptyTexts::kRefuse) {
-    // An empty text is a text.
-  } else if (!options_.pairs && is_blank(row.text)) {
-    bad(ErrorCode::kInputFormat, "expected a text, got none but white space", kRemove);
-  } else if (options_.pairs && (is_blank(pair.first) || is_blank(pair.second))) {
-    bad(ErrorCode::kInputFormat,
-        fmt::format("expected two texts, the {} is none but white space",
-                    is_blank(pair.first) ? "first" : "second"),
-        kRemove);
+  if (options_.empty_texts == EmptyTexts::kRefuse) {
+    const TextPair pair = options_.pairs ? pair_of(row.text) : TextPair{row.text, row.text};
+    if (is_blank(pair.first) || is_blank(pair.second)) {
+      bad(ErrorCode::kInputFormat,
+          !options_.pairs ? "expected a text, got none but white space"
+                          : fmt::format("expected two texts, the {} is none but white space",
+                                        is_blank(pair.first) ? "first" : "second"),
+          kRemove);
+    }
   }
   const bool may_lack = options_.labels == LabelUse::kAny || !needs_labels(options_);
   if (row.labels.empty() && !may_lack) {
@@ -495,10 +494,15 @@ class JsonRows final : public LineRows {
   // Optional labels may be in later lines alone.
   void find_label(const Json::Object& members) {
     const std::vector<std::string_view> names = names_of(members);
-    if (const auto found = find_usual_label(names)) summary_.label_column = names[*found];
+    if (const auto found = usual_label(names)) summary_.label_column = names[*found];
   }
 
   using Names = std::span<const std::string_view>;
+
+  std::optional<std::size_t> usual_label(Names names) const {
+    return options_.pairs ? find_label_of_pair(names, summary_.text_column, summary_.second_column)
+                          : find_usual_label(names);
+  }
 
   void find_keys(const Json::Object& members, const LabelledText& row) {
     const std::vector<std::string_view> names = names_of(members);
@@ -517,7 +521,8 @@ class JsonRows final : public LineRows {
     } else {
       summary_.text_column = find(options_.text_column, find_usual_text);
     }
-    summary_.label_column = find(options_.label_column, find_usual_label);
+    summary_.label_column =
+        find(options_.label_column, [this](Names all) { return usual_label(all); });
     const bool no_text =
         summary_.text_column.empty() || (options_.pairs && summary_.second_column.empty());
     if (no_text || (summary_.label_column.empty() && needs_labels(options_))) {

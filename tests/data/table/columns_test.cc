@@ -61,6 +61,7 @@ TEST(PairColumns, AreFoundByNameOrPlace) {
   EXPECT_EQ(found_pair({{"sentence1", "sentence2", "label"}}), "header 1 2 3");
   EXPECT_EQ(found_pair({{"gold_label", "Premise", "x", "hypothesis"}}), "header 2 4 1");
   EXPECT_EQ(found_pair({{"source", "target", "score"}}), "header 1 2 3");
+  EXPECT_EQ(found_pair({{"id", "source", "target", "score"}}), "header 2 3 4") << "target: a text";
   EXPECT_EQ(found_pair({{"query", "passage"}}, kAny), "header 1 2 -");
   EXPECT_EQ(found_pair({{"a b", "c d", "x"}, {"e", "f", "x"}}), "rows 1 2 3");
   EXPECT_EQ(found_pair({{"x", "a b", "c d"}, {"x", "e", "f"}}), "rows 2 3 1");
