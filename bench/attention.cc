@@ -34,7 +34,6 @@
 #include "fovea/config/flags.h"
 #include "fovea/config/json.h"
 #include "fovea/operator/attention_call.h"
-#include "fovea/operator/attention_parts.h"
 #include "fovea/parts/part_table.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"

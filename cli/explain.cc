@@ -21,7 +21,6 @@
 #include "fovea/data/frames.h"
 #include "fovea/data/table/table_options.h"
 #include "fovea/explain/attention_steps.h"
-#include "fovea/explain/frame_text.h"
 #include "fovea/explain/page.h"
 #include "fovea/explain/text.h"
 #include "fovea/report/attention_page.h"

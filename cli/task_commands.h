@@ -17,7 +17,6 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/explain/explanation.h"
-#include "fovea/explain/frame_text.h"
 #include "fovea/explain/text.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"

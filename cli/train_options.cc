@@ -6,8 +6,8 @@
 #include "cli/field_options.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/model/encoder_effect.h"
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/model/language_model_config.h"
 #include "fovea/task/setting_parts.h"
 
 namespace fovea::cli {

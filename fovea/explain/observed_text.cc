@@ -8,15 +8,65 @@
 #include <numeric>
 #include <utility>
 
+#include "fovea/base/check.h"
+#include "fovea/base/error.h"
 #include "fovea/base/machine.h"
-#include "fovea/explain/rollout.h"
-#include "fovea/model/finite_logits.h"
+#include "fovea/explain/explanation.h"
+#include "fovea/model/text_batch.h"
+#include "fovea/report/attention_data.h"
+#include "fovea/report/terminal.h"
+#include "fovea/report/token_text.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
 
 namespace fovea {
 
 namespace {
+
+// One sequence of a layer: its heads, and which tokens it has.
+struct Sequence {
+  const float* weights;  // [heads, n, n]
+  std::size_t n, first, step;
+
+  std::size_t token(std::size_t i) const { return first + i * step; }
+};
+
+// A row vector times a matrix: n x n numbers for each head, never n^3.
+void add_sequence(const RolloutLayer& layer, const Sequence& of, const std::vector<double>& r,
+                  std::vector<double>& next) {
+  const std::size_t n = of.n, H = static_cast<std::size_t>(layer.heads);
+  for (std::size_t i = 0; i < n; ++i) {
+    double total = 0;
+    for (std::size_t h = 0; h < H; ++h) {
+      const float* const row = of.weights + (h * n + i) * n;
+      for (std::size_t j = 0; j < n; ++j) total += double{row[j]};
+    }
+    const double here = r[of.token(i)];
+    const double own = layer.residual ? (total > 0 ? 0.5 : 1.0) : 0.0;
+    next[of.token(i)] += own * here;
+    const double share = here * (layer.residual ? 0.5 : 1.0) / static_cast<double>(H);
+    for (std::size_t h = 0; total > 0 && h < H; ++h) {
+      const float* const row = of.weights + (h * n + i) * n;
+      for (std::size_t j = 0; j < n; ++j) next[of.token(j)] += share * double{row[j]};
+    }
+  }
+}
+
+// r A of one layer.
+std::vector<double> through(const RolloutLayer& layer, const std::vector<double>& r) {
+  const auto sequences = static_cast<std::size_t>(layer.sequences);
+  const std::size_t n = r.size() / sequences, size = static_cast<std::size_t>(layer.heads) * n * n;
+  std::vector<double> next(r.size());
+  for (std::size_t s = 0; s < sequences; ++s) {
+    add_sequence(layer,
+                 {.weights = layer.weights.data() + s * size,
+                  .n = n,
+                  .first = layer.across ? s : s * n,
+                  .step = layer.across ? sequences : 1},
+                 r, next);
+  }
+  return next;
+}
 
 constexpr std::string_view kLogit = "explain: a logit of the model";
 
@@ -93,6 +143,140 @@ ExplainedLayer layer_of(const AttentionLayerName& layer, HeadStatistics seen,
 }
 
 }  // namespace
+
+std::string in_quotes(std::string_view text, QuoteLength length) {
+  const std::string escaped = escape_text(text);
+  return fmt::format("\"{}\"",
+                     length == QuoteLength::kWhole ? escaped : fit_columns(escaped, kLongestToken));
+}
+
+Words filled(const QuotingWords& words, QuoteLength length) {
+  const auto fill = [&](std::string_view pattern) {
+    std::string text;
+    while (!pattern.empty()) {
+      const bool is_place = pattern.size() >= 3 && pattern[0] == '{' && pattern[2] == '}';
+      if (is_place) {
+        text += in_quotes(words.quoted.at(static_cast<std::size_t>(pattern[1] - '0')), length);
+      } else {
+        text += pattern[0];
+      }
+      pattern.remove_prefix(is_place ? 3 : 1);
+    }
+    return text;
+  };
+  return {fill(words.english), fill(words.chinese)};
+}
+
+std::string it_has(std::span<const std::string> names) {
+  constexpr std::size_t kMostNamed = 8;
+  std::string text = "it has ";
+  for (std::size_t n = 0; n < std::min(names.size(), kMostNamed); ++n) {
+    text += (n > 0 ? ", " : "") + excerpt(names[n]);
+  }
+  return names.size() > kMostNamed ? text + ", ..." : text;
+}
+
+void require_attention(bool has_attention, std::string_view what, std::string_view hint) {
+  if (has_attention) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("explain: the {} has no attention, and so no weights", what),
+              std::string(hint));
+}
+
+void require_target_counts(const ExplainOptions& options) {
+  const bool has_gradient = options.saliency == SaliencyMethod::kGradientInput ||
+                            options.saliency == SaliencyMethod::kGradient;
+  if (options.target.empty() || has_gradient) return;
+  throw Error(
+      ErrorCode::kOptionValue,
+      fmt::format("--target: has no effect with --saliency {}", to_string(options.saliency)),
+      "leave it out, or choose --saliency gradient-input or gradient");
+}
+
+void require_tokens(bool has_tokens) {
+  if (has_tokens) return;
+  throw Error(ErrorCode::kInputTooSmall, "explain: the text holds no token",
+              "give a text of at least one word");
+}
+
+void require_token_memory(const Tokenizer& tokenizer, std::string_view text) {
+  require_memory("the tokens of the text",
+                 3.0 * sizeof(token) * static_cast<double>(tokenizer.token_count(text)),
+                 "give a shorter text, or use a machine with more memory");
+}
+
+std::vector<index> descending(Vec<const float> values) {
+  std::vector<index> order(static_cast<std::size_t>(values.size));
+  std::iota(order.begin(), order.end(), index{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](index a, index b) { return values[a] > values[b]; });
+  return order;
+}
+
+void note_rollout(const std::vector<SizedStage>& stages, Explanation& explanation) {
+  if (!has_other_mixing(stages)) return;
+  explanation.notes.push_back(
+      {"Rollout follows attention and residual sums alone; the recurrent layers or convolutions of "
+       "the model mix tokens, too.",
+       "Rollout 只沿注意力和残差连接追踪；模型的循环层或卷积层也会混合词元。"});
+}
+
+std::string_view source_of(SaliencyMethod method) {
+  switch (method) {
+    case SaliencyMethod::kGradientInput:
+      return "Simonyan et al. 2013, arXiv:1312.6034; Shrikumar et al. 2016, arXiv:1605.01713";
+    case SaliencyMethod::kGradient:
+      return "Simonyan et al. 2013, arXiv:1312.6034";
+    case SaliencyMethod::kRollout:
+      return "Abnar & Zuidema 2020, arXiv:2005.00928";
+    case SaliencyMethod::kNone:
+      break;
+  }
+  return "";
+}
+
+StrongestWeight strongest_weight(const ExplainedLayer& layer, index head) {
+  StrongestWeight best;
+  float most = -1;
+  for (index sequence = 0; sequence < layer.sequences; ++sequence) {
+    const HeadWeights weights = layer.head(head, sequence);
+    const index cell = strongest_cell(weights);
+    const float size = std::abs(weights.weights[static_cast<std::size_t>(cell)]);
+    if (size <= most) continue;
+    most = size;
+    best = {sequence, cell / layer.keys, cell % layer.keys};
+  }
+  return best;
+}
+
+LayerTokens queries_of(const Explanation& explanation, const ExplainedLayer& layer) {
+  if (layer.place == AttentionPlace::kText) return {explanation.tokens};
+  return {explanation.translation->tokens};
+}
+
+LayerTokens keys_of(const Explanation& explanation, const ExplainedLayer& layer) {
+  if (layer.place != AttentionPlace::kDecoder) return {explanation.tokens};
+  LayerTokens keys{.tokens = {"<s>"}, .first = 0};
+  const std::vector<std::string>& written = explanation.translation->tokens;
+  keys.tokens.insert(keys.tokens.end(), written.begin(), written.end() - 1);
+  return keys;
+}
+
+std::vector<float> attention_rollout(std::span<const RolloutLayer> layers,
+                                     std::span<const double> result) {
+  std::vector<double> r(result.begin(), result.end());
+  for (std::size_t l = layers.size(); l-- > 0;) {
+    const auto sequences = static_cast<std::size_t>(layers[l].sequences);
+    const std::size_t n = r.size() / sequences;
+    check(n * sequences == r.size() &&
+              layers[l].weights.size() ==
+                  sequences * static_cast<std::size_t>(layers[l].heads) * n * n,
+          "rollout: layer {} has {} weights for {} heads, {} tokens and {} sequences", l + 1,
+          layers[l].weights.size(), layers[l].heads, r.size(), sequences);
+    r = through(layers[l], r);
+  }
+  return {r.begin(), r.end()};
+}
 
 void require_explain_memory(const ObservedText& text) {
   const bool numbers = text.joints > 0;

@@ -1,19 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// One text in a model of any kind: its weights, its logits and the gradient of its inputs.
+// Shared by the explanations of all kinds of models: what is asked of a text, and what is made of
+// the weights that an observed forward saw.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "fovea/base/error.h"
+#include "fovea/base/types.h"
+#include "fovea/base/view.h"
 #include "fovea/explain/explanation.h"
-#include "fovea/explain/layers.h"
 #include "fovea/grad/ops.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {
+
+/// In quotes, escaped.
+std::string in_quotes(std::string_view text, QuoteLength length = QuoteLength::kShort);
+
+/// "it has a, b, c": at most eight of the names.
+std::string it_has(std::span<const std::string> names);
+
+/// Throws kModelWrongKind.
+void require_attention(bool has_attention, std::string_view what = "model",
+                       std::string_view hint =
+                           "train one with attention or textcnn in --encoder, with "
+                           "--pooling attention, or a language model with --model transformer");
+
+/// Throws kInputTooSmall.
+void require_tokens(bool has_tokens);
+
+/// Throws kOutOfMemory unless there is memory for the tokens of the text.
+void require_token_memory(const Tokenizer& tokenizer, std::string_view text);
+
+/// Throws kOptionValue for a target of a saliency that has none.
+void require_target_counts(const ExplainOptions& options);
+
+/// Returns f(). An error of it may have a hint that names an option of another command, whose
+/// reading code it shares: `explain` gives this hint instead.
+template <class F>
+auto with_own_hint(std::string hint, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.hint().find("--") == std::string::npos) throw;
+    throw Error(error.code(), error.what(), std::move(hint));
+  }
+}
+
+/// The numbers of the values, the largest first; of equal ones the first.
+std::vector<index> descending(Vec<const float> values);
+
+/// Adds what rollout leaves out of such a model, if it does.
+void note_rollout(const std::vector<SizedStage>& stages, Explanation& explanation);
+
+/// One layer of attention rollout (Abnar & Zuidema 2020, "Quantifying attention flow in
+/// transformers", section 3): its weights, and whether its result is added to its input. T tokens
+/// are sequences of n = T / sequences, one after another; `across`, token t of sequence s is number
+/// t sequences + s.
+struct RolloutLayer {
+  std::span<const float> weights;  ///< [sequences, heads, n, n], rows that sum to 1, or to 0
+  index heads = 0;
+  bool residual = true;
+  index sequences = 1;
+  bool across = false;
+};
+
+/// [T]: how much of each token arrives in the mixture `result` [T] of the last layer's rows:
+///
+///   r = result A_L ... A_1,  A_l = (W_l + I) / 2 with a residual sum, else W_l
+///
+/// W_l is the mean over the heads. A row that keeps no key passes on itself alone with a residual
+/// sum, and nothing without.
+std::vector<float> attention_rollout(std::span<const RolloutLayer> layers,
+                                     std::span<const double> result);
 
 /// A model with a text of `tokens` tokens, or with a sample of `tokens` time steps.
 struct ObservedText {

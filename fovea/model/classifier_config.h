@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fovea/model/encoder_config.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/nn/pooling.h"
 
 namespace fovea {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <numeric>
 
-#include "fovea/model/frame_batch.h"
-#include "fovea/model/layer_options.h"
+#include "fovea/model/layer_table.h"
 #include "fovea/model/ngram_ids.h"
+#include "fovea/model/text_batch.h"
 
 namespace fovea {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "fovea/base/check.h"
@@ -288,6 +289,125 @@ EncoderLayerSpec Parser::layer(const Piece& text) const {
   return spec;
 }
 
+void fill_residual(EncoderLayerSpec& spec, index in, index out) {
+  const LayerSum sum = spec.kind->sum;
+  const bool usual = in == out && (sum == LayerSum::kUsual || sum == LayerSum::kInside);
+  if (!spec.residual) spec.residual = usual;
+  if (!*spec.residual || in == out) return;
+  throw Error(ErrorCode::kShape,
+              fmt::format("--encoder: {}:residual: a sum needs equal widths; {} columns become {}",
+                          layer_name(spec), in, out),
+              "leave out residual, or choose an equal width");
+}
+
+void check_sight(const EncoderLayerSpec& spec, const EncoderConfig& c) {
+  if (spec.joints && c.joints == 0) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {}:joints: the input has no joints", layer_name(spec)),
+                "with --input npz, x [sample, time, joints, features] has them");
+  }
+  if (spec.kind->reads_back && c.sight == Sight::kPast) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: {} reads backwards, too: a language model must not see the "
+                            "tokens that it predicts",
+                            layer_name(spec)),
+                fmt::format("take {}", layer_name(spec).substr(2)));
+  }
+}
+
+SizedLayer sized(EncoderLayerSpec spec, const EncoderConfig& c, index in) {
+  check_sight(spec, c);
+  spec.kind->fill(spec, c, in);
+  const index out = spec.kind->out(spec, in);
+  fill_residual(spec, in, out);
+  return {spec, in, out};
+}
+
+SizedStage sized(const EncoderStage& stage, const EncoderConfig& c, index in) {
+  SizedStage result{.branches = {}, .in = in};
+  for (const EncoderLayerSpec& spec : stage) result.branches.push_back(sized(spec, c, in));
+  result.out = stage.size() == 1 ? result.branches[0].out : c.width;
+  return result;
+}
+
+// A layer as the text says it, and with its sizes.
+struct Layer {
+  const EncoderLayerSpec& said;
+  const EncoderLayerSpec& sized;
+  bool is_alone;  // not side by side with others, which are joined by a product
+};
+
+bool attends(const Layer& layer) { return layer.said.kind->attends; }
+bool takes_heads(const Layer& layer) { return attends(layer) && layer.said.heads == 0; }
+bool takes_position(const Layer& layer) { return attends(layer) && !layer.said.position; }
+
+bool feeds_forward(const Layer& layer) { return layer.said.kind->feeds_forward; }
+bool takes_ff(const Layer& layer) { return feeds_forward(layer) && layer.said.ff == 0; }
+bool takes_activation(const Layer& layer) { return feeds_forward(layer) && !layer.said.activation; }
+
+bool has_norm(const Layer& layer) { return *layer.sized.residual; }
+bool has_bias(const Layer& layer) {
+  return attends(layer) || feeds_forward(layer) || has_norm(layer) || !layer.is_alone;
+}
+
+bool has_t5(const Layer& layer) {
+  return attends(layer) && part_tensor(*layer.sized.position) == "t5";
+}
+bool has_shaw(const Layer& layer) {
+  return attends(layer) && learns_tensor(*layer.sized.position, "shaw_k");
+}
+bool has_lstm(const Layer& layer) { return layer.said.kind->cell == RecurrentKind::kLstm; }
+bool has_rotary(const Layer& layer) {
+  return attends(layer) && *layer.sized.position == PositionKind::kRotary;
+}
+
+// A part of a model, and the layers that have it.
+struct Part {
+  std::string_view name;
+  bool (*is_in)(const Layer&);
+  std::string_view needs;  // what has it
+  PartOwner owner;
+};
+
+constexpr Part kParts[] = {
+    {"heads", takes_heads, "an attention layer in --encoder without heads= of its own",
+     PartOwner::kAttention},
+    {"attention", attends, "an attention layer in --encoder", PartOwner::kAttention},
+    {"t5", has_t5, "--position t5 and an attention layer in --encoder", PartOwner::kAttention},
+    {"shaw", has_shaw, "--position shaw and an attention layer in --encoder",
+     PartOwner::kAttention},
+    {"rotary", has_rotary, "--position rotary and an attention layer in --encoder",
+     PartOwner::kAttention},
+    {"lstm", has_lstm, "a layer lstm or bilstm in --encoder", PartOwner::kLstm},
+    {"ff", takes_ff, "a layer ff or transformer in --encoder without ff= of its own",
+     PartOwner::kTransformer},
+    {"activation", takes_activation,
+     "a layer ff or transformer in --encoder without activation= of its own",
+     PartOwner::kTransformer},
+    {"norm", has_norm, "a layer with a residual sum in --encoder", PartOwner::kTransformer},
+    {"bias", has_bias, "a layer of attention, ff, residual sums or side by side in --encoder",
+     PartOwner::kAny},
+};
+
+const Part* part_called(std::string_view name) {
+  const auto* part = std::find_if(std::begin(kParts), std::end(kParts),
+                                  [&](const Part& one) { return one.name == name; });
+  return part == std::end(kParts) ? nullptr : part;
+}
+
+bool any_layer(const EncoderConfig& config, const std::vector<SizedStage>& stages,
+               bool (*is_on)(const Layer&)) {
+  if (stages.empty()) return false;
+  const std::vector<EncoderStage> said = parse_encoder(config.encoder);
+  for (std::size_t n = 0; n < stages.size(); ++n) {
+    const std::vector<SizedLayer>& branches = stages[n].branches;
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      if (is_on({said[n][b], branches[b].spec, branches.size() == 1})) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<EncoderStage> parse_encoder(std::string_view text) { return Parser(text).encoder(); }
@@ -295,6 +415,130 @@ std::vector<EncoderStage> parse_encoder(std::string_view text) { return Parser(t
 std::string layer_name(const EncoderLayerSpec& spec) {
   std::string name(spec.kind->name);
   return spec.kind->numbered ? name + std::to_string(spec.kernel) : name;
+}
+
+bool ends_with_text_cnn(const std::vector<SizedStage>& stages) {
+  return !stages.empty() && stages.back().branches[0].spec.kind->is_last;
+}
+
+index reverse_columns(const std::vector<SizedStage>& stages) {
+  if (stages.empty() || stages.back().branches.size() > 1) return 0;
+  const EncoderLayerSpec& last = stages.back().branches[0].spec;
+  return last.kind->reads_back && !last.joints ? last.width : 0;
+}
+
+std::vector<SizedStage> size_stages(const EncoderConfig& c, std::span<const EncoderStage> stages) {
+  std::vector<SizedStage> result;
+  index in = c.width;
+  for (const EncoderStage& stage : stages) {
+    result.push_back(sized(stage, c, in));
+    for (const EncoderLayerSpec& spec : stage) {
+      if (!spec.kind->is_last || (stage.size() == 1 && &stage == &stages.back())) continue;
+      throw Error(ErrorCode::kOptionValue,
+                  fmt::format("--encoder: {} must be the last layer, and alone", layer_name(spec)),
+                  "what it makes of a text is the maximum over time, which no layer can read");
+    }
+    in = result.back().out;
+  }
+  if (projected_once_columns(c, result) > 0) result[0].branches[0].projected_once = true;
+  return result;
+}
+
+index layer_count(const std::vector<SizedStage>& stages) {
+  index count = 0;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      count += std::min(layer.spec.layers, kMostLayers + 1);
+    }
+  }
+  return count;
+}
+
+void check_stages(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  if (layer_count(stages) > kMostLayers) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--encoder: it has more than {} layers", kMostLayers),
+                "choose a smaller layers=");
+  }
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (layer.spec.kind->attends) check_attention(config_of_layer(c, layer));
+    }
+  }
+}
+
+index reach_of(std::string_view encoder) {
+  if (encoder.empty()) return 1;
+  index reach = 1;
+  for (const EncoderStage& stage : parse_encoder(encoder)) {
+    for (const EncoderLayerSpec& layer : stage) {
+      for (const index width : layer.widths) reach = std::max(reach, width);
+      if (layer.kernel > 0) reach = std::max(reach, (layer.kernel - 1) * layer.dilation + 1);
+    }
+  }
+  return reach;
+}
+
+index last_width(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  return stages.empty() ? c.width : stages.back().out;
+}
+
+bool ends_with_norm(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  if (c.norm_position != NormPosition::kPre) return false;
+  for (const SizedStage& stage : stages) {
+    for (const SizedLayer& layer : stage.branches) {
+      if (*layer.spec.residual) return true;
+    }
+  }
+  return false;
+}
+
+index projected_once_columns(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
+  const bool joins = c.position_join == PositionJoin::kConcatenate;
+  if (c.features > 0 || c.dropout > 0 || joins || stages.empty()) return 0;
+  const EncoderLayerSpec& first = stages[0].branches[0].spec;
+  const bool alone = stages[0].branches.size() == 1 && !*first.residual && !first.joints;
+  if (!alone || !first.kind->has_first_step) return 0;
+  return (first.heads + 2 * first.kv_heads) * first.head_dim;
+}
+
+EncoderConfig config_of_layer(const EncoderConfig& config, const SizedLayer& layer) {
+  EncoderConfig c = config;
+  const EncoderLayerSpec& spec = layer.spec;
+  c.width = layer.in;
+  if (spec.kind->feeds_forward) {
+    c.ff = spec.ff;
+    c.activation = *spec.activation;
+  }
+  if (!spec.kind->attends) return c;
+  c.heads = spec.heads;
+  c.kv_heads = spec.kv_heads;
+  c.head_dim = spec.head_dim;
+  c.position = *spec.position;
+  return c;
+}
+
+PartOwner owner_of_part(std::string_view name) {
+  const Part* part = part_called(name);
+  return part == nullptr ? PartOwner::kAny : part->owner;
+}
+
+std::string_view lacks_for_effect(std::string_view name, const EncoderConfig& config,
+                                  const std::vector<SizedStage>& stages) {
+  const bool adds_rows = adds_position_rows(config.position);
+  if (name == "position") {
+    const bool is_on = adds_rows || config.position == PositionKind::kNone ||
+                       any_layer(config, stages, takes_position);
+    return is_on ? "" : "an attention layer in --encoder without position= of its own";
+  }
+  if (name == "position rows") return adds_rows ? "" : "--position learned or sinusoidal";
+  if (name == "sinusoid") {
+    return config.position == PositionKind::kSinusoidal ? "" : "--position sinusoidal";
+  }
+  if (name.empty()) return "";
+  const Part* part = part_called(name);
+  if (part == nullptr) fail(ErrorCode::kInternal, "a field is of the part {}, which is none", name);
+  return any_layer(config, stages, part->is_in) ? "" : part->needs;
 }
 
 }  // namespace fovea

@@ -4,11 +4,29 @@
 #include <algorithm>
 #include <array>
 
-#include "fovea/model/language_model_layers.h"
+#include "fovea/model/language_model_config.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
 namespace {
+
+bool is_recurrent(const SizedLayer& layer) { return layer.spec.kind->is_recurrent; }
+
+// The logits. The book's start from nearly nothing where they read a recurrent network; its
+// Transformer's do not.
+LinearOptions logits_options(const LanguageModelConfig& c, const SizedStage& last) {
+  LinearOptions o{.in = last.out,
+                  .out = c.vocabulary,
+                  .bias = biases(c),
+                  .weight = matrix_init(c, last.out, c.vocabulary),
+                  .bias_start = bias_start(c)};
+  if (c.init == InitScheme::kSource && std::ranges::all_of(last.branches, is_recurrent)) {
+    o.weight = Init::normal(kSourceRnnDeviation);
+    o.bias_start = BiasStart::kZeros;
+  }
+  return o;
+}
 
 void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
   for (index n = 0; n < ids.size; ++n) {
@@ -17,6 +35,12 @@ void check_ids(std::string_view op, Vec<const std::int32_t> ids, index V) {
 }
 
 }  // namespace
+
+LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const ParameterScope& scope)
+    : encoder_(encoder_of(c), sized_stages(c), scope,
+               c.kind == LanguageModelKind::kTransformer ? "blocks" : "encoder") {
+  if (!c.tie) output_.emplace(logits_options(c, sized_stages(c).back()), scope["output"]);
+}
 
 LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
     : LanguageModel(config, ParameterSetOptions{seed, dtype}) {}

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,28 @@
 #include "fovea/grad/tape.h"
 #include "fovea/model/language_model_config.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/model/text_encoder.h"
 #include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
+
+/// A text encoder, and the projection to the logits of the next token. `config` must be resolved.
+/// Parameters, in this order: those of TextEncoder, with the layers of a Transformer called
+/// blocks.N.*; output.weight [V, C] (unless tied) and output.bias [V] (untied models with biases).
+class LanguageModelLayers {
+ public:
+  LanguageModelLayers(const LanguageModelConfig& config, const ParameterScope& scope);
+
+  /// Its last rows [N, C] are those from which the next tokens are predicted.
+  const TextEncoder& encoder() const { return encoder_; }
+  Parameter& output_weight() const { return output_ ? output_->weight() : encoder_.tokens(); }
+  Parameter* output_bias() const { return output_ ? output_->bias() : nullptr; }
+
+ private:
+  TextEncoder encoder_;
+  std::optional<Linear> output_;
+};
 
 class LanguageModelLayers;
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/language_model_config.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/config/field.h"
-#include "fovea/model/compat.h"
-#include "fovea/model/language_model_layers.h"
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/language_model.h"
+#include "fovea/model/layer_table.h"
 
 namespace fovea {
 
@@ -39,6 +43,43 @@ void check_layers(const LanguageModelConfig& c) {
                             stages.back().out, c.width),
                 "give --no-tie, or let the last layer have the width of the model");
   }
+}
+
+// The kinds of models but encoder are named as the layers that they are made of.
+const LayerKind* layer_of(const LanguageModelConfig& c) { return &layer_kind(to_string(c.kind)); }
+
+std::vector<EncoderStage> transformer(const LanguageModelConfig& c) {
+  std::vector<EncoderStage> stages;
+  for (const index window : layer_windows(c)) {
+    stages.push_back({{.kind = layer_of(c), .window = window}});
+  }
+  return stages;
+}
+
+// The one window of --window.
+index only_window(const LanguageModelConfig& c) {
+  LanguageModelConfig one = c;
+  one.layers = 1;
+  return layer_windows(one)[0];
+}
+
+std::vector<EncoderStage> stages_of(const LanguageModelConfig& c) {
+  switch (c.kind) {
+    case LanguageModelKind::kTransformer:
+      return transformer(c);
+    case LanguageModelKind::kAttentionRnn:
+      return {{{.kind = layer_of(c), .heads = c.heads, .window = only_window(c)}}};
+    case LanguageModelKind::kEncoder:
+      return parse_encoder(c.encoder);
+    default:  // recurrent layers
+      return {{{.kind = layer_of(c), .layers = c.layers}}};
+  }
+}
+
+index count_by_shapes(const LanguageModelConfig& resolved) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const LanguageModelLayers layers(resolved, ParameterScope(shapes));
+  return shapes.size();
 }
 
 }  // namespace
@@ -77,16 +118,6 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
   return c;
 }
 
-namespace {
-
-index count_by_shapes(const LanguageModelConfig& resolved) {
-  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
-  const LanguageModelLayers layers(resolved, ParameterScope(shapes));
-  return shapes.size();
-}
-
-}  // namespace
-
 // All layers of a Transformer are alike, so one and two of them say what any number has: to make
 // tens of thousands would take hundreds of megabytes.
 index parameter_count(const LanguageModelConfig& config) {
@@ -98,6 +129,61 @@ index parameter_count(const LanguageModelConfig& config) {
   const index one = count_by_shapes(c);
   c.layers = 2;
   return one + (layers - 1) * (count_by_shapes(c) - one);
+}
+
+Compat compat_of(const LanguageModelConfig& c) {
+  Compat compat;
+  if (c.compat.empty()) return compat;
+  AttentionRnnDefects& rnn = compat.attention_rnn;
+  const bool is_rnn = c.kind == LanguageModelKind::kAttentionRnn;
+  const bool has_layer_norm =
+      c.kind == LanguageModelKind::kTransformer && c.norm == NormKind::kLayer;
+  const struct {
+    std::string_view name;
+    bool& on;
+    bool possible;
+  } rows[] = {
+      {"sum-weights", rnn.sum_weights, is_rnn},
+      {"history-only", rnn.history_only, is_rnn},
+      {"state-is-attention", rnn.state_is_attention, is_rnn},
+      {"ln-unbiased", compat.ln_unbiased, has_layer_norm},
+  };
+  if (std::none_of(std::begin(rows), std::end(rows), [](auto& row) { return row.possible; })) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--compat: --model {} has no known defect", to_string(c.kind)),
+                "--model attention-rnn and --model transformer have some");
+  }
+  for (const std::string_view word : parts_between(c.compat, ',')) {
+    if (word == "all") {
+      for (const auto& row : rows) row.on = row.possible;
+      continue;
+    }
+    const auto& row = choose(rows, word, "compat");
+    if (!row.possible) {
+      std::vector<std::string_view> has;
+      for (const auto& r : rows) {
+        if (r.possible) has.push_back(r.name);
+      }
+      fail_option(
+          "compat", printable(word),
+          fmt::format("a defect of --model {} ({})", to_string(c.kind), fmt::join(has, ", ")));
+    }
+    row.on = true;
+  }
+  return compat;
+}
+
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& c) {
+  return size_stages(c, stages_of(c));
+}
+
+EncoderConfig encoder_of(const LanguageModelConfig& config) {
+  EncoderConfig encoder = config;
+  const Compat compat = compat_of(config);
+  encoder.attention_rnn_defects = compat.attention_rnn;
+  if (compat.ln_unbiased) encoder.ln_variant = LayerNormVariant::kUnbiased;
+  encoder.token_rows = config.tie ? RowUse::kDense : RowUse::kSparse;
+  return encoder;
 }
 
 }  // namespace fovea

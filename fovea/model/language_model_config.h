@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of a language model, its parameter count and its FLOPs.
+// The configuration of a language model, the layers that it asks for, its parameter count, and the
+// known defects of published models, which --compat names.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 #include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/nn/attention_rnn.h"
 
 namespace fovea {
 
@@ -85,5 +88,20 @@ LanguageModelConfig resolve(LanguageModelConfig config);
 
 /// The number of learned values. Allocates nothing.
 index parameter_count(const LanguageModelConfig& config);
+
+/// The defects that --compat asks for.
+struct Compat {
+  AttentionRnnDefects attention_rnn{};
+  bool ln_unbiased = false;  ///< layer norm by std + eps, as The Annotated Transformer has it
+};
+
+/// Throws kOptionValue for a name that is not known, or that this model does not have.
+Compat compat_of(const LanguageModelConfig& config);
+
+/// The stages of a resolved configuration. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& config);
+
+/// The configuration of the encoder of a resolved configuration, with the defects of --compat.
+EncoderConfig encoder_of(const LanguageModelConfig& config);
 
 }  // namespace fovea

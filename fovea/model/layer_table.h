@@ -2,7 +2,7 @@
 // The table of layers: a row for each name that --encoder knows, with all that differs from layer
 // to layer. The parser, sizes, construction, forecasts of memory and explanations ask the row, so a
 // new layer touches none of them. The table stands above `nn`, so that layers know nothing of names
-// and options.
+// and options. Beside it: the options of layers, from the configuration of a model.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,31 @@
 
 #include "fovea/model/encoder_config.h"
 #include "fovea/model/encoder_spec.h"
+#include "fovea/nn/block.h"
+#include "fovea/nn/embedding.h"
 #include "fovea/nn/encoder_layers.h"
 
 namespace fovea {
+
+/// How the book's recurrent networks, the projections of their attention and the output above them
+/// start.
+inline constexpr double kSourceRnnDeviation = 0.01;
+
+/// How a matrix [out, in] starts, and how the bias beside it.
+Init matrix_init(const EncoderConfig& config, index in, index out);
+BiasStart bias_start(const EncoderConfig& config);
+/// Whether the layers have biases.
+Biases biases(const EncoderConfig& config);
+
+NormOptions norm_options(const EncoderConfig& config, index width);
+ResidualOptions residual_options(const EncoderConfig& config, index width);
+EmbeddingOptions embedding_options(const EncoderConfig& config);
+
+/// The two below are for a layer with the sizes of `config`. `depth`: the pairs of residual sums of
+/// the model, for how the projections start that end in one.
+MultiHeadAttentionOptions attention_options(const EncoderConfig& config,
+                                            const EncoderLayerSpec& spec, index depth);
+FeedForwardOptions feed_forward_options(const EncoderConfig& config, index depth);
 
 /// How a layer stands in a residual connection with a norm.
 enum class LayerSum : std::uint8_t {
@@ -45,7 +67,7 @@ struct LayerKind {
   bool shows_heads = false;   ///< explain can show the weights of its heads
   bool mixes = false;         ///< rows read other rows otherwise than by attention
   bool feeds_forward = false;
-  bool has_first_step = false;  ///< projected_once_columns() of encoder_sizes.h
+  bool has_first_step = false;  ///< projected_once_columns() of encoder_spec.h
   bool is_last = false;         ///< and alone: a text takes the maxima of its result
   LayerSum sum = LayerSum::kNever;
 

@@ -11,15 +11,7 @@ namespace fovea {
 
 namespace {
 
-constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;
 constexpr double kCost = 10;  // of a hash, in flops: a division is the most of it
-
-// Neighbouring hashes become rows that are far apart.
-std::uint64_t mix(std::uint64_t h) {
-  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9;
-  h = (h ^ (h >> 27)) * 0x94D049BB133111EB;
-  return h ^ (h >> 31);
-}
 
 // Hashes the n-grams of one text. Those that end at a token are computed from its left neighbours,
 // nearest first, so the powers of the factor are known: h of n tokens is the sum of (id + 1)
@@ -27,12 +19,12 @@ std::uint64_t mix(std::uint64_t h) {
 void hash_text(Vec<const std::int32_t> ids, const NgramOptions& options, std::int32_t* to) {
   const auto buckets = static_cast<std::uint64_t>(options.buckets);
   for (index last = 1; last < ids.size; ++last) {
-    std::uint64_t power = kFactor, h = (static_cast<std::uint64_t>(ids[last]) + 1) * power;
+    std::uint64_t power = kHashFactor, h = (static_cast<std::uint64_t>(ids[last]) + 1) * power;
     const index most = std::min(options.longest, last + 1);
     for (index n = 2; n <= most; ++n) {
-      power *= kFactor;
+      power *= kHashFactor;
       h += (static_cast<std::uint64_t>(ids[last - n + 1]) + 1) * power;
-      *to++ = static_cast<std::int32_t>(mix(h) % buckets);
+      *to++ = static_cast<std::int32_t>(mixed(h) % buckets);
     }
   }
 }
@@ -77,6 +69,22 @@ void hash_ngrams(const Context& context, const NgramTexts& texts, const NgramOpt
                 rows.data + starts[static_cast<std::size_t>(s)]);
     }
   });
+}
+
+void hash_contexts(Vec<const std::int32_t> words, Vec<const std::int32_t> offsets, index buckets,
+                   Vec<std::int32_t> rows) {
+  check(rows.size == kContextNgrams * words.size, "n-grams: {} rows for {} words", rows.size,
+        words.size);
+  for (index s = 0; s + 1 < offsets.size; ++s) {
+    for (index w = offsets[s]; w < offsets[s + 1]; ++w) {
+      const std::int32_t before = w > offsets[s] ? words[w - 1] : -1;
+      const std::int32_t behind = w + 1 < offsets[s + 1] ? words[w + 1] : -1;
+      std::int32_t* const of_word = rows.data + kContextNgrams * w;
+      of_word[0] = WordHash(0).with(before).with(words[w]).row(buckets);
+      of_word[1] = WordHash(1).with(words[w]).with(behind).row(buckets);
+      of_word[2] = WordHash(2).with(before).with(words[w]).with(behind).row(buckets);
+    }
+  }
 }
 
 }  // namespace fovea

@@ -3,13 +3,73 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
-#include "fovea/model/tagger_layers.h"
+#include "fovea/model/layer_table.h"
+#include "fovea/model/ngram_ids.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 
 namespace {
+
+// The numbers of dropout masks: no layer of the encoder counts so far.
+constexpr std::uint32_t kOutputMask = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kInputMask = kOutputMask - 1;
+constexpr std::uint32_t kFeatureMask = kOutputMask - 2;
+
+// Rows about as long as 1, whatever their width (Lample et al. 2016).
+Init row_init(index width) {
+  const double most = std::sqrt(3 / static_cast<double>(width));
+  return Init::uniform(-most, most);
+}
+
+EmbeddingOptions table(index rows, index width) {
+  return {
+      .vocabulary = rows, .width = width, .position = PositionKind::kNone, .init = row_init(width)};
+}
+
+EmbeddingOptions word_table(const TaggerConfig& c) {
+  EmbeddingOptions options = table(c.vocabulary, c.word_width);
+  options.row_use = RowUse::kSparse;
+  options.frozen = c.freeze_embeddings;
+  return options;
+}
+
+FrameEmbeddingOptions input_options(const TaggerConfig& c) {
+  return {.features = c.features,
+          .width = c.width,
+          .positions = c.position_max,
+          .position = c.position,
+          .join = c.position_join,
+          .sinusoid = c.sinusoid,
+          .scale = c.embedding_scale,
+          .weight = linear_uniform_init(c.features)};
+}
+
+LinearOptions output_options(const TaggerConfig& c, std::size_t column, index in) {
+  return {.in = in,
+          .out = c.tags[column],
+          .bias = Biases::kLearned,
+          .weight = linear_uniform_init(in),
+          .bias_start = bias_start(c)};
+}
+
+EmbeddingBagOptions linear_options(const TaggerConfig& c, std::size_t column) {
+  return {.rows = c.linear_buckets,
+          .width = c.tags[column],
+          .mode = BagMode::kRootMean,
+          .init = Init::zeros(),
+          .padding = kDroppedFeature};
+}
+
+template <class Layer, class... Arguments>
+std::optional<Layer> layer_if(bool exists, const Arguments&... arguments) {
+  if (!exists) return std::nullopt;
+  return std::optional<Layer>(std::in_place, arguments...);
+}
 
 template <class T>
 std::vector<std::int32_t> largest_of_rows(Rows<const T> logits) {
@@ -37,6 +97,143 @@ std::vector<double> softmax_of_rows(Rows<const T> logits) {
 }
 
 }  // namespace
+
+CharacterLayers::CharacterLayers(const TaggerConfig& c, const ParameterScope& scope)
+    : table_(table(c.characters, c.character_width), scope["table"]) {
+  if (c.character_reader == CharacterReader::kConvolution) {
+    window_.emplace(
+        ConvolutionLayerOptions{
+            .in = c.character_width, .out = c.character_features, .width = kCharacterWindow},
+        scope["window"]);
+    return;
+  }
+  states_.emplace(RecurrentLayersOptions{.in = c.character_width,
+                                         .hidden = c.character_features / 2,
+                                         .bidirectional = true,
+                                         .forget_bias = c.forget_bias},
+                  scope["states"]);
+}
+
+Variable CharacterLayers::forward(Tape& tape, Vec<const std::int32_t> characters,
+                                  Vec<const std::int32_t> offsets) const {
+  const PackedRows words = lay_out_rows(tape, characters.size, offsets, {});
+  const Variable x = table_.forward(tape, characters, words);
+  if (window_) return max_over_time(tape, window_->forward(tape, x, words), words);
+  const Variable states = states_->forward(tape, x, words, {});
+  const index half = states.columns() / 2;
+  const index widths[] = {half, half};
+  const std::span<const Variable> directions = split_columns(tape, states, widths);
+  const Variable ends[] = {last_over_time(tape, directions[0], words),
+                           first_over_time(tape, directions[1], words)};
+  return concat_columns(tape, ends);
+}
+
+TagHeadLayers::TagHeadLayers(const TaggerConfig& c, std::size_t column, index in,
+                             const CrfRules& rules, const ParameterScope& scope)
+    : linear_(layer_if<EmbeddingBag>(c.linear, linear_options(c, column), scope["linear"])) {
+  if (in > 0) output_.emplace(output_options(c, column, in), scope["output"]);
+  if (head_of(c, column) == TagHead::kCrf) crf_.emplace(c.tags[column], rules, scope["crf"]);
+}
+
+Variable TagHeadLayers::forward(Tape& tape, Variable x, const WordFeatures* features) const {
+  const Variable of_rows = output_ ? output_->forward(tape, x) : Variable();
+  if (!linear_) return of_rows;
+  // A sum of n kept features over sqrt(n) is smaller than that of all by sqrt(1 - p).
+  const Variable sums = linear_->forward(tape, features->ids, features->offsets);
+  const Variable of_features =
+      features->dropout > 0 ? scale(tape, sums, 1 / std::sqrt(1 - features->dropout)) : sums;
+  return output_ ? add(tape, of_rows, of_features) : of_features;
+}
+
+// n-grams that no training text has say nothing: their rows stay 0.
+TaggerLayers::TaggerLayers(const TaggerConfig& c, std::span<const CrfRules> rules,
+                           const ParameterScope& scope)
+    : config_(c),
+      words_(layer_if<Embedding>(c.word_width > 0, word_table(c), scope["words"])),
+      characters_(layer_if<CharacterLayers>(c.character_reader != CharacterReader::kNone, c,
+                                            scope["characters"])),
+      shapes_(layer_if<Embedding>(c.shape_width > 0, table(kWordShapes, c.shape_width),
+                                  scope["shapes"])),
+      ngrams_(layer_if<EmbeddingBag>(c.ngram_width > 0,
+                                     EmbeddingBagOptions{.rows = c.buckets,
+                                                         .width = c.ngram_width,
+                                                         .mode = BagMode::kSum,
+                                                         .init = Init::zeros()},
+                                     scope["ngrams"])) {
+  check(rules.empty() || rules.size() == c.tags.size(), "tagger: rules of {} columns for {}",
+        rules.size(), c.tags.size());
+  if (c.features > 0) {
+    input_.emplace(input_options(c), scope["input"]);
+    encoder_.emplace(c, sized_stages(c), scope);
+  }
+  for (std::size_t n = 0; n < c.tags.size(); ++n) {
+    heads_.emplace_back(c, n, encoder_ ? encoder_->width() : 0,
+                        rules.empty() ? CrfRules{} : rules[n],
+                        c.tags.size() == 1 ? scope : scope["columns"][static_cast<index>(n)]);
+  }
+}
+
+PackedRows TaggerLayers::lay_out(Tape& tape, const WordRows& rows) const {
+  return lay_out_texts(tape, {.ids = rows.words, .offsets = rows.offsets, .samples = rows.samples},
+                       config_.block);
+}
+
+Variable TaggerLayers::ngrams(Tape& tape, const WordRows& rows) const {
+  const index N = rows.words.size, count = kContextNgrams * N;
+  if (count > std::numeric_limits<std::int32_t>::max()) {
+    fail(ErrorCode::kOptionValue, "batch: {} n-grams of {} words are more than it can hold", count,
+         N);
+  }
+  auto* const ids = tape.saved<std::int32_t>(count);
+  auto* const offsets = tape.saved<std::int32_t>(N + 1);
+  hash_contexts(rows.words, rows.offsets, config_.buckets, {ids, count});
+  for (index w = 0; w <= N; ++w) offsets[w] = static_cast<std::int32_t>(kContextNgrams * w);
+  return ngrams_->forward(tape, {ids, count}, {offsets, N + 1});
+}
+
+// The vectors that describe each word, side by side.
+Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
+  std::vector<Variable> parts;
+  if (words_) parts.push_back(words_->forward(tape, rows.words, {}));
+  if (characters_) {
+    parts.push_back(characters_->forward(tape, rows.characters, rows.character_offsets));
+  }
+  if (shapes_) parts.push_back(shapes_->forward(tape, rows.shapes, {}));
+  if (ngrams_) parts.push_back(ngrams(tape, rows));
+  return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
+}
+
+std::optional<WordFeatures> TaggerLayers::features(Tape& tape, const WordRows& rows,
+                                                   const PackedRows& sentences,
+                                                   const DropoutKey& key) const {
+  if (!config_.linear) return std::nullopt;
+  const double p = tape.mode() == TapeMode::kTrain ? config_.linear_dropout : 0;
+  return hash_features(tape, rows, sentences,
+                       {config_.linear_buckets, p, {key.seed, key.step, kFeatureMask}});
+}
+
+std::vector<Variable> TaggerLayers::logits(Tape& tape, const WordRows& rows,
+                                           const PackedRows& sentences, const DropoutKey& key,
+                                           const View& view) const {
+  const auto drop = [&](Variable x, double p, std::uint32_t mask) {
+    return dropout(tape, x, {p, {key.seed, key.step, mask}}, sentences);
+  };
+  Variable x;
+  if (encoder_) {
+    x = describe(tape, rows);
+    if (view.inputs != nullptr) x = *view.inputs = as_input(tape, x);
+    x = drop(x, config_.input_dropout, kInputMask);
+    x = input_->forward(tape, x, {}, sentences);
+    x = encoder_->forward(tape, x, sentences, key, view.attention);
+    x = drop(x, config_.output_dropout, kOutputMask);
+  }
+  const std::optional<WordFeatures> hashed = features(tape, rows, sentences, key);
+  std::vector<Variable> scores;
+  for (const TagHeadLayers& head : heads_) {
+    scores.push_back(head.forward(tape, x, hashed ? &*hashed : nullptr));
+  }
+  return scores;
+}
 
 Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
                DType dtype)

@@ -5,7 +5,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
-#include "fovea/model/tagger_layers.h"
+#include "fovea/model/tagger.h"
 
 namespace fovea {
 

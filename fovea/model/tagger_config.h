@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fovea/model/encoder_config.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 
 namespace fovea {
 

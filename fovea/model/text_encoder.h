@@ -3,17 +3,27 @@
 // their parameters is elsewhere, so they can also be built from shapes alone, to count parameters.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/grad/tape.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/nn/embedding.h"
 #include "fovea/nn/encoder.h"
 #include "fovea/nn/norm.h"
 
 namespace fovea {
+
+/// The different tokens of a batch, of which texts repeat many: ids[n] is kept[places[n]]; `kept`
+/// has each number once, in the order in which they first occur. Both live as long as the tape.
+struct DistinctIds {
+  Vec<const std::int32_t> kept, places;
+};
+
+DistinctIds distinct_ids(Tape& tape, Vec<const std::int32_t> ids);
 
 /// Parameters, in this order: embedding.* (unless config.features > 0); LAYERS.N.* (LAYERS.N.B.*
 /// and LAYERS.N.join.* where layers lie side by side); norm.* (pre-norm models with residual sums).

@@ -7,7 +7,7 @@
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/model/layer_table.h"
-#include "fovea/model/translator_layers.h"
+#include "fovea/model/translator.h"
 
 namespace fovea {
 

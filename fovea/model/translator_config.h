@@ -9,7 +9,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/model/encoder_config.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 
 namespace fovea {
 

@@ -8,7 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/kernel/dropout.h"
-#include "fovea/model/word_hash.h"
+#include "fovea/model/ngram_ids.h"
 
 namespace fovea {
 

@@ -9,7 +9,7 @@
 #include "fovea/base/view.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
-#include "fovea/model/word_batch.h"
+#include "fovea/model/text_batch.h"
 
 namespace fovea {
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of the operator, made from tensors and settings. attention_parts.h adds its parts.
+// One call of the operator, made from tensors and settings. Its parts (score, biases, masks, ...)
+// are rows of a table in attention_call.cc.
 #pragma once
 
 #include <deque>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,5 +98,22 @@ class AttentionCall {
   AttentionInputs<BFloat16> rounded_;  // if the rows are bfloat16
   std::deque<GivenTensor> kept_;       // converted tensors and tables
 };
+
+/// Every tensor that attention can take. The order matters: the first tensor with a letter among
+/// its axes sets that size.
+std::span<const TensorSpec> attention_tensor_specs();
+
+/// The names that --observe accepts: "entropy, max, topk=K, ..."
+std::string observed_names();
+
+/// Adds the parts that the call's tensors and settings ask for. Throws kOptionValue (an invalid
+/// setting), kUsage (a tensor without its option), kShape, kInputFormat.
+template <class T>
+void add_parts(AttentionCall<T>& call);
+
+/// Adds the observers that the settings ask for, and their tensors. Throws kOptionValue for an
+/// unknown name (with the nearest known one), kOutOfMemory.
+template <class T>
+void add_observed(AttentionCall<T>& call);
 
 }  // namespace fovea

@@ -12,7 +12,6 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/operator/attention_call.h"
-#include "fovea/operator/attention_parts.h"
 #include "fovea/operator/call_page.h"
 
 namespace fovea {

@@ -14,7 +14,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/frame_page.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/frame_text.h"
-
 #include <gmock/gmock.h>
 
 #include <sstream>
 
+#include "fovea/explain/text.h"
 #include "tests/explain/sample_explanation.h"
 #include "tests/support/throws.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/layers.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/explain/explanation.h"
 #include "fovea/model/classifier.h"
 
 namespace fovea {

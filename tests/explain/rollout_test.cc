@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/rollout.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/explain/observed_text.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of tensors, opened and looked at as `fovea attention` does; the first byte says which
 // format it has.
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "fovea/operator/attention_tensors.h"
 #include "tests/fuzz/fuzz.h"
 

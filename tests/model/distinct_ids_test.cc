@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/distinct_ids.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "fovea/base/random.h"
+#include "fovea/model/text_encoder.h"
 
 namespace fovea {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/encoder_effect.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 
 #include "fovea/config/field.h"
+#include "fovea/model/encoder_spec.h"
 #include "tests/model/encoder_support.h"
 #include "tests/support/throws.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/finite_logits.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "fovea/model/text_batch.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

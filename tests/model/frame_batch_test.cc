@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/frame_batch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fovea/model/classifier.h"
+#include "fovea/model/text_batch.h"
 #include "fovea/reference/gradcheck.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"

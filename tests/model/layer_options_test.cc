@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/layer_options.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/model/layer_table.h"
 #include "tests/model/support.h"
 
 namespace fovea {

@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/parts/axes.h"
 #include "tests/model/encoder_support.h"
 #include "tests/nn/pieces.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Its gradient, bits and steps are tested with those of every translator (translator_test,
 // text_decoding_test).
-#include "fovea/model/recurrent_decoder.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/model/target_decoder.h"
 #include "tests/model/translator_support.h"
 #include "tests/support/throws.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/row_pool.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "fovea/base/random.h"
+#include "fovea/model/target_decoder.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoding step by step against the decoder that sees all of the target at once.
-#include "fovea/model/text_decoding.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fovea/model/target_decoder.h"
 #include "tests/model/translator_support.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/word_batch.h"
-
 #include <gmock/gmock.h>
 
 #include <vector>
 
+#include "fovea/model/ngram_ids.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "fovea/model/ngram_ids.h"
 #include "fovea/model/text_batch.h"
-#include "fovea/model/word_hash.h"
 #include "tests/model/tagger_support.h"
 #include "tests/support/throws.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/word_hash.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "fovea/model/ngram_ids.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "tests/operator/attention_problem.h"
 #include "tests/support/throws.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/operator/attention_parts.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/operator/attention_call.h"
 #include "tests/operator/attention_problem.h"
 #include "tests/support/throws.h"
 

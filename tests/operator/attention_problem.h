@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "fovea/operator/attention_tensors.h"
 
 namespace fovea {

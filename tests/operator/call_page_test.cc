@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fovea/base/random.h"
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "fovea/operator/run_attention.h"
 #include "fovea/report/attention_data.h"
 #include "tests/operator/attention_problem.h"

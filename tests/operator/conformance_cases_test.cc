@@ -9,7 +9,7 @@
 
 #include "fovea/base/random.h"
 #include "fovea/config/field.h"
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "fovea/parts/part_table.h"
 #include "fovea/tensor/checksum.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/operator/conformance_kit.h"
-
 #include <gtest/gtest.h>
 
 #include "fovea/base/file.h"
+#include "fovea/operator/conformance.h"
 #include "fovea/operator/conformance_cases.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

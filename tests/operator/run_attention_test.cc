@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "fovea/base/random.h"
-#include "fovea/operator/attention_parts.h"
+#include "fovea/operator/attention_call.h"
 #include "tests/operator/attention_problem.h"
 #include "tests/support/throws.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/operator/tensor_difference.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "fovea/operator/conformance.h"
 
 namespace fovea {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/language_model_config.h"
 
 namespace fovea {
 namespace {

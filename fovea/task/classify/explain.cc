@@ -8,7 +8,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/explain/explain_parts.h"
 #include "fovea/explain/observed_text.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/classify/prediction_line.h"

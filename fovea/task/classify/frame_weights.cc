@@ -86,7 +86,7 @@ class Weights {
 
   index row_size() const { return std::max<index>(joints_, 1); }
 
-  // Rows of a sample lie joint by joint (model/frame_batch.h).
+  // Rows of a sample lie joint by joint (model/text_batch.h).
   void put(Tensor& to, Place place, std::span<const double> weights) const {
     const index J = row_size(), steps = to.shape()[1];
     float* const sample = to.data<float>() + (place.sample * steps + place.skipped) * J;

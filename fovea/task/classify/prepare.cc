@@ -8,7 +8,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
-#include "fovea/model/encoder_sizes.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/class_weights.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "fovea/base/machine.h"
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/language_model_config.h"
 #include "fovea/model/layer_table.h"
 #include "fovea/task/language_model/objective.h"
 #include "fovea/task/run_cost.h"

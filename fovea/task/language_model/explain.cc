@@ -7,9 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "fovea/explain/explain_parts.h"
 #include "fovea/explain/observed_text.h"
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/language_model_config.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/language_model/generate.h"
 #include "fovea/text/utf8.h"

@@ -5,7 +5,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
-#include "fovea/model/language_model_stages.h"
+#include "fovea/model/language_model_config.h"
 #include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/load_parts.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "fovea/model/ngram_ids.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/model/word_batch.h"
 #include "fovea/model/word_features.h"
 #include "fovea/task/run_cost.h"
 #include "fovea/task/tag/objective.h"

@@ -13,7 +13,6 @@
 #include "fovea/base/option.h"
 #include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/explain/explain_parts.h"
 #include "fovea/explain/observed_text.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/tag/objective.h"

@@ -7,7 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
-#include "fovea/model/finite_logits.h"
+#include "fovea/model/text_batch.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_cost.h"
 #include "fovea/task/tag/run.h"

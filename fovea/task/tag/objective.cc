@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fovea/metrics/spans.h"
-#include "fovea/model/finite_logits.h"
+#include "fovea/model/text_batch.h"
 
 namespace fovea {
 

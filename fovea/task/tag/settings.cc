@@ -6,7 +6,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/field.h"
-#include "fovea/model/encoder_effect.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/task/classify/settings.h"
 #include "fovea/task/setting_parts.h"
 

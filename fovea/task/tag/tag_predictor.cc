@@ -6,8 +6,8 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/model/finite_logits.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/model/text_batch.h"
 #include "fovea/task/tag/objective.h"
 
 namespace fovea {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "fovea/base/option.h"
-#include "fovea/explain/explain_parts.h"
 #include "fovea/explain/observed_text.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/model/pass_plan.h"

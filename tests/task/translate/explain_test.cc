@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "fovea/explain/layers.h"
+#include "fovea/explain/explanation.h"
 #include "fovea/explain/page.h"
 #include "fovea/explain/text.h"
 #include "fovea/task/translate/alignment.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/layers.h"
+#include "fovea/explain/explanation.h"
 
 #include <fmt/core.h>
 
