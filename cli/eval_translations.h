@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "fovea/task/translate/score.h"
+#include "fovea/task/translate/evaluate.h"
 
 namespace fovea::cli {
 

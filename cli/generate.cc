@@ -17,7 +17,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"
-#include "fovea/task/language_model/search_text.h"
+#include "fovea/task/language_model/generate.h"
 #include "fovea/text/compressed.h"
 
 namespace fovea::cli {

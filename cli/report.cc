@@ -22,8 +22,8 @@
 #include "fovea/report/run_report.h"
 #include "fovea/report/run_tables.h"
 #include "fovea/report/terminal_plot.h"
-#include "fovea/task/report/collect.h"
 #include "fovea/task/report/evaluation.h"
+#include "fovea/task/report/run_page.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/run_state.h"
 

@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "fovea/base/fields.h"
 #include "fovea/config/field.h"
-#include "fovea/task/run_choices.h"
+#include "fovea/task/training_task.h"
 #include "fovea/train/options.h"
 
 namespace fovea::cli {

@@ -17,7 +17,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/words.h"
-#include "fovea/task/report/live_page.h"
+#include "fovea/task/report/run_page.h"
 
 namespace fovea::cli {
 

@@ -13,7 +13,7 @@
 #include "cli/run_options.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/same_run.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/schedule.h"

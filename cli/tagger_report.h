@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "fovea/task/tag/score.h"
+#include "fovea/task/tag/evaluate.h"
 
 namespace fovea::cli {
 

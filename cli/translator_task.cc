@@ -19,7 +19,6 @@
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/explain.h"
 #include "fovea/task/translate/line_translator.h"
-#include "fovea/task/translate/score.h"
 
 namespace fovea::cli {
 

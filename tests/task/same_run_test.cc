@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/same_run.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/config/json.h"
 #include "fovea/task/language_model/language_model.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
 #include "tests/support/throws.h"
 

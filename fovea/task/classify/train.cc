@@ -3,7 +3,7 @@
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
-#include "fovea/task/train_run.h"
+#include "fovea/task/training_task.h"
 
 namespace fovea {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the next token from logits.
+// Chooses the next token from logits, of one text or of many at once, from any model that gives
+// scores for the next token.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/base/view.h"
+#include "fovea/task/decode/beam_search.h"
 #include "fovea/text/vocabulary.h"
 
 namespace fovea {
@@ -54,5 +56,21 @@ void apply_repetition_penalty(Vec<float> logits, std::span<const token> seen, do
 /// of these it keeps the fewest that sum to p, and draws one by its probability. Equal logits are
 /// ranked by id. A token with logit -inf is never chosen. Throws as greedy_token().
 token sample_token(Vec<const float> logits, const SamplingOptions& options, std::uint64_t number);
+
+/// The task of sampling: `samples` hypotheses of each sentence.
+struct SampleTask {
+  SearchTask search;
+  index samples = 1;
+  std::span<const std::uint64_t> numbers = {};  ///< [sentences] that name what is drawn
+};
+
+/// Token by token, as sample_token() draws with these options; max_tokens and repetition_penalty
+/// are not read. The score of a hypothesis is its log probability, under the model and not under
+/// the temperature. In the order in which they were drawn. Sample s of a sentence depends on the
+/// seed, the number of the sentence and s alone. Throws kModelDamaged for logits without a finite
+/// sum.
+std::vector<std::vector<Hypothesis>> sample_search(const Context& context, NextTokenModel& model,
+                                                   const SampleTask& task,
+                                                   const SamplingOptions& options);
 
 }  // namespace fovea

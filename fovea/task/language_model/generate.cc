@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "fovea/base/check.h"
@@ -18,6 +20,22 @@ constexpr std::string_view kLines = "lines";
 std::span<const token> seen_by_model(const std::vector<token>& tokens, index block) {
   const auto n = std::min(tokens.size(), static_cast<std::size_t>(block));
   return {tokens.data() + tokens.size() - n, n};
+}
+
+// Each hypothesis, and for a moment the one that it came from, keeps what it has computed.
+void require_search_memory(const Context& context, const LoadedLanguageModel& loaded,
+                           std::string_view prompt, const SamplingOptions& options, index beam) {
+  require_generation_memory(context, loaded, prompt, options);
+  const auto tokens = static_cast<index>(prompt_tokens(loaded, prompt).size());
+  require_memory("the texts of the beam",
+                 2 * static_cast<double>(beam) *
+                     generation_memory(context, loaded.settings.model, tokens, options.max_tokens),
+                 "give a smaller --beam or --max-tokens, or use a machine with more memory");
+}
+
+// The end, where a line has one.
+token end_of(const LoadedLanguageModel& loaded) {
+  return loaded.settings.text.data == "lines" ? loaded.tokenizer->special().end : kNoToken;
 }
 
 }  // namespace
@@ -98,6 +116,76 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
   }
   write(text.finish());
   return number;
+}
+
+LanguageModelSearch::LanguageModelSearch(const Context& context, const LanguageModel& model,
+                                         std::vector<token> tokens, double repetition_penalty)
+    : context_(context),
+      model_(model),
+      repetition_penalty_(repetition_penalty),
+      prompt_(std::move(tokens)) {}
+
+void LanguageModelSearch::append(Written& hypothesis, token id, Vec<float> logits) const {
+  std::vector<token>& tokens = hypothesis.tokens;
+  tokens.push_back(id);
+  if (!hypothesis.decoder) {
+    hypothesis.decoder = std::make_unique<LanguageModelDecoder>(context_, model_);
+  }
+  const index known = hypothesis.decoder->size();
+  const Vec<const float> raw = hypothesis.decoder->append(
+      {tokens.data() + known, static_cast<index>(tokens.size()) - known});
+  std::copy(raw.begin(), raw.end(), logits.begin());
+  const auto seen = std::min(tokens.size(), static_cast<std::size_t>(model_.config().block));
+  apply_repetition_penalty(logits, std::span(tokens).last(seen), repetition_penalty_);
+}
+
+Rows<const float> LanguageModelSearch::step(std::span<const index> parents,
+                                            Vec<const std::int32_t> ids) {
+  const index V = model_.config().vocabulary;
+  logits_.resize(parents.size() * static_cast<std::size_t>(V));
+  const bool begins = written_.empty();
+  std::vector<Written> next;
+  for (const index parent : parents) {
+    if (begins) {
+      next.push_back({nullptr, prompt_});
+      continue;
+    }
+    Written& from = written_[static_cast<std::size_t>(parent)];
+    next.push_back({std::exchange(from.decoder, nullptr), from.tokens});
+  }
+  written_ = std::move(next);
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    append(written_[i], ids[static_cast<index>(i)],
+           {logits_.data() + static_cast<index>(i) * V, V});
+  }
+  return {logits_.data(), static_cast<index>(parents.size()), V};
+}
+
+FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
+                      std::string_view prompt, const SamplingOptions& options,
+                      const SearchOptions& search) {
+  check_options(options);
+  check_options(search);
+  require_search_memory(context, loaded, prompt, options, search.beam);
+  std::vector<token> tokens = prompt_tokens(loaded, prompt);
+  const token begin = tokens.back(), end = end_of(loaded);
+  tokens.pop_back();
+  LanguageModelSearch model(context, *loaded.model, std::move(tokens), options.repetition_penalty);
+  const index longest[] = {options.max_tokens + (end == kNoToken ? 0 : 1)};
+  SearchTask task{.begin = begin, .end = end, .forbidden = {}, .longest = longest};
+  task.forbidden.resize(static_cast<std::size_t>(loaded.tokenizer->vocabulary_size()));
+  for (const token id : never_trained(loaded)) task.forbidden[static_cast<std::size_t>(id)] = true;
+  const auto found = beam_search(context, model, task, search);
+  FoundText best;
+  if (found[0].empty()) return best;
+  const Hypothesis& one = found[0][0];
+  StreamDecoder text(*loaded.tokenizer, prompt);
+  for (const token id : one.tokens) best.text += text.push(id);
+  best.text += text.finish();
+  best.tokens = std::ssize(one.tokens);
+  best.log_probability = one.log_probability;
+  best.score = one.score;
+  return best;
 }
 
 }  // namespace fovea

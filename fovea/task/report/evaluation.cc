@@ -10,7 +10,7 @@
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
 #include "fovea/task/score_json.h"
-#include "fovea/task/tag/score.h"
+#include "fovea/task/tag/evaluate.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
 

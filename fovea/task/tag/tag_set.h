@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tags of a model: their names, what they mark, and which may follow each other.
+// The tags of a model: their names, what they mark, and which may follow each other; and words as
+// the numbers that a tagger reads.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/metrics/tag_scheme.h"
 #include "fovea/nn/crf.h"
 #include "fovea/task/tag/settings.h"
 #include "fovea/text/keyed_hash.h"
+#include "fovea/text/tokenizer.h"
 
 namespace fovea {
 
@@ -56,5 +60,32 @@ std::optional<TagScheme> find_scheme(std::span<const std::string> names);
 /// so that every span has a path; in natural order.
 std::vector<std::string> complete_tags(std::vector<std::string> names,
                                        const std::optional<TagScheme>& scheme);
+
+/// The vocabularies of a tagger; any number of threads may read one at once.
+struct TaggerVocabulary {
+  std::unique_ptr<Tokenizer> words;
+  std::unique_ptr<Tokenizer> characters;  ///< or subwords; null: the model reads none
+  /// For a segmenter, whose words are characters: the words of the training text, to measure how
+  /// well others are found; else null.
+  std::unique_ptr<Tokenizer> known;
+
+  /// The word, as one token; the unknown one for what holds white space.
+  token word(const std::string& text) const;
+  /// Whether the training text of a segmenter has this word.
+  bool knows(const std::string& text) const;
+};
+
+/// Adds a sentence, with its tags [columns][words], if there are any. Long words are read as
+/// cut_middle() says.
+void append(TaggedWords& all, const TaggerVocabulary& vocabulary,
+            std::span<const std::string> words,
+            std::span<const std::vector<std::int32_t>> tags = {});
+
+/// Words `begin` to `end` of a sentence.
+struct WordRange {
+  index begin = 0, end = 0;
+};
+/// `length` words in pieces of at most `most`.
+std::vector<WordRange> pieces_of(index length, index most);
 
 }  // namespace fovea

@@ -16,7 +16,6 @@
 
 #include "fovea/model/tagger.h"
 #include "fovea/task/classify/classifier.h"
-#include "fovea/task/tag/encode.h"
 #include "fovea/task/tag/settings.h"
 #include "fovea/task/tag/tag_set.h"
 

@@ -14,7 +14,6 @@
 #include "fovea/explain/observed_text.h"
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/line_translator.h"
 
 namespace fovea {

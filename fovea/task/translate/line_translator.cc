@@ -3,18 +3,111 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/decode/sample_search.h"
-#include "fovea/task/translate/alignment.h"
-#include "fovea/task/translate/line_pieces.h"
+#include "fovea/task/decode/sampling.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
 
 namespace fovea {
+
+namespace {
+
+// Whether token n begins a word.
+bool begins_word(const Tokenizer& tokenizer, std::span<const token> ids, index n) {
+  if (!tokenizer.separator().empty()) return true;
+  std::string before, here;
+  tokenizer.append_bytes(before, ids[static_cast<std::size_t>(n - 1)]);
+  tokenizer.append_bytes(here, ids[static_cast<std::size_t>(n)]);
+  return before.ends_with(' ') || here.starts_with(' ');
+}
+
+}  // namespace
+
+void check_options(const TranslationOptions& o) {
+  check_ranges(o);
+  TranslationOptions said = o, usual;
+  require_sound(fields_of(said), fields_of(usual));
+  check_options(o.sampling());
+  if (!o.sample) check_options(o.search);  // samples need no beam
+  require_option(!o.sample || o.search.coverage_penalty == 0, Hint{"leave one of the two out"},
+                 "coverage_penalty", o.search.coverage_penalty, "0 with --sample");
+}
+
+std::vector<index> ends_of_pieces(const Tokenizer& tokenizer, std::span<const token> ids,
+                                  index most) {
+  const index length = std::ssize(ids), pieces = (length + most - 1) / most;
+  std::vector<index> ends;
+  for (index p = 1, first = 0; p < pieces; ++p, first = ends.back()) {
+    const index least = std::max(first + 1, length - most * (pieces - p)),
+                furthest = std::min(first + most, length - 1),
+                middle = std::clamp(length * p / pieces, least, furthest);
+    index end = middle;
+    for (index away = 0; away <= std::max(middle - least, furthest - middle); ++away) {
+      const index back = middle - away, on = middle + away;
+      if (back >= least && begins_word(tokenizer, ids, back)) {
+        end = back;
+        break;
+      }
+      if (on <= furthest && begins_word(tokenizer, ids, on)) {
+        end = on;
+        break;
+      }
+    }
+    ends.push_back(end);
+  }
+  if (length > 0) ends.push_back(length);
+  return ends;
+}
+
+std::vector<double> attention_to_source(const Context& context, const Translator& model,
+                                        const AlignedPair& pair, index layer) {
+  const auto M = static_cast<std::int32_t>(pair.source.size()),
+             N = static_cast<std::int32_t>(pair.target.size());
+  if (M < 2 || N < 1) return {};
+  const std::int32_t from[] = {0, M}, to[] = {0, N};
+  std::vector<HeadStatistics> seen(static_cast<std::size_t>(model.attentions()));
+  HeadStatistics& cross = seen[static_cast<std::size_t>(model.cross_attention(layer))];
+  cross.keeps_weights = true;
+  Tape tape(context, TapeMode::kInference);
+  model.logits(tape,
+               {.source = {.ids = {pair.source.data(), M}, .offsets = {from, 2}},
+                .target = {.ids = {pair.target.data(), N}, .offsets = {to, 2}}},
+               {.attention = seen});
+  const auto H = static_cast<index>(cross.weights.size()) / (index{M} * N);
+  std::vector<double> mean(static_cast<std::size_t>((M - 1) * N));
+  for (index n = 0; n < N; ++n) {
+    for (index h = 0; h < H; ++h) {
+      const float* const row = cross.weights.data() + (h * N + n) * M;
+      double* const to_row = mean.data() + n * (M - 1);
+      for (index m = 0; m + 1 < M; ++m) to_row[m] += double{row[m]} / static_cast<double>(H);
+    }
+  }
+  return mean;
+}
+
+index default_alignment_layer(const TranslatorConfig& config) {
+  return std::max<index>(config.decoder_layers - 2, 0);
+}
+
+std::vector<std::pair<index, index>> align(const Context& context, const Translator& model,
+                                           const AlignedPair& pair, index layer) {
+  std::vector<std::pair<index, index>> links;
+  const auto M = std::ssize(pair.source) - 1, N = std::ssize(pair.target);
+  if (M < 1 || N < 2) return links;
+  const std::vector<double> weights = attention_to_source(context, model, pair, layer);
+  // Row n predicts the token behind it.
+  for (auto row = weights.begin(); row + M < weights.end(); row += M) {
+    links.emplace_back(std::max_element(row, row + M) - row, (row - weights.begin()) / M);
+  }
+  return links;
+}
 
 // The decoder as the searcher sees it.
 class TranslationModel final : public NextTokenModel {

@@ -11,8 +11,8 @@
 #include "fovea/data/parallel/pair_reader.h"
 #include "fovea/model/translator.h"
 #include "fovea/task/objective.h"
+#include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/run.h"
-#include "fovea/task/translate/translation_options.h"
 #include "fovea/train/average.h"
 
 namespace fovea {

@@ -10,7 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/data/parallel/pair_reader.h"
-#include "fovea/task/same_run.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/task/training_task.h"
 #include "fovea/task/translate/translator.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/decode/sample_search.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 
+#include "fovea/task/decode/sampling.h"
 #include "tests/support/throws.h"
 #include "tests/task/decode/table_model.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/same_run.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/task/setting_parts.h"
 #include "tests/support/throws.h"
 #include "tests/task/tiny.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/language_model/search_text.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstring>
 
 #include "fovea/kernel/softmax.h"
+#include "fovea/task/language_model/generate.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"
 #include "tests/task/tiny.h"

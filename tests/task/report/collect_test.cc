@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/report/collect.h"
-
 #include <gmock/gmock.h>
 
 #include <fstream>
 
 #include "fovea/base/file.h"
+#include "fovea/task/report/run_page.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
 #include "tests/support/throws.h"

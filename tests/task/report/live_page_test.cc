@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/report/live_page.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/task/report/run_page.h"
 #include "tests/task/classify/tiny.h"
 #include "tests/train/toy.h"
 

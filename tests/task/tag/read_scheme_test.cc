@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/tag/read_scheme.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/task/tag/read_sentences.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "fovea/task/run_cost.h"
-#include "fovea/task/same_run.h"
-#include "fovea/task/tag/encode.h"
+#include "fovea/task/setting_parts.h"
 #include "fovea/task/tag/objective.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/tag_predictor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/tag/score.h"
-
 #include <gtest/gtest.h>
+
+#include "fovea/task/tag/evaluate.h"
 
 namespace fovea {
 namespace {

@@ -9,7 +9,6 @@
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/page.h"
 #include "fovea/explain/text.h"
-#include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"
 #include "tests/support/throws.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/translate/line_pieces.h"
-
 #include <gmock/gmock.h>
+
+#include "fovea/task/translate/line_translator.h"
 
 namespace fovea {
 namespace {

@@ -7,10 +7,8 @@
 
 #include <cstring>
 
-#include "fovea/task/translate/alignment.h"
 #include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/objective.h"
-#include "fovea/task/translate/translation_options.h"
 #include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"

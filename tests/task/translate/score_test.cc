@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/translate/score.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/base/file.h"
+#include "fovea/task/translate/evaluate.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a model from the files of a model folder.
+#include "fovea/task/language_model/language_model.h"
+
 #include <algorithm>
 #include <string>
 
@@ -7,9 +8,10 @@
 #include "fovea/config/json.h"
 #include "fovea/model/language_model_config.h"
 #include "fovea/task/language_model/cost.h"
-#include "fovea/task/language_model/language_model.h"
+#include "fovea/task/language_model/objective.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_cost.h"
+#include "fovea/task/training_task.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -77,6 +79,34 @@ LoadedLanguageModel load_language_model(const fs::path& folder) {
   loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
                                            loaded.settings.recipe.seed);
   return loaded;
+}
+
+std::vector<NamedFile> model_files(const LanguageModelRun& run) {
+  return first_files(config_text(run.settings), run.tokenizer->data());
+}
+
+void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {
+  given.model.vocabulary = began.model.vocabulary;
+}
+
+LanguageModel make_model(const LanguageModelRun& run) {
+  return LanguageModel(run.settings.model, run.settings.recipe.seed);
+}
+
+LanguageModelObjective make_objective(const Context& context, const LanguageModel& model,
+                                      const LanguageModelRun& run) {
+  return {context,
+          model,
+          {.training = *run.training,
+           .validation = run.validation ? &*run.validation : nullptr,
+           .accumulate = run.settings.recipe.accumulate,
+           .seed = run.settings.recipe.seed}};
+}
+
+TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
+                                 const std::filesystem::path& folder, StartAt start,
+                                 TrainingObserver& observer) {
+  return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
 }
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a run, while it trains.
+// The page of a run: its data, collected from its folder (report/run_report.h), and the page while
+// it trains.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +9,16 @@
 
 #include "fovea/base/file.h"
 #include "fovea/report/html.h"
+#include "fovea/report/run_report.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
+
+/// The report on the folder of a run, a model or a checkpoint. Parts that the folder does not hold,
+/// such as the history of a copied model, are empty. `name` is escaped. Computes nothing and reads
+/// no weights. Throws kModelMissing if the folder is none of these, kModelDamaged for a config.json
+/// that cannot be read; lines of metrics.jsonl that cannot be read are counted in the notes.
+RunReport report_of_run(const std::filesystem::path& folder, const std::string& name);
 
 /// The page in the folder of a run.
 inline constexpr std::string_view kReportName = "report.html";
