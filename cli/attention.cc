@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/page_file.h"
-#include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/aligned.h"
-#include "cli/confused_pairs.h"
 #include "fovea/data/frames.h"
 #include "fovea/report/terminal.h"
 #include "fovea/text/utf8.h"

@@ -9,12 +9,12 @@
 
 #include "cli/classifier_report.h"
 #include "cli/classifier_use.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/table_options.h"
 #include "cli/task_commands.h"
-#include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"

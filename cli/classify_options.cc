@@ -83,9 +83,4 @@ ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& 
   return options.settings;
 }
 
-std::string config_toml(const ClassifierSettings& settings, const RunOptions& run) {
-  TrainClassifyOptions options{.settings = settings, .run = run};
-  return settings_toml(settable_fields(options));
-}
-
 }  // namespace fovea::cli

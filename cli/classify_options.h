@@ -40,7 +40,4 @@ std::vector<std::string> defaults_of_npz();
 /// resumed from any folder.
 ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& arguments);
 
-/// The settings as TOML that --config can read.
-std::string config_toml(const ClassifierSettings& settings, const RunOptions& run);
-
 }  // namespace fovea::cli

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/messages.h"
+#include "cli/common_options.h"
 #include "cli/output.h"
-#include "cli/threads.h"
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
 #include "fovea/config/field.h"

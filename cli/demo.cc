@@ -6,10 +6,9 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/threads.h"
 #include "experiments/article_demo.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"

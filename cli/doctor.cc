@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/output.h"
-#include "cli/threads.h"
-#include "cli/version.h"
 #include "fovea/base/context.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/words.h"

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/config/json.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/common_options.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/task_commands.h"
-#include "cli/threads.h"
 #include "fovea/task/language_model/evaluate.h"
 #include "fovea/task/language_model/explain.h"
 #include "fovea/task/report/evaluation.h"

@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/suggest.h"

@@ -8,9 +8,8 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "cli/completion_words.h"
+#include "cli/completion.h"
 #include "cli/output.h"
-#include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/config/suggest.h"

@@ -10,18 +10,122 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
+#include <streambuf>
 #include <string>
 #include <system_error>
+#include <utility>
 
-#include "cli/log_file.h"
+#include "fovea/base/check.h"
 #include "fovea/base/error.h"
+#include "fovea/base/file.h"
 #include "fovea/config/json.h"
+#include "fovea/report/html.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
 namespace {
+
+/// A stream buffer that appends to a file at every flush. After the first write that fails it warns
+/// on stderr and writes nothing more; the command goes on.
+class LogFile final : public std::streambuf {
+ public:
+  LogFile() = default;
+  ~LogFile() override;
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+
+  /// Throws kWrite if the file cannot be opened or created.
+  void open(const std::string& path);
+  bool is_open() const { return file_ >= 0; }
+  /// Throws kDiskFull or kWrite if a write has failed since it was opened.
+  void close();
+
+ protected:
+  int_type overflow(int_type c) override;
+  std::streamsize xsputn(const char* text, std::streamsize size) override;
+  int sync() override;
+
+ private:
+  int write_pending();
+
+  std::string path_, pending_;
+  int file_ = -1;
+  int error_ = 0;  // errno of the first failure
+};
+
+LogFile::~LogFile() {
+  if (is_open()) ::close(file_);
+}
+
+namespace {
+
+// Whether a file looks like text: appending log lines to a binary file would damage it.
+bool holds_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[512];
+  file.read(begin, sizeof(begin));
+  return std::find(begin, begin + file.gcount(), '\0') == begin + file.gcount();
+}
+
+}  // namespace
+
+void LogFile::open(const std::string& path) {
+  std::error_code ignored;  // if this fails, opening the file reports the error
+  if (std::filesystem::is_regular_file(path, ignored) && !holds_text(path)) {
+    throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
+                "name a new file, or a log that goes on");
+  }
+  path_ = path;
+  // O_NONBLOCK: opening a FIFO must not wait for a reader.
+  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (file_ >= 0) return;
+  throw Error(ErrorCode::kWrite, fmt::format("--log-file: {}: {}", path, std::strerror(errno)),
+              "name a file in a folder that exists and may be written");
+}
+
+void LogFile::close() {
+  if (is_open() && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
+  if (error_ == 0) return;
+  throw Error(code_of_failed_write(error_),
+              fmt::format("--log-file: {}: the log ends early: {}", path_, std::strerror(error_)),
+              "all else is done; what was said is on stderr");
+}
+
+LogFile::int_type LogFile::overflow(int_type c) {
+  if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+  pending_.push_back(traits_type::to_char_type(c));
+  return c;
+}
+
+std::streamsize LogFile::xsputn(const char* text, std::streamsize size) {
+  pending_.append(text, static_cast<std::size_t>(size));
+  return size;
+}
+
+int LogFile::sync() {
+  const bool lost = is_open() && write_pending() != 0;
+  pending_.clear();
+  if (!lost) return 0;
+  ::close(std::exchange(file_, -1));
+  warn(
+      fmt::format("--log-file: {}: {}; nothing more is added to it", path_, std::strerror(error_)));
+  return 0;  // so that the stream stays usable
+}
+
+// 0, or -1 with the reason in error_.
+int LogFile::write_pending() {
+  for (std::string_view rest = pending_; !rest.empty();) {
+    const ssize_t written = ::write(file_, rest.data(), rest.size());
+    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
+    if (written > 0 || (written < 0 && errno == EINTR)) continue;
+    error_ = written < 0 ? errno : EIO;
+    return -1;
+  }
+  return 0;
+}
 
 // The process has one stderr, so its options are global.
 struct Messages {
@@ -127,6 +231,18 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
   }
   if (hint.empty()) hint = info(code).hint;
   return {std::string(info(code).name), std::move(message), std::move(hint)};
+}
+
+namespace fs = std::filesystem;
+
+// Beside it a file with a longer name is written first.
+constexpr std::size_t kLongestName = 200;
+
+bool has_mark(const fs::path& path, std::string_view mark) {
+  std::string begin(512, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin.find(mark) != std::string::npos;
 }
 
 }  // namespace
@@ -245,6 +361,48 @@ int report(const std::exception& error, ErrorFormat format) noexcept {
     status = info(ErrorCode::kOutOfMemory).exit_status;
   }
   return status;
+}
+
+void check_page_file(const PageFile& page) {
+  const fs::path path(page.file);
+  const auto refuse = [&](ErrorCode code, std::string_view what, std::string_view hint) {
+    const std::string name = excerpt(page.file);
+    throw Error(code, fmt::format("{}: {}{}", page.option, name.empty() ? "" : name + ": ", what),
+                std::string(hint));
+  };
+  if (page.file.empty()) {
+    refuse(ErrorCode::kOptionValue, "expected the name of a file, got nothing",
+           fmt::format("name one that ends in {}", page.ending));
+  }
+  if (page.file == "-") {
+    refuse(ErrorCode::kUsage,
+           fmt::format("a {} is written to a file, not to standard output", page.kind),
+           fmt::format("name one that ends in {} (./- is a file of this name)", page.ending));
+  }
+  if (path.filename().string().size() > kLongestName) {
+    refuse(ErrorCode::kWrite, "the name is too long", "choose a shorter one");
+  }
+  std::error_code error;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder, error)) {
+    refuse(ErrorCode::kWrite, fmt::format("no such folder: {}", excerpt(folder.string())),
+           "make the folder, or choose another file");
+  }
+  const fs::file_status found = fs::status(path, error);
+  if (fs::is_directory(found)) {
+    refuse(ErrorCode::kWrite, "is a folder", "name a file in it");
+  }
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::not_found) return;
+  if (type == fs::file_type::none)
+    refuse(ErrorCode::kWrite, error.message(), "choose another file");
+  if (!page.overwrite) {
+    refuse(ErrorCode::kOutputExists, "exists already", "choose another file, or say --overwrite");
+  }
+  if (!fs::is_regular_file(found) || !has_mark(path, page.mark)) {
+    refuse(ErrorCode::kOutputExists, fmt::format("is no {} that fovea has written", page.kind),
+           "choose another file");
+  }
 }
 
 }  // namespace fovea::cli

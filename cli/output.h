@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output streams: results go to stdout; messages go to stderr and, with --log-file, to a file.
+// Output: results go to stdout; messages go to stderr and, with --log-file, to a file; a page goes
+// to a file that is checked before anything is computed.
 #pragma once
 
 #include <exception>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "fovea/base/fields.h"
+#include "fovea/report/html.h"
 #include "fovea/report/terminal.h"
 
 namespace fovea::cli {
@@ -87,5 +89,17 @@ void warn(std::string_view line);
 /// set_messages) also one object {"error": ..., "message": ..., "hint": ...} on stdout. Returns the
 /// exit status. If there is no memory left for the message, it reports that.
 int report(const std::exception& error, ErrorFormat format) noexcept;
+
+struct PageFile {
+  std::string_view option;  ///< that names it, with dashes
+  std::string file;
+  bool overwrite = false;  ///< a page that fovea has written may be replaced; nothing else is
+  std::string_view kind = "page", ending = ".html";  ///< its name in messages, and its usual suffix
+  std::string_view mark = kGeneratorMark;  ///< in the first lines of what fovea has written
+};
+
+/// Before anything is computed. Throws kOptionValue for no name, kWrite where no file can be, and
+/// kOutputExists.
+void check_page_file(const PageFile& page);
 
 }  // namespace fovea::cli

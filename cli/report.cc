@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/page_file.h"
-#include "cli/version.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/messages.h"
+#include "cli/common_options.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "cli/threads.h"
 #include "experiments/results.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"

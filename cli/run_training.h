@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/field_options.h"
 #include "cli/run_folder.h"
 #include "cli/run_options.h"
 #include "fovea/task/classify/vectors.h"
@@ -84,11 +85,44 @@ index batch_of(const Text& text) {
   }
 }
 
-/// Shared by trainings of all kinds of model: messages on their settings and their data. make_run()
-/// makes `Run` from `Settings`.
-template <class Settings, class Run>
+/// All options of a training: the settings of the model and its recipe, and how this process is
+/// run. `presets` are those of RunChoices.
+template <class Settings, std::string (*presets)()>
+struct TrainingOptions {
+  Settings settings = {};
+  RunOptions run = {{.presets = presets}};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    settings.visit_fields(visit);
+    visit("run", run, "how this process is run");
+  }
+
+  std::vector<Field> settable_fields() { return settable(fields_of(*this)); }
+  /// Sets them from --config, the environment and the options; returns the names of those set.
+  std::vector<std::string> read(const Arguments& arguments) {
+    return read_settings(settable_fields(), arguments);
+  }
+};
+
+/// Shared by trainings of all kinds of model: their options, and messages on their settings and
+/// their data. make_run() makes `Run` from `Settings`.
+template <class Settings, class Run, std::string (*presets)() = nullptr>
 class TrainingOf : public Training {
  public:
+  using Options = TrainingOptions<Settings, presets>;
+
+  std::vector<OptionSpec> options() const override {
+    Options defaults;
+    return training_options(defaults.settable_fields());
+  }
+
+  RunOptions run_options(const Arguments& arguments) const override {
+    Options options;
+    options.read(arguments);
+    return options.run;
+  }
+
   std::vector<std::string> input_files() const override {
     Settings settings = settings_;
     return paths_in(fields_of(settings));
@@ -113,7 +147,8 @@ class TrainingOf : public Training {
 
   std::string toml(const RunOptions& run) const override {
     check_options(settings_);
-    return config_toml(settings_, run);
+    Options options{.settings = settings_, .run = run};
+    return settings_toml(options.settable_fields());
   }
 
   std::vector<std::string> prepare(const StoredRun* stored) override {
@@ -173,7 +208,8 @@ class TrainingOf : public Training {
   virtual Settings settings_in(const std::string& config, const std::string& name) = 0;
   /// The defaults of a new run.
   virtual Settings usual(const Arguments&) const { return {}; }
-  /// The same, changed by --config, the environment and the options.
+  /// The same, or those of a resumed run, changed by the preset, --config, the environment and the
+  /// options; later ones override earlier ones.
   virtual Settings changed(Settings settings, const Arguments& arguments,
                            const RunOptions& run) const = 0;
 

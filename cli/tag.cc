@@ -13,11 +13,10 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/tag_options.h"
-#include "cli/threads.h"
+#include "cli/table_options.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"

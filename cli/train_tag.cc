@@ -2,6 +2,7 @@
 // fovea train tag: trains a tagger or a segmenter on tagged sentences.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,12 +11,30 @@
 
 #include "cli/commands.h"
 #include "cli/run_training.h"
-#include "cli/tag_options.h"
+#include "fovea/base/error.h"
+#include "fovea/base/option.h"
 #include "fovea/task/tag/run.h"
 
 namespace fovea::cli {
 
 namespace {
+
+// The options whose defaults --task segment changes, with these: "--shape-width 8".
+std::vector<std::string> defaults_of_segment() {
+  TrainingOptions<TaggerSettings, nullptr> words,
+      characters{.settings = TaggerSettings(TagTask::kSegment)};
+  const std::vector<Flag> usual = flags_of(words.settable_fields()),
+                          other = flags_of(characters.settable_fields());
+  std::vector<std::string> changed;
+  for (std::size_t n = 0; n < usual.size(); ++n) {
+    if (usual[n].name == "task" || usual[n].default_text == other[n].default_text) continue;
+    changed.push_back(
+        other[n].kind == FlagKind::kSwitch
+            ? fmt::format("--{}{}", other[n].default_text == "true" ? "" : "no-", other[n].name)
+            : fmt::format("--{} {}", other[n].name, other[n].default_text));
+  }
+  return changed;
+}
 
 std::string tag_epilog() {
   return epilog_of(
@@ -44,10 +63,6 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
   std::string_view unit() const override { return word(); }
   std::string_view row() const override { return word(); }
   std::string_view sizes() const override { return "--batch-size, --width or --buckets"; }
-  std::vector<OptionSpec> options() const override { return train_tag_options(); }
-  RunOptions run_options(const Arguments& arguments) const override {
-    return tag_run_options(arguments);
-  }
 
   std::vector<std::string> description() const override {
     return {
@@ -69,11 +84,20 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
     return settings_of_file(std::move(file));
   }
   TaggerSettings usual(const Arguments& arguments) const override {
-    return tag_defaults(arguments);
+    Options options;
+    options.read(arguments);
+    return TaggerSettings(options.settings.text.task);
   }
-  TaggerSettings changed(TaggerSettings settings, const Arguments& arguments,
+  TaggerSettings changed(TaggerSettings begin, const Arguments& arguments,
                          const RunOptions&) const override {
-    return tag_settings(std::move(settings), arguments);
+    Options options{.settings = std::move(begin)};
+    const std::vector<std::string> set = options.read(arguments);
+    let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
+    const bool sized = std::find(set.begin(), set.end(), "model.word_width") != set.end();
+    if (!options.settings.text.embeddings.empty() && !sized && !arguments.has("resume")) {
+      options.settings.model.word_width = 0;  // that of the vectors
+    }
+    return options.settings;
   }
 
   std::string_view word() const {
@@ -102,7 +126,7 @@ CommandSpec train_tag_spec() {
   return {.name = "train tag",
           .summary = "Trains a tagger of words, or a segmenter, on tagged sentences.",
           .positionals = {},
-          .options = train_tag_options(),
+          .options = TaggerTraining().options(),
           .epilog = tag_epilog()};
 }
 

@@ -2,6 +2,7 @@
 // fovea train translate: trains a translator on pairs of sentences.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +11,9 @@
 
 #include "cli/commands.h"
 #include "cli/run_training.h"
-#include "cli/translate_options.h"
+#include "fovea/base/option.h"
 #include "fovea/task/translate/run.h"
+#include "fovea/task/translate/settings.h"
 
 namespace fovea::cli {
 
@@ -31,16 +33,15 @@ std::string translate_epilog() {
        .settings_from = "defaults, --preset, --config, the environment"});
 }
 
-class TranslatorTraining final : public TrainingOf<TranslatorSettings, TranslatorRun> {
+std::string translator_preset_names() { return names_in(translator_presets(), "|"); }
+
+class TranslatorTraining final
+    : public TrainingOf<TranslatorSettings, TranslatorRun, translator_preset_names> {
  public:
   std::string_view command() const override { return "train translate"; }
   std::string_view data_options() const override { return "--source FILE --target FILE"; }
   std::string_view unit() const override { return "token"; }
   std::string_view sizes() const override { return "--batch-tokens, --width or --encoder-layers"; }
-  std::vector<OptionSpec> options() const override { return train_translate_options(); }
-  RunOptions run_options(const Arguments& arguments) const override {
-    return translate_run_options(arguments);
-  }
 
   std::vector<std::string> overview() const override { return run_.overview; }
   std::vector<std::string> description() const override {
@@ -59,9 +60,22 @@ class TranslatorTraining final : public TrainingOf<TranslatorSettings, Translato
   TranslatorSettings settings_in(const std::string& config, const std::string& name) override {
     return translator_settings_from_text(config, name);
   }
-  TranslatorSettings changed(TranslatorSettings settings, const Arguments& arguments,
+  TranslatorSettings changed(TranslatorSettings begin, const Arguments& arguments,
                              const RunOptions& run) const override {
-    return translate_settings(std::move(settings), arguments, run);
+    Options options{.settings = std::move(begin)};
+    if (!run.preset.empty()) apply_preset(run.preset, options.settings);
+    const std::vector<std::string> set = options.read(arguments);
+    let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
+    TranslatorConfig& model = options.settings.model;
+    if (!run.preset.empty() && model.kind == TranslatorKind::kBahdanauGru) {
+      // Layers of a preset are those of a Transformer.
+      const auto keep = [&](std::string_view field, index& layers, index usual) {
+        if (std::find(set.begin(), set.end(), field) == set.end()) layers = usual;
+      };
+      keep("model.encoder_layers", model.encoder_layers, TranslatorConfig().encoder_layers);
+      keep("model.decoder_layers", model.decoder_layers, TranslatorConfig().decoder_layers);
+    }
+    return options.settings;
   }
 
   bool has_data() const override {
@@ -87,7 +101,7 @@ CommandSpec train_translate_spec() {
           .summary =
               "Trains a translator, a Transformer or a GRU with attention, on pairs of sentences.",
           .positionals = {},
-          .options = train_translate_options(),
+          .options = TranslatorTraining().options(),
           .epilog = translate_epilog()};
 }
 

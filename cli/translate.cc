@@ -9,10 +9,9 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
-#include "cli/messages.h"
 #include "cli/output.h"
-#include "cli/threads.h"
 #include "fovea/base/clock.h"
 #include "fovea/config/json.h"
 #include "fovea/data/table/line_reader.h"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/eval_translations.h"
+#include "cli/common_options.h"
+#include "cli/eval.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/task_commands.h"
-#include "cli/threads.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/task/report/evaluation.h"

@@ -6,12 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/data_file.h"
-#include "experiments/imdb_attention.h"
+#include "experiments/experiment.h"
 #include "experiments/imdb_text.h"
-#include "experiments/row.h"
 #include "experiments/seed_curves.h"
-#include "experiments/stop_when_asked.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"

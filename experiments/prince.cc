@@ -6,9 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/data_file.h"
-#include "experiments/row.h"
-#include "experiments/stop_when_asked.h"
+#include "experiments/experiment.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/row.h"
+#include "experiments/experiment.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <memory>
 
-#include "experiments/row.h"
+#include "experiments/experiment.h"
 #include "fovea/attention/mask/band.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/row.h"
+#include "experiments/experiment.h"
 #include "fovea/base/random.h"
 #include "fovea/model/language_model.h"
 #include "fovea/text/vocabulary.h"

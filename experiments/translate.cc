@@ -8,10 +8,8 @@
 #include <array>
 #include <cmath>
 
-#include "experiments/data_file.h"
-#include "experiments/stop_when_asked.h"
-#include "experiments/titles.h"
-#include "experiments/word_order.h"
+#include "experiments/experiment.h"
+#include "experiments/translated_texts.h"
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/data/table/line_reader.h"

@@ -129,7 +129,7 @@ class BadOptions(CommandTest):
         self.assertIn("folder of the model comes first", self.hint_for("generate", "--model", "m"))
 
     def test_every_name_of_other_tools_leads_to_an_option(self):
-        source = (Path(__file__).resolve().parents[2] / "cli" / "synonyms.cc").read_text(encoding="utf-8")
+        source = (Path(__file__).resolve().parents[2] / "cli" / "command_line.cc").read_text(encoding="utf-8")
         table = " ".join(re.sub(r'"\s+"', "", source).split())
         found = re.findall(r'Synonyms\{"([a-z ]*)", "([a-z0-9 -]+)", "--([a-z0-9-]+)"\}', table)
         self.assertGreater(len(found), 35)

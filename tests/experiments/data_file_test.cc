@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/data_file.h"
-
 #include <gtest/gtest.h>
 
+#include "experiments/experiment.h"
 #include "fovea/base/file.h"
 #include "fovea/tensor/checksum.h"
 #include "tests/support/folder.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/imdb_attention.h"
-
 #include <gmock/gmock.h>
 
+#include "experiments/imdb_text.h"
 #include "tests/report/xml.h"
 #include "tests/support/throws.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/row.h"
-
 #include <gtest/gtest.h>
+
+#include "experiments/experiment.h"
 
 namespace fovea {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "experiments/row.h"
+#include "experiments/experiment.h"
 
 namespace fovea {
 

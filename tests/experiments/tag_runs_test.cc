@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // E8 on a few sentences that a program makes.
-#include "experiments/tag_runs.h"
-
 #include <gmock/gmock.h>
 
 #include <set>
 
+#include "experiments/tag.h"
 #include "fovea/base/file.h"
 #include "tests/experiments/support.h"
 #include "tests/support/folder.h"

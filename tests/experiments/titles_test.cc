@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/titles.h"
-
 #include <gmock/gmock.h>
 
+#include "experiments/translated_texts.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/word_order.h"
-
 #include <gtest/gtest.h>
 
+#include "experiments/translated_texts.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

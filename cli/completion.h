@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that a shell may offer for a word of a command. They are read off the command's
-// specification, as the help is.
+// fovea completion: a script by which a shell completes commands, options and values.
 #pragma once
 
 #include <span>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The options that most commands have: threads, precision, and those of messages, for commands
+// without a TOML configuration.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "fovea/base/context.h"
@@ -28,5 +31,10 @@ void tell_threads(const Context& context);
 
 /// Says so if products of that precision are computed by conversion on this machine.
 void note_conversion(Precision precision);
+
+std::vector<OptionSpec> message_options();
+
+/// Calls set_messages with the options, or else the environment. Throws as set_messages does.
+void set_messages_from(const Arguments& arguments);
 
 }  // namespace fovea::cli

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How well a translation keeps the order of words, whatever else is wrong with it.
+// The texts of translations: the titles of chapter 7 of Hands-on NLP as its code reads them, and
+// how well a translation keeps the order of words, whatever else is wrong with it.
 #pragma once
 
 #include <span>
 #include <string>
+#include <vector>
+
+#include "fovea/data/parallel/pair_reader.h"
 
 namespace fovea {
+
+/// Line n of one belongs to line n of the other. In lower case, without marks above letters, a
+/// blank before each of , . ! ?; the Chinese without blanks. Pairs of which both have fewer than 30
+/// characters or words stay.
+SentencePairs titles_of(const std::vector<std::string>& chinese,
+                        const std::vector<std::string>& english);
 
 /// The share of all pairs of words, which a translation [N] and its reference [N] both have exactly
 /// once, that stand in the same order in both; 1 if there are none. (Its mean for words in random

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/row.h"
+#include "experiments/experiment.h"
 #include "fovea/base/context.h"
 #include "fovea/task/tag/settings.h"
 

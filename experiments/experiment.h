@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements of `fovea reproduce`, and where they go.
+// Shared by the experiments: the measurements of fovea reproduce, and where they go; the data,
+// which are not part of fovea; and how a training is stopped.
 #pragma once
 
 #include <fmt/core.h>
@@ -11,9 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/check.h"
 #include "fovea/base/context.h"
+#include "fovea/base/file.h"
 #include "fovea/base/types.h"
 #include "fovea/config/json.h"
+#include "fovea/task/training_task.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/run_lock.h"
+#include "fovea/train/trainer.h"
 
 namespace fovea {
 
@@ -82,5 +89,51 @@ void reproduce_recall(const Context& context, const ReproduceOptions& options,
 /// E13: the time for a token, forward and backward, of five kinds of layers at many lengths.
 void reproduce_speed(const Context& context, const ReproduceOptions& options,
                      const ReproduceObserver& observer);
+
+struct DataFile {
+  std::string_view path;    ///< below the folder of data
+  std::string_view xxh3;    ///< of its bytes, as xxh3_128() gives it
+  std::string_view sha256;  ///< for people, who may have sha256sum; it is not computed here
+  std::string_view origin;  ///< where it comes from
+};
+
+/// The path of the file. Throws kMissingInput, which says which file is needed, its checksum and
+/// where it goes, and kInputFormat if another file is there.
+std::filesystem::path require_data(const std::filesystem::path& folder, const DataFile& file);
+
+/// Whether a run began in the folder: its manifest is the last of the files that a run begins with.
+inline bool run_began(const std::filesystem::path& folder) {
+  return std::filesystem::exists(folder / kManifestName);
+}
+
+/// Ends a training, with a checkpoint, as soon as stop() is true.
+class StopWhenAsked final : public TrainingObserver {
+ public:
+  explicit StopWhenAsked(const std::function<bool()>& stop) : stop_(stop) {}
+  Request request() override { return stop_ && stop_() ? Request::kStop : Request::kNone; }
+
+ private:
+  const std::function<bool()>& stop_;
+};
+
+/// Trains in `folder`, or goes on where an earlier call was stopped: train(StartAt,
+/// TrainingObserver&) returns a TrainResult. Throws ReproduceStopped, and kConfig if a run there
+/// went on beyond its `updates`.
+template <class Train>
+void train_in(const std::filesystem::path& folder, const ReproduceObserver& observer, index updates,
+              Train&& train) {
+  create_folders(folder);
+  const RunLock lock(folder);
+  StopWhenAsked watching(observer.stop);
+  StartAt start;
+  start.resume = run_began(folder);
+  const TrainResult result = train(start, watching);
+  if (result.stopped) throw ReproduceStopped();
+  if (result.state.step == updates) return;
+  throw Error(ErrorCode::kConfig,
+              fmt::format("{}: the run there went on to update {}; the experiment ends at {}",
+                          folder.string(), result.state.step, updates),
+              "remove that folder or choose another one with -o: the run is made again");
+}
 
 }  // namespace fovea

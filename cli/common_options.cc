@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/threads.h"
+#include "cli/common_options.h"
 
 #include "cli/field_options.h"
 #include "cli/output.h"
@@ -81,6 +81,19 @@ void note_conversion(Precision precision) {
       fmt::format("precision {}: this machine, with {}, multiplies no bfloat16 faster than "
                   "float32: values are rounded to bfloat16 and multiplied as float32",
                   precision_name(precision), isa_name(current_isa())));
+}
+
+std::vector<OptionSpec> message_options() {
+  MessageOptions defaults;
+  const std::vector<Field> fields = fields_of(defaults);
+  return said_or_not(options_of(flags_of(fields), "Messages"));
+}
+
+void set_messages_from(const Arguments& arguments) {
+  MessageOptions options;
+  const std::vector<Field> fields = fields_of(options);
+  set_from_outside(flags_of(fields), arguments);
+  set_messages(options, arguments.on("json") ? ErrorFormat::kJson : ErrorFormat::kText);
 }
 
 }  // namespace fovea::cli
