@@ -15,7 +15,7 @@ namespace {
 
 // The reason why an option has no effect on this model; "" if it has one. Each has one on some.
 std::string_view why_without_effect(std::string_view option, const LoadedClassifier& model) {
-  const ClassifierTask task = model.model->config().task;
+  const ClassifierTask task = model.config().task;
   if (option == "errors" || option == "overwrite") return {};
   if (option == "threshold") {
     return task == ClassifierTask::kMultiLabel ? "" : "the model does not have several labels";

@@ -33,6 +33,13 @@ void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) 
   model.pooling = PoolingKind::kMax;
 }
 
+// Cross-validation measures a linear model, so no text has to be held back.
+void take_model(ClassifierSettings& settings, const std::vector<std::string>& set) {
+  choose_model(settings);
+  const bool split = std::find(set.begin(), set.end(), "text.valid_fraction") != set.end();
+  if (settings.model.kind == ClassifierModel::kLinear && !split) settings.text.valid_fraction = 0;
+}
+
 }  // namespace
 
 std::vector<OptionSpec> train_classify_options(InputKind input) {
@@ -80,6 +87,7 @@ ClassifierSettings classify_settings(ClassifierSettings begin, const Arguments& 
   if (!options.settings.text.embeddings.empty() && !sized && !arguments.has("resume")) {
     options.settings.model.width = 0;  // that of the vectors
   }
+  if (!arguments.has("resume")) take_model(options.settings, set);
   return options.settings;
 }
 

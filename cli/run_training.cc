@@ -43,6 +43,7 @@ class TrainingLog final : public TrainingObserver {
   void begins(const RunState& state) override;
   void noticed(const std::string& what) override;
   void updated(const UpdateRecord& record, double fraction_done) override;
+  void works(std::string_view what, double fraction_done) override;
   void evaluation_begins(index step) override;
   void evaluated(const EvaluationRecord& record) override;
   void measured(const MetricsRecord& record) override;
@@ -57,6 +58,7 @@ class TrainingLog final : public TrainingObserver {
   const index updates_;
   const ProgressKind kind_;
   const std::string unit_;
+  const double began_ = monotonic_seconds();
   std::vector<Progress> shown_;  // one on stderr, one in the log
   std::optional<ValidLoss> valid_;
 };
@@ -100,6 +102,16 @@ void TrainingLog::updated(const UpdateRecord& record, double fraction_done) {
                      .tokens_per_second = record.tokens_per_second,
                      .seconds_left = record.seconds_left,
                      .valid = valid_});
+  }
+}
+
+void TrainingLog::works(std::string_view what, double fraction_done) {
+  std::optional<double> left;
+  if (fraction_done > 0) {
+    left = (monotonic_seconds() - began_) * (1 - fraction_done) / fraction_done;
+  }
+  for (Progress& progress : shown_) {
+    progress.update({.fraction = fraction_done, .work = std::string(what), .seconds_left = left});
   }
 }
 
@@ -279,11 +291,16 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
   log.finish();
   const std::string folder = job.place.folder.string();
   if (result.stopped) {
-    say(fmt::format("stopped after update {}; to go on: fovea {} --resume -o {}", result.state.step,
-                    job.training.command(), shell_word(folder)));
+    const std::string where = job.training.solves()
+                                  ? "before the model was found"
+                                  : fmt::format("after update {}", result.state.step);
+    say(fmt::format("stopped {}; to {}: fovea {} --resume -o {}", where,
+                    job.training.solves() ? "begin anew" : "go on", job.training.command(),
+                    shell_word(folder)));
   }
   job.options.output = folder;
-  print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit()},
+  print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit(),
+                job.training.solves()},
                job.options);
   return result.stopped ? stop_status() : 0;
 }
@@ -309,7 +326,8 @@ int dry_run(const Context& context, Job& job) {
                   .time = job.training.time(context, state),
                   .done = state.step,
                   .memory = memory,
-                  .row = job.training.row()},
+                  .row = job.training.row(),
+                  .solved = job.training.solves()},
                  job.options.json);
   return 0;
 }

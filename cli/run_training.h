@@ -35,6 +35,8 @@ class Training {
   virtual std::string_view unit() const = 0;
   /// The name of a row of an update.
   virtual std::string_view row() const { return "token"; }
+  /// Whether it solves a problem in one piece, without updates and checkpoints.
+  virtual bool solves() const { return false; }
   virtual std::vector<OptionSpec> options() const = 0;
   /// How the process is run, from --config, the environment and the options.
   virtual RunOptions run_options(const Arguments& arguments) const = 0;

@@ -60,14 +60,17 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   std::string_view unit() const override { return words_of(settings_.text.input).entry; }
   std::string_view row() const override { return words_of(settings_.text.input).row; }
   std::string_view sizes() const override {
-    return "--batch-size, --max-length, --width or --buckets";
+    return solves() ? "set of n-grams: --word-ngrams, --char-ngrams"
+                    : "--batch-size, --max-length, --width or --buckets";
   }
+  bool solves() const override { return run_.linear != nullptr; }
   std::vector<OptionSpec> options() const override { return train_classify_options(input_); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);
   }
 
   std::vector<std::string> description() const override {
+    if (run_.linear != nullptr) return linear_description();
     if (run_.tokenizer == nullptr) return frame_description();
     return {
         fmt::format("{}s: {} to train on, {} to validate on, at most {} tokens each",
@@ -98,7 +101,7 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
 
   ClassifierRun run_with(const StoredRun* stored, RunWeights weights) const override {
     std::unique_ptr<Tokenizer> known;
-    if (settings_.text.input != InputKind::kNpz) known = tokenizer_of(stored);
+    if (has_tokenizer(settings_)) known = tokenizer_of(stored);
     return prepare_run(settings_, std::move(known), weights);
   }
 
@@ -110,6 +113,11 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
                 fmt::format("{}: expected {}, got --input {}", command(),
                             pairs ? "texts or numbers" : "pairs of texts", to_string(given)),
                 pairs ? "fovea train pairs" : "fovea train classify");
+  }
+
+  std::vector<std::string> linear_description() const {
+    return {fmt::format("texts: {} to train on, {} to validate on", run_.texts_to_train(),
+                        run_.linear->validation.truth.size())};
   }
 
   std::vector<std::string> frame_description() const {

@@ -117,7 +117,7 @@ void describe_run(const Context& context, const std::vector<std::string>& about_
 }
 
 void print_forecast(const RunForecast& forecast, bool json) {
-  const auto& [cost, flops, time, done, memory, row] = forecast;
+  const auto& [cost, flops, time, done, memory, row, solved] = forecast;
   const DryRun dry{.parameters = cost.parameters,
                    .updates = cost.updates,
                    .tokens_per_update = cost.tokens_per_update,
@@ -133,12 +133,14 @@ void print_forecast(const RunForecast& forecast, bool json) {
     return;
   }
   print(fmt::format("parameters        {}\n", dry.parameters));
-  print(fmt::format("updates           {}{}\n",
-                    dry.updates > 0 ? std::to_string(dry.updates) : "until the time is up",
-                    done > 0 ? fmt::format("; {} are done", done) : ""));
-  print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", row), dry.tokens_per_update));
-  print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
-  if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
+  if (!solved) {
+    print(fmt::format("updates           {}{}\n",
+                      dry.updates > 0 ? std::to_string(dry.updates) : "until the time is up",
+                      done > 0 ? fmt::format("; {} are done", done) : ""));
+    print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", row), dry.tokens_per_update));
+    print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
+    if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
+  }
   print(fmt::format("predicted memory  {} of {} ({})\n", size_text(memory.bytes),
                     size_text(memory.limit.bytes), memory.limit.reason));
   if (!dry.fits) print("                  too much: the run would be refused\n");
@@ -173,6 +175,12 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
     Json::Object object = json_of(s).object();
     add_metrics(object, stored);
     print(Json(std::move(object)).line() + "\n");
+    return;
+  }
+  if (finished.solved) {
+    print(fmt::format(
+        "solved for {} in {:.1f} s\n{}\nmodel: {}\n", counted(s.tokens, finished.unit), s.seconds,
+        validation_text("chosen", s.best_valid_loss, stored.best_valid_metrics), run.output));
     return;
   }
   // Updates and tokens are those of the whole run; the time is that of this process.

@@ -37,6 +37,7 @@ struct RunForecast {
   index done;  ///< updates done so far
   MemoryForecast memory;
   std::string_view row = "token";  ///< the unit that an update reads
+  bool solved = false;             ///< in one piece, without updates
 };
 void print_forecast(const RunForecast& forecast, bool json);
 
@@ -53,6 +54,7 @@ struct FinishedRun {
   index parameters;
   double seconds;         ///< of this process
   std::string_view unit;  ///< the name of a target: "token"
+  bool solved = false;    ///< in one piece, without updates
 };
 /// `run.output` is the folder of the run.
 void print_result(const FinishedRun& finished, const RunOptions& run);

@@ -46,6 +46,19 @@ void check_pairs(const ClassifierConfig& c) {
   check_size("vocabulary", c.vocabulary, 2);
 }
 
+void resolve_kind(ClassifierConfig& c) {
+  using enum ClassifierModel;
+  if (c.kind == kAuto) c.kind = c.encoder.empty() ? kBag : kEncoder;
+  if (c.kind == kEncoder && c.encoder.empty()) {
+    fail_option("model", "encoder", "a model without --encoder", ErrorCode::kOptionValue,
+                Hint{"name its layers, such as --encoder conv3"});
+  }
+  if (c.kind != kEncoder && !c.encoder.empty()) {
+    fail_option("model", to_string(c.kind), "encoder, as --encoder needs", ErrorCode::kOptionValue,
+                Hint{"leave --encoder or --model out"});
+  }
+}
+
 // Maxima over time are a part of a TextCNN.
 void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages) {
   if (!ends_with_text_cnn(stages)) return;
@@ -62,6 +75,11 @@ void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages)
 
 ClassifierConfig resolve(ClassifierConfig c) {
   check_ranges(c);
+  resolve_kind(c);
+  if (c.kind == ClassifierModel::kLinear) {
+    check_classes(c);
+    return c;
+  }
   resolve_encoder(c);
   resolve_ngrams(c);
   check_classes(c);

@@ -29,6 +29,22 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
   return kClassifierTaskNames;
 }
 
+/// What stands between a text and its logits.
+enum class ClassifierModel : std::uint8_t {
+  kAuto,     ///< of a text linear, unless a setting of the others says more; else by `encoder`
+  kLinear,   ///< counted n-grams, and a convex problem that is solved (fovea/linear)
+  kBag,      ///< a bag of the embeddings of tokens and n-grams
+  kEncoder,  ///< the layers of `encoder`
+};
+inline constexpr EnumName<ClassifierModel> kClassifierModelNames[] = {
+    {ClassifierModel::kAuto, "auto"},
+    {ClassifierModel::kLinear, "linear"},
+    {ClassifierModel::kBag, "bag"},
+    {ClassifierModel::kEncoder, "encoder"}};
+inline std::span<const EnumName<ClassifierModel>> enum_names(ClassifierModel) {
+  return kClassifierModelNames;
+}
+
 /// How the two texts of a pair are read. The tokens of a pair are those of the first text, a
 /// separator (the last id of the vocabulary), those of the second, and a separator.
 enum class PairEncoder : std::uint8_t {
@@ -53,6 +69,7 @@ struct ClassifierConfig : EncoderConfig {
     block = 512;
   }
 
+  ClassifierModel kind = ClassifierModel::kAuto;
   ClassifierTask task = ClassifierTask::kSingleLabel;
   PairEncoder pair_encoder = PairEncoder::kNone;
   PoolingKind pooling = PoolingKind::kMean;
@@ -64,6 +81,10 @@ struct ClassifierConfig : EncoderConfig {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
+    visit("model", kind,
+          "linear: n-grams and a convex problem; bag: embeddings of tokens and n-grams; encoder: "
+          "the layers of --encoder; auto: linear, unless an option of the others is given",
+          {.place = HelpPlace::kModel});
     visit("task", task, "one class of several, one of two by a single logit, any labels, numbers",
           {.is_option = false});
     visit("encoder", encoder,

@@ -147,6 +147,10 @@ std::string Progress::ending() const {
 }
 
 std::string Progress::plain_line() const {
+  if (!state_->work.empty()) {
+    return fmt::format("{} ({}%): {}, {}", state_->work, percent(state_->fraction), times(),
+                       ending());
+  }
   std::string line = fmt::format("update {} ({}%): train loss {}", steps(*state_),
                                  percent(state_->fraction), number(state_->loss));
   if (state_->valid) line += ", " + valid_text(*state_->valid);
@@ -161,10 +165,15 @@ std::string Progress::bar_line() const {
     std::string text;
     int leave_out;  // 1 is left out first; 0 never
   };
-  std::vector<Field> fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
-  if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
-  fields.push_back(
-      {fmt::format("{} {}s/s", format_rate(state_->tokens_per_second), options_.unit), 3});
+  std::vector<Field> fields;
+  if (state_->work.empty()) {
+    fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
+    if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
+    fields.push_back(
+        {fmt::format("{} {}s/s", format_rate(state_->tokens_per_second), options_.unit), 3});
+  } else {
+    fields.push_back({state_->work, 0});
+  }
   fields.push_back({times(), 5});
   fields.push_back({ending(), 1});
   if (!activity_.empty()) fields.push_back({activity_, 0});

@@ -38,7 +38,8 @@ struct ValidLoss {
 };
 
 struct ProgressState {
-  double fraction = 0;  ///< of the whole run, in [0, 1]
+  double fraction = 0;    ///< of the whole run, in [0, 1]
+  std::string work = {};  ///< what is computed, in a run without updates; else ""
   index step = 0;       ///< updates so far
   index steps = 0;      ///< in the whole run; 0: not known
   double loss = 0;      ///< mean over the last updates

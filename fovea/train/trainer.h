@@ -108,6 +108,8 @@ class TrainingObserver {
   /// Something that a user may want to know, such as a damaged checkpoint that was skipped.
   virtual void noticed(const std::string& /*what*/) {}
   virtual void updated(const UpdateRecord&, double /*fraction_done*/) {}
+  /// In place of updates, of a training that has none: what is being computed.
+  virtual void works(std::string_view /*what*/, double /*fraction_done*/) {}
   virtual void evaluation_begins(index /*step*/) {}
   virtual void evaluated(const EvaluationRecord&) {}
   /// After evaluated(), if there are metrics.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fovea/data/frames.h"
+#include "fovea/linear/linear_model.h"
 #include "fovea/model/classifier.h"
 #include "fovea/task/classify/settings.h"
 #include "fovea/text/tokenizer.h"
@@ -67,8 +68,11 @@ struct LoadedClassifier {
   NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
   FrameScale frames;       ///< input npz: what the model sees is normalised by this
   index label_of_two = 0;  ///< as in ClassifierOutputs
-  std::unique_ptr<Classifier> model;
+  std::unique_ptr<Classifier> model;    ///< null: it is linear
+  std::unique_ptr<LinearModel> linear;  ///< null: it is a network
 
+  /// With every size filled in.
+  const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
   bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fovea/model/pass_plan.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/run_cost.h"
@@ -70,11 +71,13 @@ RowCounts row_counts(const ClassifierRun& run) {
 }  // namespace
 
 RunCost cost_of(const ClassifierRun& run) {
+  if (run.linear) return linear_cost(run);
   return cost_of_updates(run, run.training->largest_batch());
 }
 
 // Attention takes time with the square of each length, the last layer for each text.
 double flops_of_update(const Context& context, const ClassifierRun& run) {
+  if (run.linear) return 0;
   const Examples& examples = run.training->examples();
   std::vector<index> lengths;
   for (index i = 0; i < examples.size(); ++i) lengths.push_back(examples.length(i));
@@ -88,6 +91,7 @@ double flops_of_update(const Context& context, const ClassifierRun& run) {
 }
 
 double training_memory(const Context& context, const ClassifierRun& run, index checkpoint_bytes) {
+  if (run.linear) return linear_memory(context, run);
   return peak_of_run(
       run,
       {.gradients = update_gradients(run),
@@ -100,6 +104,7 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
 }
 
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
+  if (run.linear) return linear_time(context, run);
   return time_of_run(context, run, row_counts(run), done);
 }
 

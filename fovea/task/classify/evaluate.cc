@@ -24,9 +24,6 @@ namespace fovea {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr float kEpsilon = std::numeric_limits<float>::epsilon();  // as log_loss has it
-
-double loss_of(float p) { return -std::log(double{std::clamp(p, kEpsilon, 1 - kEpsilon)}); }
 
 // The labels of the model by name.
 class KnownLabels {
@@ -109,7 +106,7 @@ class ClassifierTest {
       : context_(context),
         model_(model),
         options_(options),
-        task_(model.model->config().task),
+        task_(model.config().task),
         known_(model.labels),
         worst_(options.mistakes),
         predictor_(context, model) {}
@@ -258,7 +255,7 @@ double ClassifierTest::keep_truth(const Row& row, Vec<const float> predicted) {
   }
   if (task_ != ClassifierTask::kMultiLabel) {
     truth_.push_back(row.labels[0]);
-    return loss_of(predicted[row.labels[0]]);
+    return loss_of_probability(predicted[row.labels[0]]);
   }
   const std::size_t begin = truth_flags_.size();
   truth_flags_.resize(begin + static_cast<std::size_t>(predicted.size));
@@ -266,7 +263,7 @@ double ClassifierTest::keep_truth(const Row& row, Vec<const float> predicted) {
   double loss = 0;
   for (index k = 0; k < predicted.size; ++k) {
     const bool has = truth_flags_[begin + static_cast<std::size_t>(k)] != 0;
-    loss += loss_of(has ? predicted[k] : 1 - predicted[k]);
+    loss += loss_of_probability(has ? predicted[k] : 1 - predicted[k]);
   }
   return loss;
 }
@@ -306,7 +303,7 @@ Mistake ClassifierTest::mistake_of(const std::string& file, Row& row,
 }
 
 Rows<const float> ClassifierTest::predictions() const {
-  const index classes = model_.model->config().classes;
+  const index classes = model_.config().classes;
   return {predictions_.data(), static_cast<index>(predictions_.size()) / classes, classes};
 }
 

@@ -9,6 +9,7 @@
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_cost.h"
@@ -87,7 +88,9 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: expected {} labels, got {}", file, expected, held);
   }
   const index fewest = fewest_tokens(loaded.settings.text.input);
-  if (loaded.settings.text.max_length < fewest || loaded.settings.text.max_length > model.block) {
+  const bool is_cut = model.kind != ClassifierModel::kLinear;
+  if (is_cut &&
+      (loaded.settings.text.max_length < fewest || loaded.settings.text.max_length > model.block)) {
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in {} to {}, got {}", file, fewest,
          model.block, loaded.settings.text.max_length);
   }
@@ -147,10 +150,15 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .numbers = file.outputs.numbers,
                           .frames = std::move(file.outputs.frames),
                           .label_of_two = file.outputs.label_of_two,
-                          .model = nullptr};
+                          .model = nullptr,
+                          .linear = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;
-  if (!loaded.reads_frames()) {
+  if (config.kind == ClassifierModel::kLinear) {
+    loaded.linear = load_linear(folder, loaded.settings);
+    return loaded;
+  }
+  if (has_tokenizer(loaded.settings)) {
     loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));
   }
   loaded.model = load_model<Classifier>(folder, sizes_of, config, loaded.settings.recipe.seed);
@@ -232,7 +240,7 @@ TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOption
 }
 
 FrameSet frames_of(const LoadedClassifier& model, const FrameFile& file) {
-  const ClassifierConfig& config = model.model->config();
+  const ClassifierConfig& config = model.config();
   require_shape(file, config.joints, config.features, "the model");
   FrameSet set;
   append(set, file, model.frames);

@@ -12,6 +12,7 @@
 #include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"
 #include "fovea/task/classify/class_weights.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/overview.h"
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/run.h"
@@ -91,6 +92,15 @@ TextTokens tokens_of_row(const HalfOf& of, index i) {
                         place_of(of.set.table, i));
 }
 
+void append_truth(const HalfOf& of, const LabelledText& row, Examples& e) {
+  if (of.options.regression) {
+    e.numbers.push_back(static_cast<float>(of.numbers.to_model(row.numbers[0])));
+  } else {
+    for (const std::string& label : row.labels) e.labels.push_back(of.set.labels.find(label));
+  }
+  e.label_starts.push_back(static_cast<index>(e.labels.size()));
+}
+
 LabelledHalf make_half(const HalfOf& of, bool validates) {
   LabelledHalf half;
   Examples& e = half.examples;
@@ -103,12 +113,7 @@ LabelledHalf make_half(const HalfOf& of, bool validates) {
     if (tokens.truncated()) ++e.truncated;
     e.stream.insert(e.stream.end(), tokens.ids.begin(), tokens.ids.end());
     e.starts.push_back(static_cast<index>(e.stream.size()));
-    if (of.options.regression) {
-      e.numbers.push_back(static_cast<float>(of.numbers.to_model(row.numbers[0])));
-    } else {
-      for (const std::string& label : row.labels) e.labels.push_back(of.set.labels.find(label));
-    }
-    e.label_starts.push_back(static_cast<index>(e.labels.size()));
+    append_truth(of, row, e);
   }
   return half;
 }
@@ -226,12 +231,14 @@ ClassifierConfig with_buckets(ClassifierConfig config, const Examples& training)
 
 void note_many_classes(ClassifierRun& run) {
   const index classes = run.outputs.labels.empty() ? 0 : run.settings.model.classes;
-  const index texts = run.training->examples().size();
+  const index texts = run.texts_to_train();
   if (classes <= 20 || 4 * classes <= texts) return;
   run.notes.push_back(
       fmt::format("{} classes for {} {}s: if the labels are numbers, say --regression{}", classes,
                   texts, words_of(run.settings.text.input).entry,
-                  run.tokenizer ? "; if another column has the labels, --label-column" : ""));
+                  run.settings.text.input != InputKind::kNpz
+                      ? "; if another column has the labels, --label-column"
+                      : ""));
 }
 
 void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
@@ -253,6 +260,18 @@ void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
   note_many_classes(run);
 }
 
+// The labels and their weights, and the kind of answer that follows from them.
+void take_labels(ClassifierRun& run, ClassifierSettings& settings, const LabelledSet& set,
+                 const Examples& trains) {
+  const ClassifierTextOptions& text = settings.text;
+  const LabelCounts counts = count_labels(trains, text, set.labels.size());
+  run.class_weights = class_weights(text.class_weights, set.labels, counts);
+  run.overview.push_back(text.regression ? number_line(numbers_to_train(set), run.outputs.numbers)
+                                         : balance_line(set.labels, counts));
+  settings.model.task = task_of(text, set.labels.size());
+  settings.model.classes = text.regression ? 1 : set.labels.size();
+}
+
 void read_vectors(ClassifierRun& run, ClassifierSettings& settings) {
   run.vectors = vectors_of_tokens(*run.tokenizer, settings);
   run.notes.insert(run.notes.end(), run.vectors->notes.begin(), run.vectors->notes.end());
@@ -261,6 +280,47 @@ void read_vectors(ClassifierRun& run, ClassifierSettings& settings) {
   run.overview.push_back(vectors_line(found, settings.text.embeddings));
   if (found.exact + found.lower > 0) return;
   run.notes.push_back("no word has a vector: is the file of the same language and script?");
+}
+
+RunIdentity identity_of(const ClassifierRun& run, const ClassifierConfig& model, std::string data) {
+  return {.model = xxh3_128(to_json(model)),
+          .data = std::move(data),
+          .tokenizer = run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "",
+          .isa = std::string(isa_name(current_isa())),
+          .version = FOVEA_VERSION};
+}
+
+// The texts of one half with what is true of them, for a model that reads texts itself.
+KnownTexts known_texts(const HalfOf& of, LabelledSet& set, bool validates) {
+  KnownTexts half;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    if (set.validates[i] != validates) continue;
+    append_truth(of, set.table.rows[i], half.truth);
+    half.texts.push_back(std::move(set.table.rows[i].text));
+    half.truth.starts.push_back(0);
+  }
+  return half;
+}
+
+std::string fingerprint(const KnownTexts& known) {
+  std::vector<std::string> texts;
+  for (const std::string& text : known.texts) texts.push_back(xxh3_128(text));
+  return xxh3_128(fmt::format("{}{}", fmt::join(texts, ""), fingerprint(known.truth)));
+}
+
+ClassifierRun prepare_linear(ClassifierRun run, ClassifierSettings settings, LabelledSet& set) {
+  const HalfOf of{set, run, settings.text, run.outputs.numbers};
+  KnownTexts trains = known_texts(of, set, false), validates = known_texts(of, set, true);
+  take_labels(run, settings, set, trains.truth);
+  settings.model = resolve(settings.model);
+  run.identity =
+      identity_of(run, settings.model, xxh3_128({fingerprint(trains), fingerprint(validates)}));
+  run.linear = std::make_unique<LinearTexts>(
+      LinearTexts{.training = std::move(trains), .validation = std::move(validates)});
+  run.settings = std::move(settings);
+  note_many_classes(run);
+  learn_ngrams(run);
+  return run;
 }
 
 }  // namespace
@@ -273,11 +333,14 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   LabelledSet set = read_labelled_set(text, settings.recipe.seed);
   ClassifierRun run;
   run.notes = std::move(set.notes);
-  take_input(run, settings, set, std::move(known));
-  if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
   run.outputs.labels = set.labels.names();
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
+  if (settings.model.kind == ClassifierModel::kLinear) {
+    return prepare_linear(std::move(run), std::move(settings), set);
+  }
+  take_input(run, settings, set, std::move(known));
+  if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
 
   // The longest text that is trained, cut to the default, says what the model can see; of short
   // texts it is what the layers need.
@@ -293,19 +356,11 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   require_batch(settings);
   LabelledHalf validates = make_half(of, true);
 
-  const LabelCounts counts = count_labels(trains.examples, text, set.labels.size());
-  run.class_weights = class_weights(text.class_weights, set.labels, counts);
-  run.overview.push_back(text.regression ? number_line(numbers_to_train(set), run.outputs.numbers)
-                                         : balance_line(set.labels, counts));
-  settings.model.task = task_of(text, set.labels.size());
-  settings.model.classes = text.regression ? 1 : set.labels.size();
+  take_labels(run, settings, set, trains.examples);
   settings.model.block = text.max_length;
   settings.model = resolve(with_buckets(settings.model, trains.examples));
-  run.identity = {.model = xxh3_128(to_json(settings.model)),
-                  .data = data_fingerprint(trains.examples, validates.examples, run.frames),
-                  .tokenizer = run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "",
-                  .isa = std::string(isa_name(current_isa())),
-                  .version = FOVEA_VERSION};
+  run.identity = identity_of(run, settings.model,
+                             data_fingerprint(trains.examples, validates.examples, run.frames));
   const TargetShape target{text.regression    ? TargetKind::kNumber
                            : text.multi_label ? TargetKind::kLabels
                                               : TargetKind::kClass,

@@ -17,20 +17,38 @@
 
 namespace fovea {
 
+/// Texts, and the labels or numbers of each.
+struct KnownTexts {
+  std::vector<std::string> texts = {};  ///< [n]
+  Examples truth = {};                  ///< [n], without tokens
+};
+
+/// The texts of a linear model, which reads them itself.
+struct LinearTexts {
+  KnownTexts training;
+  KnownTexts validation;        ///< or none
+  NgramFeatures features = {};  ///< of the texts to train on
+};
+
 /// A run that is ready to begin: the texts are read, the vocabulary and labels known, every size
 /// filled in.
 struct ClassifierRun {
   ClassifierSettings settings;
   ClassifierOutputs outputs;
-  std::vector<double> class_weights;     ///< [classes], or empty: all are 1
-  std::vector<std::string> overview;     ///< a summary of the texts for people, a line each
-  std::vector<std::string> notes;        ///< warnings about them
-  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
-  FrameSet frames;                       ///< with input npz: all samples
-  std::unique_ptr<ExampleTraining> training;
+  std::vector<double> class_weights;          ///< [classes], or empty: all are 1
+  std::vector<std::string> overview;          ///< a summary of the texts for people, a line each
+  std::vector<std::string> notes;             ///< warnings about them
+  std::unique_ptr<Tokenizer> tokenizer;       ///< null with input npz
+  FrameSet frames;                            ///< with input npz: all samples
+  std::unique_ptr<LinearTexts> linear;        ///< of a linear model, which has no `training`
+  std::unique_ptr<ExampleTraining> training;  ///< of any other
   std::optional<ExampleEvaluation> validation;
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
   RunIdentity identity;
+
+  index texts_to_train() const {
+    return linear ? linear->training.truth.size() : training->examples().size();
+  }
 };
 
 /// Checks all options, reads the texts, and learns the tokenizer unless `known` is given. Writes

@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "fovea/report/mistake_plots.h"
@@ -85,6 +88,11 @@ ReliabilityPlot plot_of(const ClassifierScore& score) {
 }
 
 }  // namespace
+
+double loss_of_probability(float p) {
+  constexpr float kEpsilon = std::numeric_limits<float>::epsilon();
+  return -std::log(double{std::clamp(p, kEpsilon, 1 - kEpsilon)});
+}
 
 Json json_of_score(const ClassifierScore& score) {
   Json::Object object;

@@ -77,6 +77,9 @@ struct ClassifierScore {
   }
 };
 
+/// -log p, in nats, of a probability in float32, as log_loss has it: neither 0 nor infinite.
+double loss_of_probability(float p);
+
 /// A confusion matrix of more classes than this is not written: see draw_confusion().
 inline constexpr index kMostClassesOfMatrix = 200;
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/settings.h"
 
+#include <optional>
+
 #include "fovea/base/check.h"
+#include "fovea/config/field.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
@@ -46,6 +49,33 @@ void check_text(const ClassifierTextOptions& text) {
   require_together(text.embeddings.empty() || text.tokenizer != "byte",
                    "--embeddings, --tokenizer byte", "bytes have no vectors",
                    "choose --tokenizer word or char");
+}
+
+// Whether a linear model does not read the setting: its model is n-grams, and its training the
+// solution of a convex problem.
+bool is_of_networks(const Field& field) {
+  const std::string_view group = field.table(), name = field.last_name();
+  if (group == "recipe") return name != "seed";
+  if (group == "text") return field.traits.part == kNetworkPart;
+  return group == "model" && field.traits.is_option && name != "model";
+}
+
+// The first such setting that is not the default, if there is one. It points into `given`.
+std::optional<Field> network_setting(ClassifierSettings& given) {
+  ClassifierSettings usual(given.text.input);
+  const std::vector<Field> is = fields_of(given), was = fields_of(usual);
+  for (std::size_t n = 0; n < is.size(); ++n) {
+    if (is_of_networks(is[n]) && value_text(is[n]) != value_text(was[n])) return is[n];
+  }
+  return std::nullopt;
+}
+
+void check_linear(ClassifierSettings s) {
+  if (s.model.kind != ClassifierModel::kLinear) return;
+  require_together(s.text.input == InputKind::kText, "--model linear",
+                   "it reads texts, and no pairs or numbers", "leave --model out");
+  const std::optional<Field> other = network_setting(s);
+  if (other) require_effect(*other, "--model bag or encoder");
 }
 
 // A few hundred samples are few updates an epoch: weights that begin small (deviation 0.02) and
@@ -113,6 +143,12 @@ void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
   resolve_lengths(recipe, updates_per_epoch, kEpochs);
 }
 
+void choose_model(ClassifierSettings& settings) {
+  if (settings.model.kind != ClassifierModel::kAuto) return;
+  if (settings.text.input != InputKind::kText || network_setting(settings)) return;
+  settings.model.kind = ClassifierModel::kLinear;
+}
+
 void check_options(const ClassifierSettings& s) {
   TrainOptions recipe = s.recipe;
   resolve_lengths(recipe, 1);
@@ -122,6 +158,7 @@ void check_options(const ClassifierSettings& s) {
   check_task(s.text);
   check_text(s.text);
   check_pairs(s);
+  check_linear(s);
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
 #include "fovea/data/table/table_options.h"
+#include "fovea/linear/fit.h"
 #include "fovea/model/classifier_config.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
@@ -47,6 +48,9 @@ InputWords words_of(InputKind input);
 
 /// The least --max-length: a pair has a token of each text, and two separators.
 index fewest_tokens(InputKind input);
+
+/// FieldTraits::part of the settings of texts that only a bag or an encoder reads.
+inline constexpr std::string_view kNetworkPart = "network";
 
 /// The labelled texts, and how they become tokens. In the settings of a run that is prepared, and
 /// in those of a stored model, tokenizer and max_length are never "auto" and 0.
@@ -92,20 +96,24 @@ struct ClassifierTextOptions {
           "weights of the classes in the loss: none, balanced (rare ones count more), or "
           "LABEL=NUMBER,...",
           {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
-    visit("metric", metric, "metric of the validation by which the best weights are chosen");
+    visit("metric", metric, "metric of the validation by which the best weights are chosen",
+          {.part = kNetworkPart});
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
-          {.needs = {"input", "text|pairs"}, .place = HelpPlace::kData, .names = [] {
-             return "auto|" + tokenizer_names();
-           }});
+          {.needs = {"input", "text|pairs"},
+           .part = kNetworkPart,
+           .place = HelpPlace::kData,
+           .names = [] { return "auto|" + tokenizer_names(); }});
     visit("tokenizer_model", tokenizer_model,
           "--tokenizer sentencepiece: the .model file whose pieces are the tokens",
           {.needs = {"input", "text|pairs"},
            .also_needs = {"tokenizer", kPieceKind},
+           .part = kNetworkPart,
            .is_path = true});
     visit("subword_sampling", subword_sampling, kSubwordSamplingHelp,
           {.range = ValueRange::in(0, 1),
            .needs = {"input", "text"},
-           .also_needs = {"tokenizer", kPieceKind}});
+           .also_needs = {"tokenizer", kPieceKind},
+           .part = kNetworkPart});
     visit("words", words, "--tokenizer word: what ends a word",
           {.needs = {"input", "text|pairs"}, .also_needs = {"tokenizer", "word|auto"}});
     visit("lower", lower, "--tokenizer char and word: put the text into lower case",
@@ -113,15 +121,18 @@ struct ClassifierTextOptions {
     visit("min_count", min_count, "--tokenizer word: words seen less often are read as <unk>",
           {.range = ValueRange::from(1),
            .needs = {"input", "text|pairs"},
-           .also_needs = {"tokenizer", "word|auto"}});
+           .also_needs = {"tokenizer", "word|auto"},
+           .part = kNetworkPart});
     visit("embeddings", embeddings, kEmbeddingsHelp,
-          {.needs = {"input", "text|pairs"}, .is_path = true});
+          {.needs = {"input", "text|pairs"}, .part = kNetworkPart, .is_path = true});
     visit("max_length", max_length,
           "most tokens of a text; 0: of the longest text, but at most 4096, with --encoder 512",
-          {.range = ValueRange::in(0, kLargestSize, "of the longest text")});
-    visit("truncate", truncate, "which end of a text longer than --max-length is dropped");
+          {.range = ValueRange::in(0, kLargestSize, "of the longest text"), .part = kNetworkPart});
+    visit("truncate", truncate, "which end of a text longer than --max-length is dropped",
+          {.part = kNetworkPart});
     visit("batch_size", batch_size, "texts per batch",
           {.range = ValueRange::in(1, kLargestSize),
+           .part = kNetworkPart,
            .resume = OnResume::kNoted,
            .place = HelpPlace::kTraining});
   }
@@ -134,13 +145,20 @@ struct ClassifierSettings {
 
   ClassifierTextOptions text;
   ClassifierConfig model;
+  LinearFitOptions linear;
   TrainOptions recipe;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit_groups(visit, *this);
+    visit("linear", linear, "a linear model", {.resume = OnResume::kNo});
   }
 };
+
+/// Whether a model of these settings reads tokens: no linear one, and none of numbers.
+inline bool has_tokenizer(const ClassifierSettings& settings) {
+  return settings.text.input != InputKind::kNpz && settings.model.kind != ClassifierModel::kLinear;
+}
 
 /// A length of the recipe that follows from the number of texts.
 inline constexpr std::string_view kAutoLength = "auto";
@@ -149,6 +167,10 @@ inline constexpr std::string_view kAutoLength = "auto";
 /// least.
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch);
+
+/// Makes --model auto of texts linear, unless a setting that only a bag or an encoder reads is not
+/// its default.
+void choose_model(ClassifierSettings& settings);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
 void check_options(const ClassifierSettings& settings);

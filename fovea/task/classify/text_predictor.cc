@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea {
 
@@ -51,7 +53,8 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
                              index batch_tokens)
     : context_(context), model_(model), batch_tokens_(batch_tokens), tapes_(context) {
   check(batch_tokens >= 1, "predictions: {} tokens a batch; expected at least 1", batch_tokens);
-  const ClassifierConfig& config = model.model->config();
+  if (model.linear) return;
+  const ClassifierConfig& config = model.config();
   const index longest =
       std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
   const index rows = longest * std::max<index>(config.joints, 1);
@@ -63,9 +66,39 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
 }
 
 Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
+  const auto name = [&](std::size_t n) { return std::string(texts[n].name); };
+  if (model_.linear) {
+    predict_linear(texts);
+    require_finite(name);
+    return {values_.data(), static_cast<index>(texts.size()), model_.config().classes};
+  }
   make_tokens(texts);
   if (!table_.defined()) make_table();
-  return predict_read([&](std::size_t n) { return std::string(texts[n].name); });
+  return predict_read(name);
+}
+
+// Each text by itself: there is nothing to gain by batches.
+void TextPredictor::predict_linear(std::span<const NamedText> texts) {
+  constexpr index kTogether = 32;
+  const auto count = static_cast<index>(texts.size());
+  const LinearModel& model = *model_.linear;
+  const index classes = model.weights().classes;
+  values_.resize(texts.size() * static_cast<std::size_t>(classes));
+  std::vector<index> known(texts.size());
+  const double begin = monotonic_seconds();
+  context_.for_each((count + kTogether - 1) / kTogether, [&](index item) {
+    FeatureReader reader(model.features());
+    for (index i = item * kTogether; i < std::min(count, (item + 1) * kTogether); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      require_utf8(texts[at].text, texts[at].name);
+      const FeatureReader::Row row = reader.read(texts[at].text);
+      model.predict(row, values_.data() + i * classes);
+      known[at] = static_cast<index>(row.columns.size()) - 1;
+    }
+  });
+  linear_seconds_ += monotonic_seconds() - begin;
+  texts_ += count;
+  for (const index n : known) tokens_ += n;
 }
 
 Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index end,
@@ -84,7 +117,7 @@ Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index
 
 // Predicts all texts that have been read.
 Rows<const float> TextPredictor::predict_read(const std::function<std::string(std::size_t)>& name) {
-  const index classes = model_.model->config().classes;
+  const index classes = model_.config().classes;
   const auto count = static_cast<index>(read_.size());
   values_.resize(read_.size() * static_cast<std::size_t>(classes));
   std::vector<index> lengths;
@@ -158,7 +191,7 @@ void TextPredictor::predict_batch(Tape& tape, std::span<const index> batch) {
 }
 
 void TextPredictor::require_finite(const std::function<std::string(std::size_t)>& name) const {
-  const auto classes = static_cast<std::size_t>(model_.model->config().classes);
+  const auto classes = static_cast<std::size_t>(model_.config().classes);
   const auto bad = std::find_if_not(values_.begin(), values_.end(),
                                     [](float value) { return std::isfinite(value); });
   if (bad == values_.end()) return;

@@ -51,13 +51,15 @@ class TextPredictor {
   /// How many of all texts so far were longer than the model's max_length, and truncated.
   index truncated() const { return truncated_; }
   index texts() const { return texts_; }
-  index tokens() const { return tokens_; }  ///< that the model has read so far
+  /// That the model has read so far; of a linear one, n-grams that it knows.
+  index tokens() const { return tokens_; }
   /// The seconds of all calls so far, without reading the texts into tokens.
-  double model_seconds() const { return tapes_.seconds(); }
+  double model_seconds() const { return tapes_.seconds() + linear_seconds_; }
   /// Whether texts are read by Classifier::token_table() by now, which changes no bit.
   bool uses_table() const { return table_.defined(); }
 
  private:
+  void predict_linear(std::span<const NamedText> texts);
   void make_table();
   void make_tokens(std::span<const NamedText> texts);
   void count_read();
@@ -68,7 +70,8 @@ class TextPredictor {
   const Context context_;
   const LoadedClassifier& model_;
   const index batch_tokens_;
-  double batch_bytes_ = 0;  // that batches take, most
+  double batch_bytes_ = 0;     // that batches take, most
+  double linear_seconds_ = 0;  // of a linear model
   BatchTapes tapes_;
   Tensor table_;                  // Classifier::token_table, once it pays
   std::vector<TextTokens> read_;  // of the texts of this call

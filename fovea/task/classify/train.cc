@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the training of a classifier has of its own.
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
@@ -29,6 +30,8 @@ void keep_found(ClassifierSettings& given, const ClassifierSettings& began) {
   is.joints = was.joints;
   is.task = was.task;
   is.block = was.block;
+  if (given.linear.word_ngrams == "auto") given.linear.word_ngrams = began.linear.word_ngrams;
+  if (given.linear.char_ngrams == "auto") given.linear.char_ngrams = began.linear.char_ngrams;
   if (is.ngrams != 1 && is.buckets == 0) is.buckets = was.buckets;
 }
 
@@ -53,6 +56,7 @@ ClassifierObjective make_objective(const Context& context, const Classifier& mod
 TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
+  if (run.linear) return train_linear(context, run, folder, start, observer);
   return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
 }
 

@@ -35,6 +35,9 @@ class LivePage final : public TrainingObserver {
   void begins(const RunState& state) override;
   void noticed(const std::string& what) override { next_.noticed(what); }
   void updated(const UpdateRecord& record, double fraction_done) override;
+  void works(std::string_view what, double fraction_done) override {
+    next_.works(what, fraction_done);
+  }
   void evaluation_begins(index step) override { next_.evaluation_begins(step); }
   void evaluated(const EvaluationRecord& record) override;
   void measured(const MetricsRecord& record) override { next_.measured(record); }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes logits of texts that a model has not seen into probabilities that mean something.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/data/examples.h"
+#include "fovea/model/classifier_config.h"
+
+namespace fovea {
+
+/// Output k of text i has the logit  prior_k + factor_k value_ik + shift_k length_i.
+struct CalibrationData {
+  ClassifierTask task = ClassifierTask::kSingleLabel;
+  index outputs = 0;
+  std::vector<double> prior = {};      ///< [outputs]
+  std::span<const float> values = {};  ///< [texts, outputs]
+  std::vector<float> lengths = {};     ///< [texts] from 0 to 1: how much of the text is known
+  std::vector<double> weights = {};    ///< [texts]; empty: all 1
+  const Examples& truth;
+};
+
+struct Calibration {
+  std::vector<double> factors, shifts;  ///< [outputs]
+};
+
+enum class CalibrationSize : std::uint8_t {
+  kTemperature,  ///< one factor for all outputs (Guo et al. 2017, section 4.2), and no shifts
+  kWhole,        ///< of two classes or several labels Platt's two numbers for each (1999); of more
+                 ///< classes one factor and a shift for each
+};
+
+/// What makes the loss least, by Newton's method, with a little pull to 1 and 0. Of numbers 1 and
+/// 0.
+Calibration calibrate(const CalibrationData& data, CalibrationSize size);
+
+/// The mean loss: nats a text, or of several labels a label; of numbers the squared error.
+double loss_of(const CalibrationData& data, const Calibration& calibration);
+
+/// [texts, classes], as LinearModel::predict.
+std::vector<float> predictions_of(const CalibrationData& data, const Calibration& calibration,
+                                  index classes);
+
+}  // namespace fovea

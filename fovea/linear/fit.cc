@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/linear/fit.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/random.h"
+#include "fovea/data/epoch_order.h"
+#include "fovea/linear/calibrate.h"
+#include "fovea/linear/solver.h"
+#include "fovea/text/keyed_hash.h"
+#include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kFewestForFolds = 10;
+
+// Chinese, Japanese, Thai, Lao, Burmese and Khmer have no blanks between words.
+bool has_no_blanks(char32_t c) {
+  const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+  return in(0x2E80, 0x9FFF) || in(0xF900, 0xFAFF) || c >= 0x20000 || in(0x0E00, 0x0EFF) ||
+         in(0x1000, 0x109F) || in(0x1780, 0x17FF);
+}
+
+struct TextSizes {
+  double texts = 0, characters = 0, without_blanks = 0;
+};
+
+TextSizes sizes_of(std::span<const std::string> texts) {
+  constexpr std::size_t kLookedAt = 2000;
+  TextSizes sizes;
+  // At even distances: files are often sorted by label or by source.
+  const std::size_t looked_at = std::min(kLookedAt, texts.size());
+  for (std::size_t n = 0; n < looked_at; ++n) {
+    std::string_view text = texts[n * texts.size() / looked_at];
+    while (!text.empty()) {
+      const DecodedCharacter c = decode_character(text);
+      text.remove_prefix(static_cast<std::size_t>(c.length));
+      sizes.characters += 1;
+      sizes.without_blanks += has_no_blanks(c.value) ? 1 : 0;
+    }
+    sizes.texts += 1;
+  }
+  return sizes;
+}
+
+}  // namespace
+
+ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOptions& options,
+                           WordSplit split, bool lower) {
+  constexpr double kShortText = 200, kLittleText = 5e6, kMuchText = 1e9;
+  const TextSizes sizes = sizes_of(texts);
+  const double length = sizes.characters / std::max(sizes.texts, 1.0);
+  const double all = length * static_cast<double>(texts.size());
+  std::string_view words = all > kMuchText ? "1-2" : "1-3", characters = "0", why = "long texts";
+  if (sizes.without_blanks > 0.5 * sizes.characters) {
+    words = "0", characters = "1-3", why = "a script without blanks between words";
+  } else if (length <= kShortText) {
+    words = "1-2", characters = "2-5", why = "short texts";
+  } else if (all <= kLittleText) {
+    words = "1-2", characters = "2-5", why = "little text";
+  }
+  ChosenNgrams chosen;
+  chosen.rules.split = split;
+  chosen.rules.lower = lower;
+  const auto read = [](const std::string& option, std::string_view found, std::string_view name) {
+    return parse_lengths(option == "auto" ? found : std::string_view(option), name);
+  };
+  chosen.rules.words = read(options.word_ngrams, words, "word_ngrams");
+  chosen.rules.characters = read(options.char_ngrams, characters, "char_ngrams");
+  chosen.note =
+      fmt::format("n-grams of words: {}, of characters: {} ({}: {:.0f} characters each)",
+                  to_string(chosen.rules.words), to_string(chosen.rules.characters), why, length);
+  return chosen;
+}
+
+namespace {
+
+index fold_count(index texts, const LinearFitOptions& options) {
+  constexpr index kMany = 5000;
+  if (texts < kFewestForFolds) return 0;
+  if (options.folds > 0) return std::min(options.folds, texts);
+  return texts > kMany ? 3 : 5;
+}
+
+// Those to try. Where both take long, the one that is better almost always.
+std::vector<NgramWeighting> weightings_of(ClassifierTask task, index values,
+                                          const LinearFitOptions& options) {
+  constexpr index kMuch = 3'000'000;
+  using enum NgramWeighting;
+  if (task == ClassifierTask::kRegression) return {kTfidf};
+  if (options.weighting != kAuto) return {options.weighting};
+  if (values > kMuch) return {kRatio};
+  return {kTfidf, kRatio};
+}
+
+// The values of C to try, each four times that before it.
+std::vector<double> path_of(NgramWeighting weighting, ClassifierTask task, index folds,
+                            const LinearFitOptions& options) {
+  constexpr double kUsual = 16;
+  constexpr int kValues = 6;
+  if (options.c > 0) return {options.c};
+  if (folds == 0) return {kUsual};
+  const bool is_number = task == ClassifierTask::kRegression;
+  double c = is_number ? 1.0 / 16 : weighting == NgramWeighting::kTfidf ? 1 : 0.25;
+  std::vector<double> path;
+  for (int n = 0; n < kValues; ++n, c *= 4) path.push_back(c);
+  return path;
+}
+
+// The part of cross-validation in which each text is measured: as many of each class in each, and
+// equal texts in one.
+std::vector<std::int32_t> draw_folds(const LinearData& data, index folds, std::uint64_t seed) {
+  const index texts = data.truth.size();
+  std::vector<std::vector<index>> groups(1);
+  const bool has_classes =
+      data.task == ClassifierTask::kBinary || data.task == ClassifierTask::kSingleLabel;
+  if (has_classes) groups.resize(static_cast<std::size_t>(data.classes));
+  for (index i = 0; i < texts; ++i) {
+    const auto group = has_classes ? static_cast<std::size_t>(data.truth.labels_of(i)[0]) : 0;
+    groups[group].push_back(i);
+  }
+  std::vector<std::int32_t> fold(static_cast<std::size_t>(texts));
+  KeyedMap<std::string_view, std::int32_t> seen;
+  index next = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    Random random(seed, RandomUse::kBatches, g);
+    shuffle(groups[g], random);
+    for (const index i : groups[g]) {
+      const auto at = static_cast<std::size_t>(i);
+      const auto own = static_cast<std::int32_t>(next % folds);
+      const auto [known, is_new] = seen.emplace(data.texts[at], own);
+      fold[at] = known->second;
+      if (is_new) ++next;
+    }
+  }
+  return fold;
+}
+
+// The model of one output of a weighting, as a column of weights over the columns of the rows.
+struct OutputProblem {
+  std::vector<std::int32_t> used = {};
+  std::vector<float> y = {};
+  std::vector<double> costs = {};
+  std::vector<float> scales = {};
+  double offset = 0;
+};
+
+class Fitter {
+ public:
+  Fitter(const Context& context, const LinearData& data, const LinearFitOptions& options,
+         std::uint64_t seed, const FitObserver& observer)
+      : context_(context),
+        data_(data),
+        options_(options),
+        seed_(seed),
+        observer_(observer),
+        outputs_(data.task == ClassifierTask::kBinary ? 1 : data.classes),
+        folds_(fold_count(data.truth.size(), options)) {
+    if (folds_ > 0) fold_ = draw_folds(data, folds_, seed);
+  }
+
+  std::optional<LinearFit> fit();
+
+ private:
+  index texts() const { return data_.truth.size(); }
+  bool is_number() const { return data_.task == ClassifierTask::kRegression; }
+  void list_trials();
+
+  std::vector<float> targets(index output) const;
+  double weight_of(index text, index output, bool has) const;
+  OutputProblem problem_of(NgramWeighting weighting, index output, index left_out) const;
+  void take_ratios(OutputProblem& problem) const;
+  bool solve(const OutputProblem& problem, double c, LinearSolution& solution);
+  void measure(index fold, index output, std::size_t first, std::size_t count);
+  bool cross_validate();
+  std::optional<LinearWeights> solve_all(const LinearTrial& setting, const Calibration& by);
+  double value_of(const LinearSolution& solution, index text) const;
+
+  CalibrationData calibration_data(std::size_t trial) const;
+  std::vector<double> priors() const;
+
+  void solved() {
+    const double done = static_cast<double>(++done_);
+    if (std::this_thread::get_id() != caller_ || !observer_.works) return;
+    observer_.works(folds_ > 0 ? "cross-validation" : "fitting",
+                    done / static_cast<double>(to_do_));
+  }
+  // Only the thread of the caller asks; the others see what it was told.
+  bool interrupted() {
+    if (std::this_thread::get_id() == caller_ && observer_.interrupted && observer_.interrupted()) {
+      stop_ = true;
+    }
+    return stop_;
+  }
+
+  const Context context_;
+  const LinearData& data_;
+  const LinearFitOptions& options_;
+  const std::uint64_t seed_;
+  const FitObserver& observer_;
+  const index outputs_;
+  const index folds_;
+  std::vector<std::int32_t> fold_;  // of each text
+  std::vector<LinearTrial> trials_;
+  std::vector<std::vector<float>> unseen_;  // [trials][texts, outputs] what is added to the prior
+  const std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<bool> stop_ = false;
+  std::atomic<index> done_ = 0;
+  index to_do_ = 1;
+};
+
+void Fitter::list_trials() {
+  for (const NgramWeighting weighting :
+       weightings_of(data_.task, data_.features.values(), options_)) {
+    for (const double c : path_of(weighting, data_.task, folds_, options_)) {
+      trials_.push_back({weighting, c});
+    }
+  }
+}
+
+double Fitter::weight_of(index text, index output, bool has) const {
+  if (data_.class_weights.empty()) return 1;
+  if (data_.task == ClassifierTask::kMultiLabel) {
+    return has ? data_.class_weights[static_cast<std::size_t>(output)] : 1;
+  }
+  return data_.class_weights[static_cast<std::size_t>(data_.truth.labels_of(text)[0])];
+}
+
+std::vector<float> Fitter::targets(index output) const {
+  std::vector<float> y(static_cast<std::size_t>(texts()));
+  if (is_number()) return data_.truth.numbers;
+  const std::int32_t wanted =
+      data_.task == ClassifierTask::kBinary ? 1 : static_cast<std::int32_t>(output);
+  for (index i = 0; i < texts(); ++i) {
+    const auto labels = data_.truth.labels_of(i);
+    const bool has = std::find(labels.begin(), labels.end(), wanted) != labels.end();
+    y[static_cast<std::size_t>(i)] = has ? 1.0F : -1.0F;
+  }
+  return y;
+}
+
+// Of all texts but those of a fold; -1: of all.
+OutputProblem Fitter::problem_of(NgramWeighting weighting, index output, index left_out) const {
+  OutputProblem problem{.y = targets(output)};
+  problem.costs.resize(problem.y.size(), 1);
+  double with = 0.5, without = 0.5;
+  for (index i = 0; i < texts(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!is_number()) problem.costs[at] = weight_of(i, output, problem.y[at] > 0);
+    const bool is_used = left_out < 0 || fold_[at] != left_out;
+    if (!is_used || problem.costs[at] <= 0) continue;
+    problem.used.push_back(static_cast<std::int32_t>(i));
+    (problem.y[at] > 0 ? with : without) += problem.costs[at];
+  }
+  if (!is_number()) problem.offset = std::log(with / without);
+  if (weighting == NgramWeighting::kRatio) take_ratios(problem);
+  return problem;
+}
+
+// r_f = log((1 + texts of the class with f) / all of these) - the same of the other texts.
+void Fitter::take_ratios(OutputProblem& problem) const {
+  const auto columns = static_cast<std::size_t>(data_.features.columns());
+  std::vector<double> with(columns, 1), without(columns, 1);
+  for (const std::int32_t i : problem.used) {
+    const auto at = static_cast<std::size_t>(i);
+    std::vector<double>& counts = problem.y[at] > 0 ? with : without;
+    for (index n = data_.rows.starts[at]; n < data_.rows.starts[at + 1]; ++n) {
+      counts[static_cast<std::size_t>(data_.rows.columns[static_cast<std::size_t>(n)])] +=
+          problem.costs[at];
+    }
+  }
+  const double all_with = std::accumulate(with.begin(), with.end() - 1, 0.0);
+  const double all_without = std::accumulate(without.begin(), without.end() - 1, 0.0);
+  problem.scales.resize(columns, 1);
+  for (std::size_t f = 0; f + 1 < columns; ++f) {
+    problem.scales[f] =
+        static_cast<float>(std::log(with[f] / all_with) - std::log(without[f] / all_without));
+  }
+}
+
+bool Fitter::solve(const OutputProblem& problem, double c, LinearSolution& solution) {
+  const SolverOptions options{.seed = seed_, .interrupted = [this] { return interrupted(); }};
+  const LinearProblem said{.rows = data_.rows,
+                           .columns = data_.features.columns(),
+                           .used = problem.used,
+                           .y = problem.y,
+                           .costs = problem.costs,
+                           .scales = problem.scales,
+                           .offset = problem.offset,
+                           .c = c};
+  const bool done = is_number() ? solve_squares(said, options, solution)
+                                : solve_logistic(said, options, solution);
+  solved();
+  return done;
+}
+
+double Fitter::value_of(const LinearSolution& solution, index text) const {
+  double sum = 0;
+  for (index n = data_.rows.starts[static_cast<std::size_t>(text)];
+       n < data_.rows.starts[static_cast<std::size_t>(text) + 1]; ++n) {
+    const auto at = static_cast<std::size_t>(n);
+    sum += solution.weights[static_cast<std::size_t>(data_.rows.columns[at])] *
+           double{data_.rows.values[at]};
+  }
+  return sum;
+}
+
+// The trials of one weighting, which follow each other along the path, for the texts of a fold.
+void Fitter::measure(index fold, index output, std::size_t first, std::size_t count) {
+  const OutputProblem problem = problem_of(trials_[first].weighting, output, fold);
+  LinearSolution solution;
+  for (std::size_t t = first; t < first + count; ++t) {
+    if (!solve(problem, trials_[t].c, solution)) return;
+    for (index i = 0; i < texts(); ++i) {
+      if (fold_[static_cast<std::size_t>(i)] != fold) continue;
+      unseen_[t][static_cast<std::size_t>(i * outputs_ + output)] =
+          static_cast<float>(value_of(solution, i));
+    }
+  }
+}
+
+bool Fitter::cross_validate() {
+  const auto size = static_cast<std::size_t>(texts() * outputs_);
+  unseen_.assign(trials_.size(), std::vector<float>(size));
+  const std::size_t path = path_of(trials_[0].weighting, data_.task, folds_, options_).size();
+  const auto weightings = static_cast<index>(trials_.size() / path);
+  context_.for_each_in_order(weightings * folds_ * outputs_, [&](index item) {
+    const index output = item % outputs_, fold = item / outputs_ % folds_;
+    measure(fold, output, static_cast<std::size_t>(item / outputs_ / folds_) * path, path);
+  });
+  if (stop_) return false;
+  for (std::size_t t = 0; t < trials_.size(); ++t) {
+    const CalibrationData seen = calibration_data(t);
+    trials_[t].loss = loss_of(seen, calibrate(seen, CalibrationSize::kTemperature));
+  }
+  return true;
+}
+
+// The model of all texts, calibrated.
+std::optional<LinearWeights> Fitter::solve_all(const LinearTrial& setting, const Calibration& by) {
+  const auto columns = static_cast<std::size_t>(data_.features.columns());
+  const auto K = static_cast<std::size_t>(outputs_);
+  LinearWeights weights{.task = data_.task, .classes = data_.classes};
+  weights.weights.resize(columns * K);
+  context_.for_each_in_order(outputs_, [&](index output) {
+    const auto k = static_cast<std::size_t>(output);
+    LinearSolution solution;
+    if (!solve(problem_of(setting.weighting, output, -1), setting.c, solution)) return;
+    for (std::size_t f = 0; f < columns; ++f) {
+      const double shift = f + 1 == columns ? by.shifts[k] : 0;
+      weights.weights[f * K + k] = static_cast<float>(by.factors[k] * solution.weights[f] + shift);
+    }
+  });
+  if (stop_) return std::nullopt;
+  for (const double prior : priors()) weights.prior.push_back(static_cast<float>(prior));
+  return weights;
+}
+
+std::vector<double> Fitter::priors() const {
+  std::vector<double> priors(static_cast<std::size_t>(outputs_));
+  if (is_number()) return priors;
+  double all = 0;
+  for (index k = 0; k < outputs_; ++k) {
+    double with = 0.5, without = 0.5;
+    const std::vector<float> y = targets(k);
+    for (index i = 0; i < texts(); ++i) {
+      const bool has = y[static_cast<std::size_t>(i)] > 0;
+      (has ? with : without) += weight_of(i, k, has);
+    }
+    priors[static_cast<std::size_t>(k)] =
+        data_.task == ClassifierTask::kSingleLabel ? with : std::log(with / without);
+    all += with;
+  }
+  if (data_.task == ClassifierTask::kSingleLabel) {
+    for (double& prior : priors) prior = std::log(prior / all);
+  }
+  return priors;
+}
+
+CalibrationData Fitter::calibration_data(std::size_t trial) const {
+  CalibrationData seen{.task = data_.task,
+                       .outputs = outputs_,
+                       .prior = priors(),
+                       .values = unseen_[trial],
+                       .truth = data_.truth};
+  for (index i = 0; i < texts(); ++i) {
+    // The last of a row is that of the bias.
+    const auto last =
+        static_cast<std::size_t>(data_.rows.starts[static_cast<std::size_t>(i) + 1]) - 1;
+    seen.lengths.push_back(data_.rows.values[last]);
+    if (!data_.class_weights.empty() && data_.task != ClassifierTask::kMultiLabel) {
+      seen.weights.push_back(weight_of(i, 0, true));
+    }
+  }
+  return seen;
+}
+
+std::optional<LinearFit> Fitter::fit() {
+  list_trials();
+  to_do_ = static_cast<index>(trials_.size()) * folds_ * outputs_ + outputs_;
+  std::size_t chosen = 0;
+  Calibration calibration{std::vector<double>(static_cast<std::size_t>(outputs_), 1),
+                          std::vector<double>(static_cast<std::size_t>(outputs_), 0)};
+  std::vector<float> unseen;
+  if (folds_ > 0) {
+    if (!cross_validate()) return std::nullopt;
+    const auto best = std::min_element(trials_.begin(), trials_.end(),
+                                       [](auto& a, auto& b) { return a.loss < b.loss; });
+    chosen = static_cast<std::size_t>(best - trials_.begin());
+    const CalibrationData seen = calibration_data(chosen);
+    calibration = calibrate(seen, CalibrationSize::kWhole);
+    unseen = predictions_of(seen, calibration, data_.classes);
+  }
+  const LinearTrial setting = trials_[chosen];
+  std::optional<LinearWeights> weights = solve_all(setting, calibration);
+  if (!weights) return std::nullopt;
+  if (folds_ == 0) trials_.clear();
+  return LinearFit{.model = {data_.features, std::move(*weights)},
+                   .trials = std::move(trials_),
+                   .chosen = chosen,
+                   .setting = setting,
+                   .unseen = std::move(unseen)};
+}
+
+}  // namespace
+
+LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTask task,
+                       index classes, const LinearFitOptions& options) {
+  const index folds = fold_count(texts, options);
+  index trials = 0;
+  for (const NgramWeighting weighting : weightings_of(task, features.values(), options)) {
+    trials += static_cast<index>(path_of(weighting, task, folds, options).size());
+  }
+  return {.texts = texts,
+          .columns = features.columns(),
+          .values = features.values() + texts,
+          .outputs = task == ClassifierTask::kBinary ? 1 : classes,
+          .folds = folds,
+          .trials = trials};
+}
+
+double LinearSize::bytes(const Context& context) const {
+  const auto n = static_cast<double>(texts), k = static_cast<double>(outputs);
+  const auto width = static_cast<double>(columns);
+  const double rows = SparseRows::bytes_of(static_cast<double>(values));
+  // Of each thread: weights, ratios and the counts that they come from, and what a row has.
+  constexpr double kOfColumn = 3 * sizeof(double) + sizeof(float), kOfText = 64;
+  const double fit = context.threads() * (width * kOfColumn + n * kOfText) +
+                     k * width * sizeof(float) +
+                     n * k * sizeof(float) * static_cast<double>(trials + 2);
+  return std::max(2 * rows, rows + fit);
+}
+
+double LinearSize::seconds(const Context& context) const {
+  constexpr double kPasses = 15, kSecondsOfValue = 2e-9, kSecondsToRead = 4e-7;
+  const double of_problems =
+      static_cast<double>(problems()) * kPasses * kSecondsOfValue / context.threads();
+  return static_cast<double>(values) * (of_problems + kSecondsToRead);
+}
+
+std::optional<LinearFit> fit_linear(const Context& context, const LinearData& data,
+                                    const LinearFitOptions& options, std::uint64_t seed,
+                                    const FitObserver& observer) {
+  check(data.rows.rows() == data.truth.size() &&
+            static_cast<index>(data.texts.size()) == data.truth.size(),
+        "linear fit: {} rows, {} texts and {} labels", data.rows.rows(), data.texts.size(),
+        data.truth.size());
+  return Fitter(context, data, options, seed, observer).fit();
+}
+
+}  // namespace fovea

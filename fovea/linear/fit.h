@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits a linear model to texts, and chooses by cross-validation how.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/data/examples.h"
+#include "fovea/linear/linear_model.h"
+
+namespace fovea {
+
+/// What the columns of n-grams are multiplied with before the problem is solved.
+enum class NgramWeighting : std::uint8_t {
+  kAuto,
+  kTfidf,  ///< nothing more than their tf-idf
+  kRatio,  ///< log-count ratios of a class and the others (Wang & Manning 2012, section 2.1)
+};
+inline constexpr EnumName<NgramWeighting> kNgramWeightingNames[] = {
+    {NgramWeighting::kAuto, "auto"},
+    {NgramWeighting::kTfidf, "tfidf"},
+    {NgramWeighting::kRatio, "ratio"}};
+inline std::span<const EnumName<NgramWeighting>> enum_names(NgramWeighting) {
+  return kNgramWeightingNames;
+}
+
+struct LinearFitOptions {
+  std::string word_ngrams = "auto";
+  std::string char_ngrams = "auto";
+  NgramWeighting weighting = NgramWeighting::kAuto;
+  double c = 0;
+  index folds = 0;
+
+  /// `traits` are those that all fields have.
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    constexpr FieldNeeds kLinear = {"model", "auto|linear"};
+    visit("word_ngrams", word_ngrams,
+          "--model linear: lengths of n-grams of words, 1-2, or 0; auto: by the texts",
+          {.needs = kLinear, .shown = "auto|LENGTHS"});
+    visit("char_ngrams", char_ngrams,
+          "--model linear: lengths of n-grams of characters inside words and their blanks, 1-5, or "
+          "0; auto: by the texts",
+          {.needs = kLinear, .shown = "auto|LENGTHS"});
+    visit("weighting", weighting,
+          "--model linear: tf-idf alone, or times the log-count ratio of a class and the others; "
+          "auto: by cross-validation",
+          {.needs = kLinear});
+    visit("regularization_c", c,
+          "--model linear: weight C of the loss beside the squares of the weights (as scikit-learn "
+          "has "
+          "it); 0: by "
+          "cross-validation",
+          {.range = ValueRange::from(0, "by cross-validation"), .needs = kLinear});
+    visit("folds", folds,
+          "--model linear: parts of cross-validation; 0: 5, of more than 5000 texts 3",
+          {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
+  }
+};
+
+/// The n-grams that suit the texts, where the options say auto; `note` says why.
+struct ChosenNgrams {
+  NgramRules rules = {};
+  std::string note = {};
+};
+ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOptions& options,
+                           WordSplit split, bool lower);
+
+/// The problem: rows of training_rows(), and what is true of each.
+struct LinearData {
+  const SparseRows& rows;
+  const NgramFeatures& features;
+  const Examples& truth;               ///< labels or numbers
+  std::span<const std::string> texts;  ///< equal ones are of one fold
+  ClassifierTask task = ClassifierTask::kSingleLabel;
+  index classes = 0;
+  std::span<const double> class_weights = {};  ///< [classes]; empty: all 1
+};
+
+/// A setting that cross-validation has tried.
+struct LinearTrial {
+  NgramWeighting weighting = NgramWeighting::kTfidf;
+  double c = 0;
+  /// On texts that the model has not seen: nats a text or, of several labels, a label; of numbers
+  /// the mean squared error in the model's unit.
+  double loss = 0;
+};
+
+struct LinearFit {
+  LinearModel model;
+  std::vector<LinearTrial> trials;  ///< none where there was no choice, or too few texts for folds
+  std::size_t chosen = 0;           ///< of the trials
+  LinearTrial setting;              ///< what the model was fitted with
+  std::vector<float> unseen;  ///< [texts, classes] predictions by models that had not seen the text
+};
+
+struct FitObserver {
+  std::function<void(std::string_view what, double fraction)> works = {};
+  std::function<bool()> interrupted = {};
+};
+
+/// The size of a problem, before its rows exist.
+struct LinearSize {
+  index texts = 0, columns = 0, values = 0;  ///< of the rows
+  index outputs = 1;
+  index folds = 0, trials = 1;
+
+  /// How many problems of one output are solved.
+  index problems() const { return outputs * (folds * trials + 1); }
+  /// Bytes that training_rows() and fit_linear() take, at most.
+  double bytes(const Context& context) const;
+  /// Seconds, about.
+  double seconds(const Context& context) const;
+};
+LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTask task,
+                       index classes, const LinearFitOptions& options);
+
+/// Nothing if it was interrupted. The bits depend neither on the number of threads nor on time.
+std::optional<LinearFit> fit_linear(const Context& context, const LinearData& data,
+                                    const LinearFitOptions& options, std::uint64_t seed,
+                                    const FitObserver& observer = {});
+
+}  // namespace fovea

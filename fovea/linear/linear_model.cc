@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/linear/linear_model.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+
+namespace fovea {
+
+namespace {
+
+// From counts to (1 + log t) idf, in place. Returns the square of the length.
+double weigh(std::span<const std::int32_t> columns, std::span<float> values,
+             const std::vector<float>& idf) {
+  double square = 0;
+  for (std::size_t n = 0; n < columns.size(); ++n) {
+    const double value =
+        (1 + std::log(double{values[n]})) * double{idf[static_cast<std::size_t>(columns[n])]};
+    values[n] = static_cast<float>(value);
+    square += value * value;
+  }
+  return square;
+}
+
+double length_under(double square, double damping) { return std::sqrt(square + damping * damping); }
+
+index names_in(const NgramFeatures& features) {
+  index names = 0;
+  for (const NgramBlock& block : features.blocks) names += block.names.size();
+  return names;
+}
+
+// The part of a block in a row whose columns and values, weighed, are given: scaled, and its
+// columns moved. Returns the square of its length.
+double scale(std::span<std::int32_t> columns, std::span<float> values, double square,
+             const NgramFeatures& features, std::size_t block, index first_column) {
+  if (square == 0) return 0;
+  const double share = 1 / std::sqrt(static_cast<double>(features.blocks.size()));
+  const double factor = share / length_under(square, features.blocks[block].damping);
+  for (float& value : values) value = static_cast<float>(double{value} * factor);
+  for (std::int32_t& column : columns) column += static_cast<std::int32_t>(first_column);
+  return factor * factor * square;
+}
+
+std::string_view prefix_of(NgramKind kind) {
+  return kind == NgramKind::kWords ? "words." : "characters.";
+}
+
+}  // namespace
+
+index NgramFeatures::columns() const { return names_in(*this) + 1; }
+
+index NgramFeatures::values() const {
+  index all = 0;
+  for (const NgramBlock& block : blocks) all += block.values;
+  return all;
+}
+
+std::string NgramFeatures::name(index column) const {
+  for (const NgramBlock& block : blocks) {
+    if (column < block.names.size()) {
+      const std::string own(block.names.name(static_cast<std::int32_t>(column)));
+      return block.kind == NgramKind::kWords ? own : fmt::format("[{}]", own);
+    }
+    column -= block.names.size();
+  }
+  return "";
+}
+
+NgramFeatures learn_features(std::span<const std::string> texts, const NgramRules& rules,
+                             index outputs) {
+  constexpr std::size_t kManyTexts = 1000;
+  constexpr index kMostWeights = 100'000'000, kFewestKept = 10'000, kMostKept = 2'000'000;
+  NgramFeatures features{.rules = rules};
+  // Of many texts, what occurs in one alone says nothing of others.
+  const NgramLimits limits{.least_texts = texts.size() < kManyTexts ? 1 : 2,
+                           .most_kept = std::clamp(kMostWeights / outputs, kFewestKept, kMostKept)};
+  for (const NgramKind kind : {NgramKind::kWords, NgramKind::kCharacters}) {
+    if (!rules.lengths(kind).any()) continue;
+    CountedNgrams counted = count_ngrams(texts, rules, kind, limits);
+    if (counted.names.size() == 0) continue;
+    NgramBlock block{.kind = kind, .values = counted.values()};
+    block.names = std::move(counted.names);
+    const auto all = static_cast<double>(texts.size());
+    for (const std::int32_t with : counted.texts) {
+      block.idf.push_back(static_cast<float>(std::log((1 + all) / (1 + with)) + 1));
+    }
+    features.blocks.push_back(std::move(block));
+  }
+  if (!features.blocks.empty()) return features;
+  throw Error(ErrorCode::kInputTooSmall, "the texts to train on have no n-gram that two share",
+              "name a file with more text, or choose --model bag");
+}
+
+namespace {
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// What dampens short texts: a part of the length of the usual ones.
+double damping_of(const SparseRows& rows, const std::vector<double>& squares) {
+  constexpr double kShare = 0.25;
+  std::vector<double> lengths;
+  for (index i = 0; i < rows.rows(); ++i) {
+    if (squares[static_cast<std::size_t>(i)] > 0) {
+      lengths.push_back(std::sqrt(squares[static_cast<std::size_t>(i)]));
+    }
+  }
+  return kShare * median_of(std::move(lengths));
+}
+
+template <class T>
+std::span<T> part_of(std::vector<T>& values, const SparseRows& rows, index i) {
+  const index begin = rows.starts[static_cast<std::size_t>(i)];
+  const index end = rows.starts[static_cast<std::size_t>(i) + 1];
+  return std::span(values).subspan(static_cast<std::size_t>(begin),
+                                   static_cast<std::size_t>(end - begin));
+}
+
+}  // namespace
+
+SparseRows training_rows(const Context& context, std::span<const std::string> texts,
+                         NgramFeatures& features) {
+  const auto count = static_cast<index>(texts.size());
+  std::vector<SparseRows> parts;
+  std::vector<double> squares(texts.size());
+  index first_column = 0, size = count;
+  for (std::size_t b = 0; b < features.blocks.size(); ++b) {
+    NgramBlock& block = features.blocks[b];
+    SparseRows rows = count_rows(context, texts, features.rules, block.kind, block.names);
+    std::vector<double> own(texts.size());
+    context.for_ranges(count, 1000, [&](index begin, index end) {
+      for (index i = begin; i < end; ++i) {
+        own[static_cast<std::size_t>(i)] =
+            weigh(part_of(rows.columns, rows, i), part_of(rows.values, rows, i), block.idf);
+      }
+    });
+    block.damping = damping_of(rows, own);
+    context.for_ranges(count, 1000, [&](index begin, index end) {
+      for (index i = begin; i < end; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        squares[at] += scale(part_of(rows.columns, rows, i), part_of(rows.values, rows, i), own[at],
+                             features, b, first_column);
+      }
+    });
+    first_column += block.names.size();
+    size += rows.size();
+    parts.push_back(std::move(rows));
+  }
+  require_memory("the n-grams of the texts", SparseRows::bytes_of(static_cast<double>(size)),
+                 "use less text, or a machine with more memory");
+  SparseRows all;
+  all.columns.reserve(static_cast<std::size_t>(size));
+  all.values.reserve(static_cast<std::size_t>(size));
+  for (index i = 0; i < count; ++i) {
+    for (SparseRows& rows : parts) {
+      const auto columns = part_of(rows.columns, rows, i);
+      const auto values = part_of(rows.values, rows, i);
+      all.columns.insert(all.columns.end(), columns.begin(), columns.end());
+      all.values.insert(all.values.end(), values.begin(), values.end());
+    }
+    all.columns.push_back(static_cast<std::int32_t>(first_column));
+    all.values.push_back(static_cast<float>(std::sqrt(squares[static_cast<std::size_t>(i)])));
+    all.starts.push_back(static_cast<index>(all.columns.size()));
+  }
+  return all;
+}
+
+FeatureReader::Row FeatureReader::read(std::string_view text) {
+  columns_.clear();
+  values_.clear();
+  reader_.read(text);
+  double square = 0;
+  index first_column = 0;
+  for (std::size_t b = 0; b < features_.blocks.size(); ++b) {
+    const NgramBlock& block = features_.blocks[b];
+    const std::size_t begin = columns_.size();
+    append_counts(reader_, block.kind, block.names, found_, columns_, values_);
+    const auto columns = std::span(columns_).subspan(begin);
+    const auto values = std::span(values_).subspan(begin);
+    const double own = weigh(columns, values, block.idf);
+    square += scale(columns, values, own, features_, b, first_column);
+    first_column += block.names.size();
+  }
+  columns_.push_back(static_cast<std::int32_t>(first_column));
+  values_.push_back(static_cast<float>(std::sqrt(square)));
+  return {columns_, values_};
+}
+
+double sigmoid(double z) {
+  if (z >= 0) return 1 / (1 + std::exp(-z));
+  const double e = std::exp(z);
+  return e / (1 + e);
+}
+
+void predictions_of(ClassifierTask task, std::span<const double> logits, float* values) {
+  switch (task) {
+    case ClassifierTask::kRegression:
+    case ClassifierTask::kMultiLabel: {
+      const bool is_number = task == ClassifierTask::kRegression;
+      for (std::size_t k = 0; k < logits.size(); ++k) {
+        values[k] = static_cast<float>(is_number ? logits[k] : sigmoid(logits[k]));
+      }
+      return;
+    }
+    case ClassifierTask::kBinary:
+      values[0] = static_cast<float>(sigmoid(-logits[0]));
+      values[1] = static_cast<float>(sigmoid(logits[0]));
+      return;
+    case ClassifierTask::kSingleLabel:
+      break;
+  }
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const double z : logits) sum += std::exp(z - largest);
+  for (std::size_t k = 0; k < logits.size(); ++k) {
+    values[k] = static_cast<float>(std::exp(logits[k] - largest) / sum);
+  }
+}
+
+LinearModel::LinearModel(NgramFeatures features, LinearWeights weights)
+    : features_(std::move(features)), weights_(std::move(weights)) {
+  const index expected = features_.columns() * weights_.outputs();
+  check(static_cast<index>(weights_.weights.size()) == expected &&
+            static_cast<index>(weights_.prior.size()) == weights_.outputs(),
+        "linear model: {} weights and {} priors; expected {} and {}", weights_.weights.size(),
+        weights_.prior.size(), expected, weights_.outputs());
+}
+
+index LinearModel::parameters() const {
+  return static_cast<index>(weights_.weights.size() + weights_.prior.size());
+}
+
+void LinearModel::logits(const FeatureReader::Row& row, std::span<double> logits) const {
+  const index K = weights_.outputs();
+  std::copy(weights_.prior.begin(), weights_.prior.end(), logits.begin());
+  for (std::size_t n = 0; n < row.columns.size(); ++n) {
+    const float* const of_column = weights_.weights.data() + index{row.columns[n]} * K;
+    const double value = double{row.values[n]};
+    for (index k = 0; k < K; ++k) {
+      logits[static_cast<std::size_t>(k)] += value * double{of_column[k]};
+    }
+  }
+}
+
+void LinearModel::predict(const FeatureReader::Row& row, float* values) const {
+  constexpr index kFew = 16;
+  const index K = weights_.outputs();
+  double few[kFew];
+  std::vector<double> many;
+  std::span<double> z(few, static_cast<std::size_t>(std::min(K, kFew)));
+  if (K > kFew) {
+    many.resize(static_cast<std::size_t>(K));
+    z = many;
+  }
+  logits(row, z);
+  predictions_of(weights_.task, z, values);
+}
+
+LogitParts LinearModel::parts_of(std::string_view text, index output) const {
+  check(output >= 0 && output < weights_.outputs(), "linear model: logit {} of {}", output,
+        weights_.outputs());
+  FeatureReader reader(features_);
+  const FeatureReader::Row row = reader.read(text);
+  const auto weight = [&](std::size_t n) {
+    const index at = index{row.columns[n]} * weights_.outputs() + output;
+    return double{row.values[n]} * double{weights_.weights[static_cast<std::size_t>(at)]};
+  };
+  const std::size_t last = row.columns.size() - 1;
+  LogitParts parts{.base = double{weights_.prior[static_cast<std::size_t>(output)]} + weight(last)};
+  index first_column = 0;
+  for (const NgramBlock& block : features_.blocks) {
+    const std::size_t begin = parts.shares.size();
+    std::vector<std::int32_t> columns;
+    reader.ngrams().for_each(block.kind,
+                             [&](std::string_view name, std::size_t from, std::size_t to) {
+                               const std::int32_t number = block.names.find(name);
+                               if (number < 0) return;
+                               columns.push_back(number + static_cast<std::int32_t>(first_column));
+                               parts.shares.push_back({from, to, features_.name(columns.back())});
+                             });
+    // Each occurrence has an equal part of what its n-gram adds.
+    std::vector<std::int32_t> sorted = columns;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t s = 0; s < columns.size(); ++s) {
+      const auto at = std::lower_bound(row.columns.begin(), row.columns.end(), columns[s]);
+      const auto [first, end] = std::equal_range(sorted.begin(), sorted.end(), columns[s]);
+      parts.shares[begin + s].share = weight(static_cast<std::size_t>(at - row.columns.begin())) /
+                                      static_cast<double>(end - first);
+    }
+    first_column += block.names.size();
+  }
+  return parts;
+}
+
+std::vector<index> LinearModel::strongest(index output, index count, bool largest) const {
+  const index K = weights_.outputs(), names = features_.bias_column();
+  std::vector<index> order(static_cast<std::size_t>(names));
+  std::iota(order.begin(), order.end(), index{0});
+  const auto weight = [&](index column) {
+    const float w = weights_.weights[static_cast<std::size_t>(column * K + output)];
+    return largest ? w : -w;
+  };
+  const auto kept = std::min(count, names);
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(), [&](index a, index b) {
+    return weight(a) != weight(b) ? weight(a) > weight(b) : a < b;
+  });
+  order.resize(static_cast<std::size_t>(kept));
+  return order;
+}
+
+std::vector<NamedTensor> LinearModel::tensors() const {
+  const index K = weights_.outputs();
+  std::vector<NamedTensor> all;
+  all.push_back({"weight", Tensor::of<float>({features_.columns(), K}, weights_.weights)});
+  all.push_back({"prior", Tensor::of<float>({K}, weights_.prior)});
+  for (const NgramBlock& block : features_.blocks) {
+    const std::string prefix(prefix_of(block.kind));
+    const std::string& names = block.names.text();
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(names.data()), names.size());
+    all.push_back(
+        {prefix + "names", Tensor::of<std::uint8_t>({static_cast<index>(bytes.size())}, bytes)});
+    all.push_back({prefix + "idf", Tensor::of<float>({block.names.size()}, block.idf)});
+    all.push_back({prefix + "damping", Tensor::of<double>({1}, std::span(&block.damping, 1))});
+  }
+  return all;
+}
+
+namespace {
+
+// The values of a tensor of one axis or of [n / columns, columns]; all must be finite.
+template <class T>
+std::vector<T> values_of(const Safetensors& tensors, const std::string& name, index columns,
+                         const std::string& where) {
+  const Tensor& tensor = tensors.at(name);
+  const bool is_list = tensor.shape().axes() == 1;
+  const bool fits = tensor.dtype() == kDTypeOf<T> && (is_list || tensor.shape().axes() == 2) &&
+                    (columns == 0 ? is_list : tensor.shape().back() == columns);
+  if (!fits) {
+    fail(ErrorCode::kModelDamaged, "{}: tensor {}: expected {} of shape [{}], got {} {}", where,
+         name, to_string(kDTypeOf<T>), columns == 0 ? "n" : fmt::format("n, {}", columns),
+         to_string(tensor.dtype()), to_string(tensor.shape()));
+  }
+  const T* const data = tensor.data<T>();
+  std::vector<T> values(data, data + tensor.size());
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::all_of(values.begin(), values.end(), [](T v) { return std::isfinite(v); })) {
+      fail(ErrorCode::kModelDamaged, "{}: tensor {} has values that are not finite", where, name);
+    }
+  }
+  return values;
+}
+
+NgramBlock block_from(const Safetensors& tensors, NgramKind kind, const std::string& where) {
+  const std::string prefix(prefix_of(kind));
+  const auto bytes = values_of<std::uint8_t>(tensors, prefix + "names", 0, where);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  NgramBlock block{
+      .kind = kind,
+      .names = NgramNames::from_text(text, fmt::format("{}: tensor {}names", where, prefix)),
+      .idf = values_of<float>(tensors, prefix + "idf", 0, where)};
+  const auto damping = values_of<double>(tensors, prefix + "damping", 0, where);
+  if (damping.size() != 1 || damping[0] < 0 ||
+      static_cast<index>(block.idf.size()) != block.names.size()) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a damping and {} numbers in {}idf, got {} and {}",
+         where, block.names.size(), prefix, damping.size(), block.idf.size());
+  }
+  block.damping = damping[0];
+  return block;
+}
+
+}  // namespace
+
+LinearModel linear_model_from(const Safetensors& tensors, const NgramRules& rules,
+                              const ClassifierConfig& config, const std::string& where) {
+  NgramFeatures features{.rules = rules};
+  for (const NgramKind kind : {NgramKind::kWords, NgramKind::kCharacters}) {
+    if (tensors.find(std::string(prefix_of(kind)) + "names") == nullptr) continue;
+    features.blocks.push_back(block_from(tensors, kind, where));
+  }
+  LinearWeights weights{.task = config.task, .classes = config.classes};
+  const index K = weights.outputs();
+  weights.weights = values_of<float>(tensors, "weight", K, where);
+  weights.prior = values_of<float>(tensors, "prior", 0, where);
+  const index rows = static_cast<index>(weights.weights.size()) / K;
+  if (rows != features.columns() || static_cast<index>(weights.prior.size()) != K) {
+    fail(ErrorCode::kModelDamaged,
+         "{}: expected weights of {} n-grams and a bias, and {} priors; got {} rows and {} priors",
+         where, features.bias_column(), K, rows, weights.prior.size());
+  }
+  return {std::move(features), std::move(weights)};
+}
+
+}  // namespace fovea

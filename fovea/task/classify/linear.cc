@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/linear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "fovea/base/clock.h"
+#include "fovea/base/file.h"
+#include "fovea/base/machine.h"
+#include "fovea/task/classify/objective.h"
+#include "fovea/task/classify/score.h"
+#include "fovea/task/load_parts.h"
+#include "fovea/task/run_cost.h"
+#include "fovea/train/history.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/run_summary.h"
+
+namespace fovea {
+
+namespace {
+
+index outputs_of(const ClassifierConfig& model) { return logit_count(model); }
+
+NgramRules rules_of(const ClassifierSettings& settings) {
+  NgramRules rules;
+  rules.words = parse_lengths(settings.linear.word_ngrams, "word_ngrams");
+  rules.characters = parse_lengths(settings.linear.char_ngrams, "char_ngrams");
+  rules.split = settings.text.words;
+  rules.lower = settings.text.lower;
+  return rules;
+}
+
+LinearSize size_of(const ClassifierRun& run) {
+  const ClassifierConfig& model = run.settings.model;
+  return linear_size(run.linear->features, run.texts_to_train(), model.task, model.classes,
+                     run.settings.linear);
+}
+
+double loss_of(const float* values, const Examples& truth, index i, const ClassifierConfig& model) {
+  if (model.task == ClassifierTask::kRegression) {
+    const double error = double{values[0]} - double{truth.numbers[static_cast<std::size_t>(i)]};
+    return error * error;
+  }
+  const auto labels = truth.labels_of(i);
+  if (model.task != ClassifierTask::kMultiLabel) return loss_of_probability(values[labels[0]]);
+  double loss = 0;
+  for (std::int32_t k = 0; k < model.classes; ++k) {
+    const bool has = std::find(labels.begin(), labels.end(), k) != labels.end();
+    loss += loss_of_probability(has ? values[k] : 1 - values[k]);
+  }
+  return loss / static_cast<double>(model.classes);
+}
+
+Validation measured(std::vector<float> values, const Examples& truth, const ClassifierRun& run) {
+  const ClassifierConfig& model = run.settings.model;
+  SetPredictions found{.values = std::move(values)};
+  for (index i = 0; i < truth.size(); ++i) {
+    found.loss += loss_of(found.values.data() + i * model.classes, truth, i, model);
+  }
+  found.weight = static_cast<double>(truth.size());
+  return measure(found, truth, model, run.outputs.numbers, run.settings.text.metric);
+}
+
+std::vector<float> predictions(const Context& context, const LinearModel& model,
+                               const std::vector<std::string>& texts) {
+  constexpr index kTextsAtOnce = 256;
+  const index classes = model.weights().classes, count = static_cast<index>(texts.size());
+  std::vector<float> values(static_cast<std::size_t>(count * classes));
+  context.for_each((count + kTextsAtOnce - 1) / kTextsAtOnce, [&](index item) {
+    FeatureReader reader(model.features());
+    for (index i = item * kTextsAtOnce; i < std::min(count, (item + 1) * kTextsAtOnce); ++i) {
+      model.predict(reader.read(texts[static_cast<std::size_t>(i)]), values.data() + i * classes);
+    }
+  });
+  return values;
+}
+
+// A record for each setting that was tried, and the metrics of the one that was chosen.
+class LinearRecords {
+ public:
+  LinearRecords(const std::filesystem::path& folder, const ClassifierRun& run)
+      : folder_(folder), run_(run), history_(folder / "metrics.jsonl") {}
+
+  RunState write(const LinearFit& fit, const Validation& training,
+                 const std::optional<Validation>& found, double seconds) {
+    RunState state{.step = 1, .tokens = run_.texts_to_train(), .seconds = seconds};
+    state.train_loss = training.loss;
+    std::vector<double> losses;
+    for (const LinearTrial& trial : fit.trials) losses.push_back(trial.loss);
+    index chosen = static_cast<index>(fit.chosen);
+    if (found && losses.empty()) losses.push_back(found->loss);
+    if (found && !losses.empty()) losses[fit.chosen] = found->loss;
+    double best = std::numeric_limits<double>::infinity();
+    for (index t = 0; t < static_cast<index>(losses.size()); ++t) {
+      const double loss = losses[static_cast<std::size_t>(t)];
+      best = t >= chosen ? losses[fit.chosen] : std::min(best, loss);
+      history_.add(EvaluationRecord{.step = t + 1,
+                                    .train_loss = t == chosen ? training.loss : loss,
+                                    .valid_loss = loss,
+                                    .best_valid_loss = best,
+                                    .is_best = t == chosen,
+                                    .seconds = seconds});
+      if (t == chosen && found) {
+        history_.add(MetricsRecord{.step = t + 1, .is_best = true, .values = found->metrics});
+      }
+    }
+    if (found) {
+      state.evaluated_step = state.best_step = state.step = chosen + 1;
+      state.valid_loss = state.best_valid_loss = found->loss;
+    }
+    write_file_atomically(folder_ / kCurvesName,
+                          training_curves(history_, loss_unit_of(run_.settings.model)));
+    state.metrics_bytes = history_.flush();
+    return state;
+  }
+
+ private:
+  const std::filesystem::path folder_;
+  const ClassifierRun& run_;
+  History history_;
+};
+
+}  // namespace
+
+void learn_ngrams(ClassifierRun& run) {
+  ClassifierSettings& settings = run.settings;
+  const std::vector<std::string>& texts = run.linear->training.texts;
+  ChosenNgrams chosen =
+      choose_ngrams(texts, settings.linear, settings.text.words, settings.text.lower);
+  settings.linear.word_ngrams = to_string(chosen.rules.words);
+  settings.linear.char_ngrams = to_string(chosen.rules.characters);
+  run.linear->features = learn_features(texts, chosen.rules, outputs_of(settings.model));
+  run.overview.push_back(fmt::format("model: linear, of {} n-grams; {}",
+                                     run.linear->features.bias_column(), chosen.note));
+}
+
+RunCost linear_cost(const ClassifierRun& run) {
+  const index outputs = outputs_of(run.settings.model);
+  return {.parameters = (run.linear->features.columns() + 1) * outputs,
+          .updates = 0,
+          .tokens_per_update = run.texts_to_train()};
+}
+
+double linear_memory(const Context& context, const ClassifierRun& run) {
+  const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
+  const double fit = kRounding * size_of(run).bytes(context);
+  // The model is made into a file in memory.
+  const double file = 3.0 * sizeof(float) * static_cast<double>(linear_cost(run).parameters);
+  return std::max(static_cast<double>(peak_memory_bytes()), held + std::max(fit, file));
+}
+
+RunTime linear_time(const Context& context, const ClassifierRun& run) {
+  const LinearSize size = size_of(run);
+  return {.seconds = size.seconds(context),
+          .basis = fmt::format("{} problems of {} n-grams of texts", size.problems(), size.values)};
+}
+
+TrainResult train_linear(const Context& context, const ClassifierRun& run,
+                         const std::filesystem::path& folder, const StartAt& start,
+                         TrainingObserver& observer) {
+  const double began = monotonic_seconds();
+  if (!start.resume) write_model_files(folder, model_files(run));
+  append_start(folder, start_of_process(0, context.threads(), run.identity));
+  observer.begins({});
+  const ClassifierConfig& model = run.settings.model;
+  const KnownTexts& known = run.linear->training;
+  NgramFeatures features = run.linear->features;
+  const SparseRows rows = training_rows(context, known.texts, features);
+  const LinearData data{.rows = rows,
+                        .features = features,
+                        .truth = known.truth,
+                        .texts = known.texts,
+                        .task = model.task,
+                        .classes = model.classes,
+                        .class_weights = run.class_weights};
+  const FitObserver watch{
+      .works = [&](std::string_view what, double done) { observer.works(what, done); },
+      .interrupted = [&] { return observer.request() == Request::kStop; }};
+  std::optional<LinearFit> fit =
+      fit_linear(context, data, run.settings.linear, run.settings.recipe.seed, watch);
+  if (!fit) return {.state = {}, .stopped = true};
+  const KnownTexts& held = run.linear->validation;
+  std::optional<Validation> found;
+  if (!held.texts.empty()) {
+    found = measured(predictions(context, fit->model, held.texts), held.truth, run);
+  } else if (!fit->unseen.empty()) {
+    found = measured(std::move(fit->unseen), known.truth, run);
+  }
+  const Validation training =
+      measured(predictions(context, fit->model, known.texts), known.truth, run);
+  write_model_weights(folder, fit->model.tensors(),
+                      {{"step", std::to_string(fit->chosen + 1)},
+                       {"weighting", std::string(to_string(fit->setting.weighting))},
+                       {"c", fmt::format("{}", fit->setting.c)}});
+  TrainResult result;
+  result.state =
+      LinearRecords(folder, run).write(*fit, training, found, monotonic_seconds() - began);
+  result.process_tokens = run.texts_to_train();
+  result.process_step_seconds = result.state.seconds;
+  return result;
+}
+
+std::unique_ptr<LinearModel> load_linear(const std::filesystem::path& folder,
+                                         const ClassifierSettings& settings) {
+  NgramRules rules;
+  check_stored((folder / "config.json").string(), [&] {
+    resolve(settings.model);
+    rules = rules_of(settings);
+  });
+  return std::make_unique<LinearModel>(linear_model_from(
+      read_model_weights(folder), rules, settings.model, (folder / kWeightsName).string()));
+}
+
+}  // namespace fovea
