@@ -40,9 +40,9 @@ struct ValidLoss {
 struct ProgressState {
   double fraction = 0;    ///< of the whole run, in [0, 1]
   std::string work = {};  ///< what is computed, in a run without updates; else ""
-  index step = 0;       ///< updates so far
-  index steps = 0;      ///< in the whole run; 0: not known
-  double loss = 0;      ///< mean over the last updates
+  index step = 0;         ///< updates so far
+  index steps = 0;        ///< in the whole run; 0: not known
+  double loss = 0;        ///< mean over the last updates
   double tokens_per_second = 0;
   std::optional<double> seconds_left = std::nullopt;  ///< the run's own estimate
   std::optional<ValidLoss> valid = std::nullopt;

@@ -52,7 +52,7 @@ class Chinese(CommandTest):
             (self.folder / name).write_text("".join(f"{label}\t{line}\n" for label, line in part), encoding="utf-8")
         model = self.folder / "model"
         said = self.succeed("train", "classify", "--train", self.folder / "train.tsv", "-o", model).stderr.decode()
-        self.assertIn("--tokenizer char", said)
+        self.assertIn("a script without blanks between words", said)
         score = json.loads(self.succeed("eval", model, "--test", self.folder / "test.tsv", "--json").stdout)
         self.assertEqual(score["examples"], held_out)
         self.assertGreaterEqual(score["accuracy"]["value"], 0.95)
