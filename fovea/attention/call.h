@@ -11,6 +11,7 @@
 #include "fovea/attention/observe/observe.h"
 #include "fovea/attention/score/score.h"
 #include "fovea/attention/values/values.h"
+#include "fovea/base/few_numbers.h"
 #include "fovea/base/precision.h"
 
 namespace fovea {
@@ -20,15 +21,17 @@ namespace fovea {
 /// sequences may be empty. From vectors: `.packed = {offsets, offsets}`. Both empty: not packed.
 /// Offsets together with masks of lengths are an error.
 struct Packed {
-  Vec<const std::int32_t> query_offsets = {};
-  Vec<const std::int32_t> key_offsets = {};
+  FewNumbers<std::int32_t> query_offsets = {};
+  FewNumbers<std::int32_t> key_offsets = {};
 
   bool empty() const { return query_offsets.empty() && key_offsets.empty(); }
 };
 
-/// Which attention to compute, and what to observe of it. Parts are views of the caller's memory,
-/// which must outlive the call; the call throws Error(kShape) for a part that does not fit it. T is
-/// float or double; double runs the same code, for gradient checks.
+/// Which attention to compute, and what to observe of it. Parts view the caller's tables, masks,
+/// gradients and results, which must outlive the call; lengths, offsets, and slopes and sinks that
+/// are not learned are copied if they come as vectors (FewNumbers). The call throws Error(kShape)
+/// for a part that does not fit it. T is float or double; double runs the same code, for gradient
+/// checks.
 template <class T>
 struct Attention {
   Score<T> score = score::Dot{};

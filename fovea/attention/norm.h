@@ -4,9 +4,10 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 
-#include "fovea/base/view.h"
+#include "fovea/base/few_numbers.h"
 
 namespace fovea {
 
@@ -44,8 +45,13 @@ inline bool needs_lse(const Norm& norm) {
 /// finite, or -infinity: then the head has no sink.
 template <class T>
 struct Sink {
-  Vec<const T> logits = {};  ///< [H], or empty: no sink
-  Vec<T> dlogits = {};       ///< [H], overwritten by backward, or empty
+  Sink() = default;
+  Sink(FewNumbers<T> values) : logits(std::move(values)) {}
+  /// Keeps views of both, for logits that are learned change.
+  Sink(Vec<const T> values, Vec<T> gradient) : logits(values), dlogits(gradient) {}
+
+  FewNumbers<T> logits;  ///< [H], or empty: no sink
+  Vec<T> dlogits;        ///< [H], overwritten by backward, or empty
 };
 
 /// "softmax", "sigmoid" or "none".

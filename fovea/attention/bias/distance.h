@@ -2,14 +2,14 @@
 // Biases of the distance of key and query alone: ALiBi, KERPLE, and T5's buckets.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fovea/attention/bias/bias.h"
 #include "fovea/attention/relative/by_distance.h"
-#include "fovea/base/view.h"
+#include "fovea/base/few_numbers.h"
 
 namespace fovea {
 
@@ -27,13 +27,11 @@ namespace fovea::bias {
 template <class T>
 class Alibi final : public ScoreFunction<T> {
  public:
-  /// slopes [H], which are copied: the vector may change or end. A call with another H throws
-  /// Error(kShape).
-  explicit Alibi(const std::vector<T>& slopes)
-      : owned_(std::make_shared<const std::vector<T>>(slopes)), slopes_(*owned_) {}
-  /// Keeps views, which must outlive the calls. dslopes [H] receives the gradient of slopes in
-  /// backward, or is empty.
-  explicit Alibi(Vec<const T> slopes, Vec<T> dslopes = {}) : slopes_(slopes), dslopes_(dslopes) {}
+  /// slopes [H]. A call with another H throws Error(kShape).
+  explicit Alibi(FewNumbers<T> slopes) : slopes_(std::move(slopes)) {}
+  /// Keeps views of both, for slopes that are learned change. dslopes [H] receives their gradient
+  /// in backward, or is empty.
+  Alibi(Vec<const T> slopes, Vec<T> dslopes) : slopes_(slopes), dslopes_(dslopes) {}
 
   T value(const ScoreSite& site, T score) const override;
   index gradient_size() const override { return dslopes_.empty() ? 0 : 1; }
@@ -50,8 +48,7 @@ class Alibi final : public ScoreFunction<T> {
   std::string name() const override { return "alibi"; }
 
  private:
-  std::shared_ptr<const std::vector<T>> owned_;  // null: slopes_ views memory of the caller
-  Vec<const T> slopes_;
+  FewNumbers<T> slopes_;
   Vec<T> dslopes_;
 };
 

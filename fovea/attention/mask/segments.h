@@ -8,18 +8,17 @@
 #include <vector>
 
 #include "fovea/attention/mask/mask.h"
-#include "fovea/base/view.h"
+#include "fovea/base/few_numbers.h"
 
 namespace fovea::mask {
 
 // Lengths of the sequences of a padded batch, for keys and for queries. Padding is never
 // read.
 
-/// Keeps the first lengths[b] keys of batch row b; lengths [B], 0 allowed. A view: the caller's
-/// lengths must outlive the mask.
+/// Keeps the first lengths[b] keys of batch row b; lengths [B], 0 allowed.
 class KeyLengths final : public MaskPart {
  public:
-  explicit KeyLengths(Vec<const std::int32_t> lengths) : lengths_(lengths) {}
+  explicit KeyLengths(FewNumbers<std::int32_t> lengths) : lengths_(std::move(lengths)) {}
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
@@ -32,14 +31,14 @@ class KeyLengths final : public MaskPart {
   std::string name() const override { return "key_lengths"; }
 
  private:
-  Vec<const std::int32_t> lengths_;
+  FewNumbers<std::int32_t> lengths_;
 };
 
 /// The first lengths[b] queries of batch row b are real; later rows have output 0, gradient 0 and
 /// log-sum-exp -inf.
 class QueryLengths final : public MaskPart {
  public:
-  explicit QueryLengths(Vec<const std::int32_t> lengths) : lengths_(lengths) {}
+  explicit QueryLengths(FewNumbers<std::int32_t> lengths) : lengths_(std::move(lengths)) {}
   bool keeps(const ScoreSite& site) const override;
   TileKind classify(const TileSite& site) const override;
   void limit(Sequence& sequence) const override;
@@ -52,11 +51,11 @@ class QueryLengths final : public MaskPart {
   std::string name() const override { return "query_lengths"; }
 
  private:
-  Vec<const std::int32_t> lengths_;
+  FewNumbers<std::int32_t> lengths_;
 };
 
 /// Both at once, for self-attention: queries and keys of batch row b are its first lengths[b].
-inline Mask lengths(Vec<const std::int32_t> values) {
+inline Mask lengths(const FewNumbers<std::int32_t>& values) {
   return Mask(QueryLengths(values)) & Mask(KeyLengths(values));
 }
 

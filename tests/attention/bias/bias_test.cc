@@ -336,16 +336,6 @@ TEST(Bias, AlibiIsTheDistanceTimesTheSlope) {
   EXPECT_EQ(alibi.value({sequence, 1, 0, 4}, 0), -0.25 * 2) << "ahead as behind";
 }
 
-// Attention that a function returns lives longer than the vectors of the function.
-TEST(Bias, AlibiKeepsTheSlopesOfAVector) {
-  std::vector<double> slopes = {0.5, 0.25};
-  const bias::Alibi<double> alibi(slopes), temporary(std::vector<double>{0.5, 0.25});
-  slopes = {7, 7};
-  const ScoreSite site{{.queries = 3, .keys = 5}, 1, 0, 4};
-  EXPECT_EQ(alibi.value(site, 0), -0.25 * 2);
-  EXPECT_EQ(temporary.value(site, 0), -0.25 * 2);
-}
-
 TEST(Bias, NoneIsCalledNone) { EXPECT_EQ(Bias<float>().name(), "none"); }
 
 }  // namespace
