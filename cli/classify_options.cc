@@ -48,7 +48,8 @@ std::vector<OptionSpec> train_classify_options(InputKind input) {
   const bool pairs = input == InputKind::kPairs;
   std::erase_if(fields, [&](const Field& field) {
     const FieldNeeds& needs = field.traits.needs;
-    if (needs.fields == "model") return pairs;  // of linear models
+    // Pairs have no linear models, and so no choice of one.
+    if (needs.fields == "model" || field.name == "model.model") return pairs;
     if (needs.fields != "input") return pairs && field.name == "text.input";
     return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
   });

@@ -84,7 +84,7 @@ struct ClassifierConfig : EncoderConfig {
     visit("model", kind,
           "linear: n-grams and a convex problem; bag: embeddings of tokens and n-grams; encoder: "
           "the layers of --encoder; auto: linear, unless an option of the others is given",
-          {.needs = {"input", "text|npz"}, .place = HelpPlace::kModel});
+          {.place = HelpPlace::kModel});
     visit("task", task, "one class of several, one of two by a single logit, any labels, numbers",
           {.is_option = false});
     visit("encoder", encoder,
