@@ -343,7 +343,7 @@ void refuse(const Arguments& arguments, std::initializer_list<std::string_view> 
 
 namespace {
 
-// What TEXT says, or standard input.
+// The argument TEXT, or standard input.
 std::string given_text(const Arguments& arguments) {
   if (!arguments.has("TEXT")) {
     throw Error(ErrorCode::kUsage, "explain: no text was given",

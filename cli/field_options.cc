@@ -28,7 +28,7 @@ OptionKind kind_of(const Flag& flag) {
   return flag.field.traits.bare.empty() ? OptionKind::kValue : OptionKind::kOptionalValue;
 }
 
-// What help shows the option below.
+// The heading below which help shows the option.
 std::string heading_of(const FieldTraits& traits, std::string_view group) {
   if (traits.place != HelpPlace::kBelow) return OptionSpec().group;
   return std::string(traits.heading.empty() ? group : traits.heading);

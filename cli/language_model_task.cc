@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What eval, explain and inspect do with a language model.
+// The part of eval, explain and inspect for a language model.
 #include <fmt/core.h>
 
 #include <cmath>

@@ -16,7 +16,7 @@
 #include "cli/common_options.h"
 #include "cli/output.h"
 #include "cli/signals.h"
-#include "experiments/results.h"
+#include "experiments/experiment.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"

@@ -20,7 +20,7 @@ namespace fovea::cli {
 
 namespace {
 
-// What help calls the options of a nested struct: Text, Model, Training, Run.
+// The name in help of the options of a nested struct: Text, Model, Training, Run.
 std::string title_of(const Field& field) {
   std::string title(field.table_also.empty() ? field.table() : field.table_also);
   title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));

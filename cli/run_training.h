@@ -60,7 +60,7 @@ class Training {
   /// For --verbose: the data and the model, a line each.
   virtual std::vector<std::string> description() const = 0;
   virtual RunCost cost() const = 0;
-  /// Of the mean update.
+  /// FLOPs of the mean update.
   virtual double update_flops(const Context& context) const = 0;
   /// Bytes at the peak; `checkpoint_bytes` of what is held now are freed before.
   virtual double memory(const Context& context, index checkpoint_bytes) const = 0;

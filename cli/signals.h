@@ -6,7 +6,7 @@
 
 namespace fovea::cli {
 
-/// Of a process that will train, until it has read its data and writes: SIGINT, SIGTERM and SIGHUP
+/// For a process that will train, until it has read its data and writes: SIGINT, SIGTERM and SIGHUP
 /// end it at once, with the exit status of a training that they stop; SIGUSR1 and SIGUSR2 are kept.
 void prepare_for_signals();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What eval, explain and inspect do with a tagger.
+// The part of eval, explain and inspect for a tagger.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 // kind.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <initializer_list>
 #include <span>
@@ -23,7 +25,7 @@
 
 namespace fovea::cli {
 
-/// What is to be explained, and what of it is shown.
+/// The model's answer that is to be explained, and the part of it that is shown.
 struct ExplainRequest {
   ExplainOptions options;
   ExplainView view;
@@ -44,7 +46,7 @@ struct SettingLine {
   std::string name, began, now;
 };
 
-/// What `fovea inspect` says of a model, by its config.json.
+/// The description of a model by `fovea inspect`, by its config.json.
 struct ModelDescription {
   std::string targets = {};     ///< what a training counts: "target tokens"
   std::string stop_after = {};  ///< the length of the training
@@ -59,7 +61,7 @@ struct ConfigFiles {
   std::filesystem::path folder;
   std::vector<std::filesystem::path> checkpoints;
 
-  /// What `read(text, name)` makes of the file of the folder: the settings as the run began.
+  /// The result of `read(text, name)` of the file of the folder: the settings as the run began.
   template <class Read>
   auto began(const Read& read) const {
     return read_one(folder, read);
@@ -110,12 +112,22 @@ struct TaskCommands {
   ModelDescription (*describe)(const ConfigFiles& configs);
 };
 
-std::span<const TaskCommands> task_commands();
-/// The row of the model in this folder. Throws as kind_of_model().
-const TaskCommands& commands_of_model(const std::filesystem::path& folder);
-
 // The rows, one in each file NAME_task.cc.
 extern const TaskCommands kLanguageModelCommands, kClassifierCommands, kTaggerCommands,
     kTranslatorCommands;
+
+inline std::span<const TaskCommands> task_commands() {
+  static const std::array<TaskCommands, 4> rows = {kLanguageModelCommands, kClassifierCommands,
+                                                   kTaggerCommands, kTranslatorCommands};
+  return rows;
+}
+
+/// The row of the model in this folder. Throws as kind_of_model().
+inline const TaskCommands& commands_of_model(const std::filesystem::path& folder) {
+  const ModelKind kind = kind_of_model(folder);
+  const auto rows = task_commands();
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const TaskCommands& row) { return row.kind == kind; });
+}
 
 }  // namespace fovea::cli

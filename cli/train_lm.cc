@@ -16,7 +16,6 @@
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/language_model_config.h"
-#include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
 

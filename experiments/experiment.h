@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the experiments: the measurements of fovea reproduce, and where they go; the data,
-// which are not part of fovea; and how a training is stopped.
+// Shared by the experiments: the measurements of `fovea reproduce`, their file, table and pictures;
+// the data, which are not part of fovea; and how a training is stopped.
 #pragma once
 
 #include <fmt/core.h>
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fovea/base/check.h"
@@ -17,6 +20,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/types.h"
 #include "fovea/config/json.h"
+#include "fovea/report/plot.h"
 #include "fovea/task/training_task.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
@@ -135,5 +139,64 @@ void train_in(const std::filesystem::path& folder, const ReproduceObserver& obse
                           folder.string(), result.state.step, updates),
               "remove that folder or choose another one with -o: the run is made again");
 }
+
+class ReproduceResults {
+ public:
+  /// Rows of earlier calls stay in the file until they are measured again. A last line that is not
+  /// finished is dropped. Throws kConfig, which names the line, if the file has others.
+  explicit ReproduceResults(std::filesystem::path file);
+
+  /// Notes for people on dropped rows.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  /// Takes the row into the table and into the file, in place of the one with its name.
+  void add(const ReproduceRow& row);
+
+  /// The rows of this call as lines of text: of several seeds the mean and the standard deviation.
+  std::string table() const;
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // experiment, variant, metric
+  struct Cell {
+    std::vector<double> ours, seconds;
+    std::optional<double> published, pytorch;
+  };
+
+  void keep_line(const Json& row);
+
+  const std::filesystem::path file_;
+  std::vector<std::pair<std::string, std::string>> lines_;  // names and texts of rows
+  std::vector<std::string> notes_;
+  std::map<Key, Cell> cells_;
+  std::vector<Key> order_;
+};
+
+class SeedCurves {
+ public:
+  /// `metric`: "accuracy on the test set".
+  explicit SeedCurves(std::string metric) : metric_(std::move(metric)) {}
+
+  /// The published values after each epoch.
+  void publish(std::string_view experiment, std::vector<double> by_epoch);
+  /// Adds the values of the run of a seed.
+  void add(std::string_view experiment, std::string_view variant, std::vector<double> by_epoch);
+
+  /// A curve for each variant, in the order they came: the mean over the seeds so far, with bars of
+  /// a standard deviation to both sides from two seeds on.
+  Plot plot(std::string_view experiment) const;
+
+ private:
+  struct Variant {
+    std::string name;
+    std::vector<std::vector<double>> seeds;  // of each seed by epoch
+  };
+  struct Experiment {
+    std::vector<double> published;
+    std::vector<Variant> variants;
+  };
+
+  std::string metric_;
+  std::map<std::string, Experiment, std::less<>> experiments_;
+};
 
 }  // namespace fovea

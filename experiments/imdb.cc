@@ -8,7 +8,6 @@
 
 #include "experiments/experiment.h"
 #include "experiments/imdb_text.h"
-#include "experiments/seed_curves.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"

@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "experiments/experiment.h"
-#include "experiments/seed_curves.h"
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"

@@ -59,8 +59,8 @@ struct ValueRange {
   }
 };
 
-/// What a field has no effect without: one of these fields with one of these values. Names and
-/// values are separated by '|'; without values, any but "", 0, false and none.
+/// The need of a field, without which it has no effect: one of these fields with one of these
+/// values. Names and values are separated by '|'; without values, any but "", 0, false and none.
 struct FieldNeeds {
   std::string_view fields = {};
   std::string_view values = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What work costs: its time, measured (Profile), or its memory, without the work (Plan).
+// The cost of work: its time, measured (Profile), or its memory, without the work (Plan).
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads share: the items of a job, the exception of the lowest one, and things that they
-// take in turn.
+// Things that threads share: the items of a job, the exception of the lowest one, and things that
+// they take in turn.
 #pragma once
 
 #include <algorithm>

@@ -79,8 +79,9 @@ bool set_list(Field& field, std::vector<std::string> values);
 /// Throws kOptionValue for the first number that is out of its range: "--lr: 0 is not above 0".
 void require_ranges(std::span<const Field> fields);
 
-/// What the field has no effect without, as a user says it ("--tokenizer word"), if these fields,
-/// among which it is, are not so; else "". A field that is not among them is no obstacle.
+/// The need without which the field has no effect, as a user says it ("--tokenizer word"), if these
+/// fields, among which it is, do not meet it; else "". A field that is not among them is no
+/// obstacle.
 std::string unmet_need(const Field& field, std::span<const Field> fields);
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a CRF share: the checks of their operands, the score of one path, and its
+// Shared by the kernels of a CRF: the checks of their operands, the score of one path, and its
 // loss. Nothing outside crf needs this header.
 #pragma once
 

@@ -325,7 +325,7 @@ void MultiplyRaggedPanel(const MatmulTile<T>& t, index panel, index steps,
   Finish(t, p);
 }
 
-/// What decides on the buffers of a tile.
+/// The sizes that decide on the buffers of a tile.
 template <Operands kOperands, class T>
 struct TileParts {
   using In = OperandOf<T, kOperands>;

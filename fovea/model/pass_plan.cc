@@ -10,7 +10,6 @@
 #include "fovea/model/language_model.h"
 #include "fovea/model/tagger.h"
 #include "fovea/model/translator.h"
-#include "fovea/model/word_features.h"
 
 namespace fovea {
 

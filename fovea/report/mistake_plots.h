@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model gets wrong: which classes are taken for which, and how often it is right against
+// The mistakes of a model: which classes are taken for which, and how often it is right against
 // how confident it is.
 #pragma once
 

@@ -16,7 +16,7 @@
 
 namespace fovea {
 
-/// What the size of a batch is counted in.
+/// The unit in which the size of a batch is counted.
 enum class BatchUnit { kLengths, kInputs };
 
 struct BatchSizes {
@@ -43,7 +43,7 @@ class LengthBatches {
   std::vector<index> ends_;   // of the batches before, in it
 };
 
-/// What works on batches, such as a tape: one of all threads, and some of one thread each, which
+/// Workers on batches, such as tapes: one of all threads, and some of one thread each, which
 /// are lent to a batch at a time and keep their memory. Belongs to one thread.
 template <class Worker>
 class BatchWorkers {

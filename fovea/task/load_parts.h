@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fovea/base/check.h"
+#include "fovea/config/json.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/model_folder.h"
@@ -20,6 +21,30 @@ namespace fovea {
 /// `called` is what people call it: "a language model".
 void require_model_kind(std::string_view text, const std::string& name, std::string_view kind,
                         std::string_view called);
+
+/// config.json of a model that its settings describe: its kind, then all settings.
+template <class Settings>
+struct SettingsFile {
+  std::string kind;
+  Settings settings = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("kind", kind, "what the model does");
+    settings.visit_fields(visit);
+  }
+};
+
+/// `file`, which has the kind and the defaults of files that were written before a setting was one,
+/// changed by the text of config.json. Throws as require_model_kind() does, and kModelDamaged.
+template <class File>
+File config_from_text(File file, std::string_view text, const std::string& name,
+                      std::string_view called) {
+  require_model_kind(text, name, file.kind, called);
+  file.settings.model.set_first_revision();
+  from_json(text, {name, ErrorCode::kModelDamaged}, file, MissingKeys::kKeepTheirValue);
+  return file;
+}
 
 /// Calls `check` of what config.json, called `name`, holds; its error is kModelDamaged, since no
 /// run is stored with that.

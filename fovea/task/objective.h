@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the objectives of all tasks share: the batches of an update, and the tape of forward and
+// The objectives of all tasks share this: the batches of an update, and the tape of forward and
 // backward.
 #pragma once
 
@@ -34,8 +34,8 @@ inline std::optional<Validation> validation_of(const std::optional<SetLoss>& los
   return Validation{.loss = loss->mean()};
 }
 
-/// That of `count` batches on an inference tape, where `batch_at` makes them and loss_of(batch) is
-/// the sum of one. Nothing if `interrupted` returns true between two. The order of summation is
+/// The loss of `count` batches on an inference tape, where `batch_at` makes them and loss_of(batch)
+/// is the sum of one. Nothing if `interrupted` returns true between two. The order of summation is
 /// fixed.
 template <class BatchAt, class LossOf>
 std::optional<SetLoss> loss_of_batches(Tape& tape, index count, const BatchAt& batch_at,
@@ -111,7 +111,7 @@ class ObjectiveOf : public Objective {
       : model_(model), options_(options), tape_(context), training_(training), update_(update) {}
 
   virtual index targets_of(const Batch& batch) const = 0;
-  /// What the batch adds to the divisor of the update's loss.
+  /// The share of the batch in the divisor of the update's loss.
   virtual double weight_of(const Batch& batch) const {
     return static_cast<double>(targets_of(batch));
   }

@@ -86,7 +86,7 @@ struct RunFiles {
   std::string_view train_option = "train", valid_option = "valid";
 };
 
-/// Those of the options of a text. (Pairs of sentences have files of their own.)
+/// The files that the options of a text name. (Pairs of sentences have files of their own.)
 template <class Text>
 RunFiles files_of(const Text& text) {
   return {.train = text.train, .valid = text.valid};

@@ -73,7 +73,7 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
                                                             {Precision::kBFloat16, "bfloat16"}};
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
-/// What help calls the options on validation and what is written while the training goes on.
+/// The heading in help of the options on validation and what is written while the training goes on.
 inline constexpr std::string_view kCheckpointsHeading = "Validation and checkpoints";
 
 /// The defaults are those of nanoGPT for a small character model on a CPU.

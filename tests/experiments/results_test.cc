@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/results.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "experiments/experiment.h"
 #include "fovea/base/file.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"

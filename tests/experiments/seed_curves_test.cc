@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/seed_curves.h"
-
 #include <gmock/gmock.h>
+
+#include "experiments/experiment.h"
 
 namespace fovea {
 namespace {

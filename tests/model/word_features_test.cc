@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/word_features.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "fovea/model/ngram_ids.h"
+#include "fovea/model/tagger.h"
 #include "fovea/model/text_batch.h"
 #include "tests/model/tagger_support.h"
 #include "tests/support/throws.h"

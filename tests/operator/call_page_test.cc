@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/operator/call_page.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>

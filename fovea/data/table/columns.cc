@@ -322,7 +322,7 @@ class Finder {
     find_rest_of_pair();
   }
 
-  // Of two columns both are texts, of three one is the label.
+  // Two columns are both texts; one of three is the label.
   void find_pair_by_place() {
     const bool said_none = !text_ && !second_ && !label_;
     if (names_.size() == 3 && said_none) {

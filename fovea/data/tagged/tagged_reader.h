@@ -53,7 +53,7 @@ enum class TagUse {
   kNone,  ///< only words are read
 };
 
-/// Of a file in the format conll.
+/// The most tag columns of a file in the format conll.
 inline constexpr index kMostTagColumns = 10000;
 
 struct TaggedOptions {

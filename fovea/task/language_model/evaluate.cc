@@ -10,7 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
-#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/language_model/objective.h"
 
 namespace fovea {

@@ -9,7 +9,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
 
 namespace fovea {
 

@@ -2,12 +2,14 @@
 #include "fovea/task/language_model/language_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/model/language_model_config.h"
-#include "fovea/task/language_model/cost.h"
+#include "fovea/model/layer_table.h"
 #include "fovea/task/language_model/objective.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_cost.h"
@@ -19,18 +21,6 @@ namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-// config.json: the kind of the model, then all its settings.
-struct LanguageModelFile {
-  std::string kind{kLanguageModelKind};
-  LanguageModelSettings settings;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("kind", kind, "what the model does");
-    settings.visit_fields(visit);
-  }
-};
 
 // At least as many values as any table or matrix whose size the settings name.
 double largest_matrix(const LanguageModelConfig& c) {
@@ -50,21 +40,67 @@ ModelSizes sizes_of(const LanguageModelConfig& c) {
           .bytes = [c] { return model_memory(c); }};
 }
 
+template <class Set>
+TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
+  TapeLoad load = batch_load(run, mode);
+  load.tokens = set.largest_batch();
+  load.sequences = run.settings.text.batch_size;
+  return load;
+}
+
+// Bytes of ids, targets and offsets of an update's batches.
+double batch_bytes(const LanguageModelRun& run) {
+  return 2 * sizeof(token) * static_cast<double>(run.settings.recipe.accumulate) *
+         static_cast<double>(run.training->largest_batch());
+}
+
+// Bytes of the keys and values that a decoder keeps for `tokens` tokens.
+double cache_bytes(const LanguageModelConfig& config, index tokens) {
+  const LanguageModelConfig c = resolve(config);
+  double values = 0;
+  for (const SizedStage& stage : sized_stages(c)) {
+    for (const SizedLayer& layer : stage.branches) {
+      const auto kept = layer.spec.kind->kept;
+      if (kept == nullptr) continue;
+      // All but the first read the columns that they make.
+      values +=
+          kept(layer.spec, layer.in, c.block, tokens) +
+          static_cast<double>(layer.spec.layers - 1) * kept(layer.spec, layer.out, c.block, tokens);
+    }
+  }
+  return sizeof(float) * values;
+}
+
+double update_gradients(const LanguageModelRun& run) {
+  const LanguageModelConfig c = resolve(run.settings.model);
+  const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
+  const UsedTable table{c.vocabulary, c.width, tokens};
+  // The output projection reads all rows of a tied one.
+  return gradient_bytes(parameter_count(c), {&table, c.tie ? std::size_t{0} : std::size_t{1}});
+}
+
+RowCounts row_counts(const LanguageModelRun& run) {
+  RowCounts rows{.of_update = static_cast<double>(cost_of(run).tokens_per_update)};
+  if (run.validation) {
+    rows.evaluated = static_cast<double>(run.validation->sequences().target_count());
+  }
+  if (run.settings.recipe.evaluate_training) {
+    rows.evaluated += static_cast<double>(run.training->sequences().stream.size());
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::string config_text(const LanguageModelSettings& settings) {
-  LanguageModelFile config;
-  config.settings = settings;
-  return to_json(config);
+  SettingsFile<LanguageModelSettings> file{std::string(kLanguageModelKind), settings};
+  return to_json(file);
 }
 
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name) {
-  require_model_kind(text, name, kLanguageModelKind, "a language model");
-  LanguageModelFile config;
-  config.settings.model.set_first_revision();
-  config.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
-  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
-  return config.settings;
+  SettingsFile<LanguageModelSettings> file{std::string(kLanguageModelKind)};
+  file.settings.model.embedding_scale = 1;  // of models that were made before it was a setting
+  return config_from_text(std::move(file), text, name, "a language model").settings;
 }
 
 LanguageModelSettings load_settings(const fs::path& folder) {
@@ -107,6 +143,71 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
   return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
+}
+
+RunCost cost_of(const LanguageModelRun& run) {
+  return cost_of_updates(run, run.training->largest_batch());
+}
+
+double flops_of_update(const Context& context, const LanguageModelRun& run) {
+  const TapeLoad load = load_of(*run.training, TapeMode::kTrain, run);
+  return plan_pass(context, run.settings.model, load).flops *
+         static_cast<double>(run.settings.recipe.accumulate);
+}
+
+void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
+  // A line has a begin token and an end token. Each sequence has a slice and a place in the order.
+  constexpr double kSequence = sizeof(Slice) + 2 * sizeof(index);
+  const auto lines = static_cast<double>(std::count(text.begin(), text.end(), '\n') + 1);
+  const double tokens = static_cast<double>(tokenizer.token_count(text)) + 2 * lines;
+  require_memory("the tokens of the text",
+                 sizeof(token) * tokens +
+                     kSequence * (tokens / static_cast<double>(std::max<index>(block, 1)) + lines),
+                 "use less text, or a machine with more memory");
+}
+
+double training_memory(const Context& context, const LanguageModelRun& run,
+                       index checkpoint_bytes) {
+  return peak_of_run(
+      run,
+      {.gradients = update_gradients(run),
+       .passes = pass_bytes(
+           context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); }),
+       .batches = batch_bytes(run),
+       .vocabulary = vocabulary_bytes(run.tokenizer.get())},
+      checkpoint_bytes);
+}
+
+double updates_to_come(const LanguageModelRun& run, const RunState& done) {
+  return updates_left(run, row_counts(run), done.step);
+}
+
+RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
+                          const RunState& done) {
+  return time_of_run(context, run, row_counts(run), done);
+}
+
+double evaluation_memory(const Context& context, const LanguageModelConfig& config,
+                         const EvaluationBatches& set) {
+  const TapeLoad load{.tokens = set.largest_batch(),
+                      .mode = TapeMode::kInference,
+                      .sequences = set.batch_size(),
+                      .precision = context.precision()};
+  return kProcessBytes + kRounding * plan_pass(context, config, load).bytes();
+}
+
+double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
+                         index max_tokens) {
+  // When the window moves, the model reads the tokens that stay again, from position 0.
+  const index read = std::min(prompt, config.block);
+  const bool moves_on = max_tokens > config.block - read || prompt > read;
+  const index seen = moves_on ? config.block : read + max_tokens;
+  const TapeLoad load{.tokens = moves_on ? seen : read,
+                      .mode = TapeMode::kInference,
+                      .precision = context.precision()};
+  const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
+  return kProcessBytes + logits + cache_bytes(config, seen) +
+         kRounding * plan_pass(context, config, load).bytes();
 }
 
 }  // namespace fovea

@@ -46,7 +46,7 @@ class LanguageModelObjective final
   const LanguageModelText text_;
 };
 
-/// Of a run, see RunTraining.
+/// RunTraining calls these.
 std::vector<NamedFile> model_files(const LanguageModelRun& run);
 LanguageModel make_model(const LanguageModelRun& run);
 LanguageModelObjective make_objective(const Context& context, const LanguageModel& model,

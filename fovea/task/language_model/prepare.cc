@@ -9,7 +9,6 @@
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
 #include "fovea/simd/isa.h"
-#include "fovea/task/language_model/cost.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/run_cost.h"
 #include "fovea/task/setting_parts.h"

@@ -15,7 +15,7 @@
 #include "fovea/kernel/elementwise.h"
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
-#include "fovea/task/language_model/cost.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/language_model/objective.h"
 #include "fovea/train/optimizer.h"
 

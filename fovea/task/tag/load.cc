@@ -119,10 +119,7 @@ std::string config_text(const TaggerSettings& settings, const TaggerOutputs& out
 }
 
 TaggerConfigFile tagger_config_from_text(std::string_view text, const std::string& name) {
-  require_model_kind(text, name, kTaggerKind, "a tagger");
-  TaggerFile config;
-  config.settings.model.set_first_revision();
-  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
+  TaggerFile config = config_from_text(TaggerFile{}, text, name, "a tagger");
   return {config.settings, config.outputs};
 }
 

@@ -145,7 +145,7 @@ Variable TaggerObjective::loss_of_batch(const TaggedBatch& batch) {
   const TaggedRows rows = view_of(batch);
   const TagScores scores = model_.scores(tape_, rows.rows, options_);
   const Variable loss = model_.loss_of(tape_, scores, rows.tags, options_);
-  // Of a run that has diverged there is no best path.
+  // A run that has diverged has no best path.
   if (!std::isfinite(loss.value<float>()[0][0])) return loss;
   for (std::size_t c = 0; c < batch.tags.size(); ++c) {
     hits_ += hits_of(model_.best_tags(tape_.context(), scores, c), batch.tags[c]);

@@ -90,7 +90,7 @@ class TaggerObjective final : public ObjectiveOf<Tagger, TaggedTraining, TaggerL
 /// Fills in the rows of its words.
 void start_with_vectors(const Tagger& model, const WordVectors& vectors);
 
-/// Of a run, see RunTraining.
+/// RunTraining calls these.
 std::vector<NamedFile> model_files(const TaggerRun& run);
 Tagger make_model(const TaggerRun& run);
 TaggerObjective make_objective(const Context& context, const Tagger& model, const TaggerRun& run);

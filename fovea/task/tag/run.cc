@@ -7,7 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/model/ngram_ids.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/model/word_features.h"
+#include "fovea/model/tagger.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/run_cost.h"
 #include "fovea/task/tag/objective.h"

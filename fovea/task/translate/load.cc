@@ -15,18 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// config.json: the kind of the model, then all its settings.
-struct TranslatorFile {
-  std::string kind{kTranslatorKind};
-  TranslatorSettings settings = {};
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("kind", kind, "what the model does");
-    settings.visit_fields(visit);
-  }
-};
-
 ModelSizes sizes_of(const TranslatorConfig& config) {
   const TranslatorConfig c = resolve(config);
   const index positions = c.position == PositionKind::kLearned ? c.position_max : 0;
@@ -47,16 +35,13 @@ void require_marks(const Tokenizer& tokenizer, const fs::path& folder) {
 }  // namespace
 
 std::string config_text(const TranslatorSettings& settings) {
-  TranslatorFile config{.settings = settings};
-  return to_json(config);
+  SettingsFile<TranslatorSettings> file{std::string(kTranslatorKind), settings};
+  return to_json(file);
 }
 
 TranslatorSettings translator_settings_from_text(std::string_view text, const std::string& name) {
-  require_model_kind(text, name, kTranslatorKind, "a translator");
-  TranslatorFile config;
-  config.settings.model.set_first_revision();
-  from_json(text, {name, ErrorCode::kModelDamaged}, config, MissingKeys::kKeepTheirValue);
-  return config.settings;
+  SettingsFile<TranslatorSettings> file{std::string(kTranslatorKind)};
+  return config_from_text(std::move(file), text, name, "a translator").settings;
 }
 
 // Beside the parameters, tables of sines that each side has for itself.

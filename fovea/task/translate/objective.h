@@ -90,7 +90,7 @@ class TranslatorObjective final
   BestWeights* best_ = nullptr;
 };
 
-/// Of a run, see RunTraining.
+/// RunTraining calls these.
 std::vector<NamedFile> model_files(const TranslatorRun& run);
 Translator make_model(const TranslatorRun& run);
 TranslatorObjective make_objective(const Context& context, const Translator& model,

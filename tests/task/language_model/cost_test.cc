@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/language_model/cost.h"
-
 #include <gmock/gmock.h>
 
 #include "fovea/base/machine.h"
 #include "fovea/base/sanitizer.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/run_cost.h"
 #include "tests/task/tiny.h"
 
