@@ -144,9 +144,10 @@ void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
 }
 
 void choose_model(ClassifierSettings& settings) {
-  if (settings.model.kind != ClassifierModel::kAuto) return;
-  if (settings.text.input != InputKind::kText || network_setting(settings)) return;
-  settings.model.kind = ClassifierModel::kLinear;
+  using enum ClassifierModel;
+  if (settings.model.kind != kAuto) return;
+  const bool linear = settings.text.input == InputKind::kText && !network_setting(settings);
+  settings.model.kind = linear ? kLinear : settings.model.encoder.empty() ? kBag : kEncoder;
 }
 
 void check_options(const ClassifierSettings& s) {

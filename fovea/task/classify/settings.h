@@ -168,8 +168,8 @@ inline constexpr std::string_view kAutoLength = "auto";
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch);
 
-/// Makes --model auto of texts linear, unless a setting that only a bag or an encoder reads is not
-/// its default.
+/// What --model auto is: linear of texts, unless a setting that only a bag or an encoder reads is
+/// not its default; else one of these two.
 void choose_model(ClassifierSettings& settings);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.

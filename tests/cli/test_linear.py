@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fovea train classify --model linear: every task, small and uneven data, the same bits, bad options."""
+
+import json
+import random
+import shutil
+import signal
+import unittest
+
+from support import CommandTest
+
+WORDS = ("film plot actor scene story music night road house friend water light summer train letter garden city "
+         "river stone window paper table morning voice").split()
+
+
+def sentence(rng, *more):
+    words = rng.choices(WORDS, k=8) + list(more)
+    rng.shuffle(words)
+    return " ".join(words)
+
+
+class LinearTest(CommandTest):
+    def table(self, rows, name="train.tsv"):
+        path = self.folder / name
+        path.write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
+        return path
+
+    def reviews(self, count=200, name="train.tsv", seed=1):
+        rng = random.Random(seed)
+        rows = [("good", sentence(rng, "wonderful")) if i % 2 else ("bad", sentence(rng, "dreadful"))
+                for i in range(count)]
+        return self.table(rows, name)
+
+    def fit(self, file, *args, output="model"):
+        return self.succeed("train", "classify", "--train", file, "-o", self.folder / output, *args)
+
+    def score(self, file, *args, output="model"):
+        return json.loads(self.succeed("eval", self.folder / output, "--test", file, "--json", *args).stdout)
+
+    def answers(self, text, output="model"):
+        lines = self.succeed("classify", self.folder / output, "--json", "--top", "2", stdin=text.encode()).stdout.decode()
+        return [json.loads(line) for line in lines.splitlines()]
+
+    def weights(self, output):
+        return (self.folder / output / "model.safetensors").read_bytes()
+
+
+class Tasks(LinearTest):
+    def test_two_classes_by_the_command_as_it_is(self):
+        done = self.fit(self.reviews())
+        self.assertIn("model: linear", done.stderr.decode())
+        self.assertIn("validation accuracy 1.0000", done.stdout.decode())
+        names = {file.name for file in (self.folder / "model").iterdir()}
+        self.assertLessEqual({"config.json", "model.safetensors", "metrics.jsonl", "MANIFEST.json"}, names)
+        self.assertEqual(self.score(self.reviews(40, "test.tsv", 2))["accuracy"]["value"], 1)
+        good, bad, empty, unknown = self.answers("a wonderful film\na dreadful film\n\nzxqv\n")
+        self.assertEqual([good["label"], bad["label"]], ["good", "bad"])
+        for answer in empty, unknown:  # the shares of the classes
+            self.assertAlmostEqual(answer["probabilities"]["good"], 0.5, delta=0.1)
+        about = json.loads(self.succeed("inspect", self.folder / "model", "--json").stdout)
+        self.assertEqual(about["settings"]["model"]["model"], "linear")
+        page = self.folder / "run.html"
+        self.succeed("report", self.folder / "model", "-o", page)
+        self.assertIn("model.model", page.read_text(encoding="utf-8"))
+
+    def test_a_rare_class_is_found(self):
+        rng = random.Random(3)
+        rows = []
+        for i in range(1000):
+            label = "rare" if i % 100 == 0 else "some" if i % 25 == 0 else "most"
+            rows.append((label, sentence(rng, *{"rare": ["zebra"], "some": ["violin"], "most": []}[label])))
+        self.fit(self.table(rows[:600]))
+        labels = {one["label"]: one for one in self.score(self.table(rows[600:], "test.tsv"))["labels"]}
+        for label in ("rare", "some"):
+            self.assertEqual(labels[label]["recall"]["value"], 1, label)
+
+    def test_several_labels(self):
+        rng = random.Random(4)
+        topics = {"sea": "harbour", "war": "cannon", "love": "kiss", "food": "soup"}
+        rows = []
+        for _ in range(400):
+            chosen = [label for label in topics if rng.random() < 0.3]
+            text = sentence(rng, *(topics[label] for label in chosen))
+            rows.append(json.dumps({"text": text, "labels": chosen}))
+        train, test = self.folder / "train.jsonl", self.folder / "test.jsonl"
+        train.write_text("\n".join(rows[:300]) + "\n")
+        test.write_text("\n".join(rows[300:]) + "\n")
+        self.fit(train, "--multi-label")
+        score = self.score(test)
+        self.assertGreater(score["micro_f1"]["value"], 0.98)
+        self.assertGreater(score["macro_f1"]["value"], 0.98)
+
+    def test_numbers(self):
+        rng = random.Random(5)
+        rows = []
+        for _ in range(400):
+            count = rng.randrange(5)
+            rows.append((10 + 2 * count, sentence(rng, *["star"] * count)))
+        self.fit(self.table(rows[:300]), "--regression")
+        score = self.score(self.table(rows[300:], "test.tsv"))
+        self.assertGreater(score["pearson"]["value"], 0.9)
+
+    def test_many_classes_of_short_texts(self):
+        rng = random.Random(6)
+        starts = {name: "".join(rng.choices("abcdefghij", k=3)) for name in "uvwxyz"}
+        rows = [(name, " ".join(start + "".join(rng.choices("klmnop", k=3)) for _ in range(3)))
+                for name, start in starts.items() for _ in range(40)]
+        rng.shuffle(rows)
+        done = self.fit(self.table(rows[:180]))
+        self.assertIn("short texts", done.stderr.decode())  # so there are n-grams of characters
+        self.assertGreater(self.score(self.table(rows[180:], "test.tsv"))["accuracy"]["value"], 0.95)
+
+    def test_weights_of_classes_count(self):
+        rng = random.Random(7)
+        rows = [("yes" if rng.random() < 0.2 else "no", sentence(rng)) for _ in range(300)]  # nothing to learn
+        file = self.table(rows)
+        self.fit(file)
+        self.fit(file, "--class-weights", "yes=4", output="weighted")
+        share = [self.answers("film plot\n", output)[0]["probabilities"]["yes"] for output in ("model", "weighted")]
+        self.assertLess(share[0], 0.35)
+        self.assertGreater(share[1], share[0] + 0.1)
+
+
+class Runs(LinearTest):
+    def test_the_same_bits_for_any_threads_and_after_an_interruption(self):
+        file = self.reviews()
+        self.fit(file, "-t", "1", output="one")
+        self.fit(file, "-t", "3", output="three")
+        self.assertEqual(self.weights("one"), self.weights("three"))
+        # What an interruption leaves: the configuration, and a manifest.
+        shutil.copytree(self.folder / "one", self.folder / "rest")
+        for name in ("model.safetensors", "metrics.jsonl", "loss.svg"):
+            (self.folder / "rest" / name).unlink()
+        self.succeed("train", "classify", "--resume", "-o", self.folder / "rest")
+        self.assertEqual(self.weights("rest"), self.weights("one"))
+        answers = [self.succeed("classify", self.folder / "one", file, "--format", "tsv", "-t", n).stdout for n in "13"]
+        self.assertEqual(answers[0], answers[1])
+
+    def test_a_signal_stops_it(self):
+        rng = random.Random(8)
+        file = self.table([(str(i % 40), sentence(rng, f"word{i % 40}")) for i in range(6000)])
+        process = self.start("train", "classify", "--train", file, "-o", self.folder / "model", "--progress", "plain")
+        for line in process.stderr:
+            if b"cross-validation" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+        self.assertIn(b"begin anew", said)
+        self.assertFalse((self.folder / "model" / "model.safetensors").exists())
+
+    def test_validation_texts_are_measured(self):
+        self.fit(self.reviews(), "--valid", self.reviews(30, "valid.tsv", 9), "--json")
+        records = map(json.loads, (self.folder / "model" / "metrics.jsonl").read_text().splitlines())
+        values = [record["values"] for record in records if record["kind"] == "metrics"]
+        self.assertEqual([value["accuracy"] for value in values], [1])
+
+    def test_a_dry_run_tells_memory_and_writes_nothing(self):
+        dry = json.loads(self.fit(self.reviews(), "--dry-run", "--json").stdout)
+        self.assertTrue(dry["fits"])
+        self.assertGreater(dry["parameters"], 100)
+        self.assertFalse((self.folder / "model").exists())
+
+
+class Choice(LinearTest):
+    def settings(self, *args):
+        return self.succeed("train", "classify", "--train", self.reviews(), "--dump-config", *args).stdout.decode()
+
+    def test_an_option_of_the_others_chooses_them(self):
+        for args, kind in (((), "linear"), (("--width", "16"), "bag"), (("--encoder", "conv3"), "encoder"),
+                           (("--model", "bag"), "bag"), (("--char-ngrams", "2-3"), "linear")):
+            self.assertIn(f"\nmodel = '{kind}'\n", self.settings(*args), args)
+
+    def test_options_without_effect(self):
+        train = ("train", "classify", "--train", self.reviews(), "-o", self.folder / "model")
+        for args, said in ((("--model", "linear", "--width", "16"), "--width 16: has no effect without --model bag or encoder"),
+                           (("--width", "16", "--folds", "3"), "--folds 3: has no effect without --model"),
+                           (("--model", "encoder"), "--model: encoder"),
+                           (("--model", "bag", "--encoder", "conv3"), "--model: bag"),
+                           (("--word-ngrams", "3-1"), "--word-ngrams: 3-1"),
+                           (("--char-ngrams", "9"), "--char-ngrams: 9"),
+                           (("--regularization-c", "-1"), "--regularization-c: -1"),
+                           (("--word-ngrams", "0", "--char-ngrams", "0"), "no n-gram")):
+            done = self.run_fovea(*train, *args)
+            self.assertIn(said, done.stderr.decode())
+            self.assertIn(done.returncode, (2, 3), args)
+            self.assertFalse((self.folder / "model").exists())
+
+    def test_a_damaged_model_is_named(self):
+        self.fit(self.reviews())
+        config = self.folder / "model" / "config.json"
+        config.write_text(config.read_text().replace('"word_ngrams": "1-2"', '"word_ngrams": "7"'))
+        self.assert_error(self.run_fovea("classify", self.folder / "model", stdin=b"a\n"), 4, "config.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
