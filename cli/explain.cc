@@ -145,18 +145,22 @@ std::string head_of(const Explanation& explanation) {
   }
   const Saliency& saliency = explanation.saliency;
   if (!saliency.values.empty()) {
-    object.emplace_back("saliency",
-                        Json::Object{{"method", to_string(saliency.method)},
-                                     {"of", filled(saliency.of, QuoteLength::kWhole).english},
-                                     {"source", source_of(saliency.method)},
-                                     {"values", by_token(explanation, saliency.values)}});
+    Json::Object shown{{"method", to_string(saliency.method)},
+                       {"of", filled(saliency.of, QuoteLength::kWhole).english},
+                       {"source", source_of(saliency.method)},
+                       {"values", by_token(explanation, saliency.values)}};
+    if (saliency.exact) {
+      shown.emplace_back("value", saliency.exact->value);
+      shown.emplace_back("bias", saliency.exact->bias);
+    }
+    object.emplace_back("saliency", std::move(shown));
   }
   if (!explanation.pooling.empty()) {
     object.emplace_back("pooling", by_token(explanation, explanation.pooling));
   }
   Json::Array notes;
   for (const Words& note : explanation.notes) notes.emplace_back(note.english);
-  notes.emplace_back(kWeightsAreNoExplanation);
+  if (explanation.has_weights()) notes.emplace_back(kWeightsAreNoExplanation);
   object.emplace_back("notes", std::move(notes));
   std::string line = Json(std::move(object)).line();
   line.pop_back();
@@ -387,7 +391,9 @@ CommandSpec explain_spec() {
   ExplainPage page;
   CommandSpec spec{
       .name = "explain",
-      .summary = "Shows what a model looked at in a text, or attention step by step.",
+      .summary =
+          "Shows what a model looked at in a text and what each token counts for, or attention "
+          "step by step.",
       .positionals = {{"DIR", "folder of a language model, a classifier, a tagger or a translator",
                        false},
                       {"TEXT",
@@ -400,6 +406,7 @@ CommandSpec explain_spec() {
   fovea train classify --train reviews.tsv --encoder attention -o sentiment
   fovea explain sentiment "a wonderful film"
   fovea explain sentiment "a wonderful film" --target neg --layer 1 --head 2
+  fovea explain linear "a wonderful film"  (without attention: what each token adds)
   fovea explain entailment "A man sleeps." "Nobody is awake."
   fovea explain names "Ada Lovelace was born in London." --token 6
   fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."
@@ -411,7 +418,8 @@ CommandSpec explain_spec() {
 Prints the prediction or the translation, what the weights of every head are like, and a heat map of
 the weights before dropout with the saliency of each token beside it. With --q and --kv: embeddings, scores, weights and
 output of scaled dot-product attention on the characters of two texts.
-Attention weights are no explanation by themselves: they say where a head looked, not what decided.)"};
+Attention weights are no explanation by themselves: they say where a head looked, not what decided.
+A model without attention has no weights: shown is what each token counts for.)"};
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   for (OptionSpec& option : options_of(flags_of(fields_of(view)), "View")) add(std::move(option));
   for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {

@@ -66,6 +66,9 @@ class TranslationAnswers {
   // Prints the translations of all lines that are not answered yet.
   void answer() { answers_.answer(); }
 
+  // Lines with tokens, of which the model made nothing.
+  index emptied() const { return emptied_; }
+
  private:
   std::string said_of(const std::vector<std::string>& sources) {
     const auto results = translator_.translate();
@@ -73,6 +76,7 @@ class TranslationAnswers {
     for (std::size_t n = 0; n < results.size(); ++n) {
       lines += json_ ? object_line(sources[n], results[n]) : text_lines(results[n]);
       ++answered_;
+      emptied_ += results[n][0].text.empty() && results[n][0].tokens > 0;  // 0: an empty line
     }
     return lines;
   }
@@ -107,10 +111,14 @@ class TranslationAnswers {
   const TranslationOptions& options_;
   const bool json_;
   Answers<std::string> answers_;  // of the sources, with --json
-  index answered_ = 0;
+  index answered_ = 0, emptied_ = 0;
 };
 
-void summarise(const LineTranslator& translator, double seconds) {
+void summarise(const LineTranslator& translator, index emptied, double seconds) {
+  if (emptied > 0) {
+    warn(fmt::format("lines with words whose translation is empty: {} of {}", emptied,
+                     translator.lines()));
+  }
   if (translator.split() > 0) {
     warn(fmt::format("lines longer than the model reads: {} of {}; they were translated in pieces",
                      translator.split(), translator.lines()));
@@ -172,7 +180,7 @@ int translate(const Arguments& arguments) {
   } catch (const NobodyReads&) {
     return 0;
   }
-  summarise(translator, monotonic_seconds() - began);
+  summarise(translator, answers.emptied(), monotonic_seconds() - began);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "fovea/model/layer_table.h"
@@ -56,6 +57,18 @@ std::vector<AttentionLayerName> attention_layers(const TranslatorConfig& config)
     add("cross-attention", AttentionPlace::kCross);
   }
   return layers;
+}
+
+Words exact_sum_note(const Saliency& saliency) {
+  const auto [value, bias] = *saliency.exact;
+  const double sum = std::accumulate(saliency.values.begin(), saliency.values.end(), 0.0);
+  const Words of = filled(saliency.of, QuoteLength::kShort);
+  return {fmt::format("The model is linear, so this is exact: what the tokens add to {} is {:.4g}, "
+                      "and with {:.4g}, which belongs to no token, it is {:.4g}.",
+                      of.english, sum, bias, value),
+          fmt::format("模型是线性的，因此这是精确的：各词元对{}的贡献之和为 {:.4g}，加上不属于任何"
+                      "词元的 {:.4g}，等于 {:.4g}。",
+                      of.chinese, sum, bias, value)};
 }
 
 bool has_other_mixing(const std::vector<SizedStage>& stages) {

@@ -156,12 +156,22 @@ struct ExplainedTags {
   std::vector<double> probabilities = {};  ///< [T] of these
 };
 
+/// Contributions that add up: their sum and the bias are the value that is explained.
+struct ExactSum {
+  double value = 0, bias = 0;
+};
+
 /// The saliency of each token.
 struct Saliency {
   SaliencyMethod method = SaliencyMethod::kNone;
   QuotingWords of = {};            ///< the quantity that is explained: "the logit of {0}"
   std::vector<float> values = {};  ///< [T], with joints [T, joints]; empty: none
+  /// Of a model whose logits are linear in its embeddings, with gradient x input.
+  std::optional<ExactSum> exact = {};
 };
+
+/// That the contributions are exact, with their sum; `exact` must be there.
+Words exact_sum_note(const Saliency& saliency);
 
 /// The answer of a translator.
 struct ExplainedTranslation {
@@ -216,6 +226,7 @@ struct Explanation {
   std::optional<ExplainedSample> numbers = {};  ///< of a model of numbers alone
 
   index joints() const { return numbers ? numbers->joints : 0; }
+  bool has_weights() const { return !layers.empty() || !pooling.empty(); }
   /// The number of the layer that is shown where this one, from 1 (0: none), is asked for; both
   /// count from 1. There must be a layer.
   index shown_layer(index asked) const {

@@ -176,11 +176,14 @@ std::string it_has(std::span<const std::string> names) {
   return names.size() > kMostNamed ? text + ", ..." : text;
 }
 
-void require_attention(bool has_attention, std::string_view what, std::string_view hint) {
-  if (has_attention) return;
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("explain: the {} has no attention, and so no weights", what),
-              std::string(hint));
+void require_shown(bool has_weights, SaliencyMethod saliency) {
+  const bool needs_weights =
+      saliency == SaliencyMethod::kRollout || saliency == SaliencyMethod::kNone;
+  if (has_weights || !needs_weights) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--saliency {}: the model has no attention, and so no weights",
+                          to_string(saliency)),
+              "choose --saliency gradient-input or gradient");
 }
 
 void require_target_counts(const ExplainOptions& options) {
@@ -317,22 +320,27 @@ Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& expla
   return logits;
 }
 
-std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
-                                     const std::function<Variable(Variable logits)>& of) {
+std::vector<double> weighed_inputs(Variable inputs, SaliencyMethod method) {
   const bool length = method == SaliencyMethod::kGradient;
-  tape.reset(TapeMode::kInputs);
-  Variable inputs;
-  tape.backward(of(text.logits(tape, {}, &inputs)));
-  std::vector<float> saliency(static_cast<std::size_t>(text.rows()));
+  std::vector<double> weighed;
   with_type(inputs.dtype(), [&]<class T>(std::type_identity<T>) {
     const Rows<const T> x = inputs.value<T>(), dx = inputs.gradient<T>();
     for (index t = 0; t < dx.rows; ++t) {
       double sum = 0;
       for (index c = 0; c < x.columns; ++c) sum += double{(length ? dx : x)[t][c]} * dx[t][c];
-      saliency[static_cast<std::size_t>(t)] = static_cast<float>(length ? std::sqrt(sum) : sum);
+      weighed.push_back(length ? std::sqrt(sum) : sum);
     }
   });
-  return saliency;
+  return weighed;
+}
+
+std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
+                                     const std::function<Variable(Variable logits)>& of) {
+  tape.reset(TapeMode::kInputs);
+  Variable inputs;
+  tape.backward(of(text.logits(tape, {}, &inputs)));
+  const std::vector<double> weighed = weighed_inputs(inputs, method);
+  return {weighed.begin(), weighed.end()};
 }
 
 std::vector<float> rollout_of(const ObservedText& text, const Explanation& explanation,

@@ -27,11 +27,9 @@ std::string in_quotes(std::string_view text, QuoteLength length = QuoteLength::k
 /// "it has a, b, c": at most eight of the names.
 std::string it_has(std::span<const std::string> names);
 
-/// Throws kModelWrongKind.
-void require_attention(bool has_attention, std::string_view what = "model",
-                       std::string_view hint =
-                           "train one with attention or textcnn in --encoder, with "
-                           "--pooling attention, or a language model with --model transformer");
+/// A model without weights to show has its gradients alone: throws kOptionValue for another
+/// saliency.
+void require_shown(bool has_weights, SaliencyMethod saliency);
 
 /// Throws kInputTooSmall.
 void require_tokens(bool has_tokens);
@@ -103,8 +101,11 @@ void require_explain_memory(const ObservedText& text);
 /// one is not finite.
 Variable observe_layers(Tape& tape, const ObservedText& text, Explanation& explanation);
 
-/// [rows] the gradient of what `of` makes of the logits, times the inputs, summed over their
-/// columns; with kGradient the length of the gradient. In double.
+/// [rows] for each row of an input of a tape its gradient times its values, summed over the
+/// columns; with kGradient the length of the gradient. A backward must have been.
+std::vector<double> weighed_inputs(Variable inputs, SaliencyMethod method);
+
+/// weighed_inputs() [rows] for the gradient of what `of` makes of the logits.
 std::vector<float> gradient_saliency(Tape& tape, const ObservedText& text, SaliencyMethod method,
                                      const std::function<Variable(Variable logits)>& of);
 

@@ -398,12 +398,18 @@ void add_text(const Explanation& explanation, AttentionPage& page) {
 
 AttentionPage page_of(const Explanation& explanation, std::string_view model,
                       PageLanguage language) {
-  AttentionPage page{.language = language,
-                     .title = text_in(language, "What the model looked at", "模型看了哪里")};
+  AttentionPage page{
+      .language = language,
+      .title = explanation.has_weights()
+                   ? text_in(language, "What the model looked at", "模型看了哪里")
+                   : text_in(language, "What counts for the model", "哪些输入对模型起作用")};
   add_facts(explanation, model, page);
   explanation.numbers ? SamplePage(explanation, page).add() : add_text(explanation, page);
   for (const auto& [label, probability] : explanation.prediction) {
     page.prediction.push_back({as_text(label), probability});
+  }
+  if (explanation.saliency.exact) {
+    page.notes.push_back(text_in(language, exact_sum_note(explanation.saliency)));
   }
   for (const Words& note : explanation.notes) page.notes.push_back(text_in(language, note));
   return page;

@@ -57,7 +57,7 @@ class ExplanationText {
     text += what_is_shown();
     add(saliency_lines(explanation_, columns_));
     for (const Words& note : explanation_.notes) text += wrapped(note.english, columns_);
-    return text + wrapped(kWeightsAreNoExplanation, columns_);
+    return text + warning_of_weights(explanation_, columns_);
   }
 
  private:
@@ -331,7 +331,7 @@ class SampleText {
     text += what_is_left_out();
     add(saliency_lines(explanation_, columns_));
     for (const Words& note : explanation_.notes) text += wrapped(note.english, columns_);
-    return text + wrapped(kWeightsAreNoExplanation, columns_);
+    return text + warning_of_weights(explanation_, columns_);
   }
 
  private:

@@ -186,12 +186,17 @@ std::string saliency_lines(const Explanation& explanation, index columns) {
   if (saliency.values.empty()) return "";
   const bool numbers = explanation.numbers.has_value();
   // A model sees numbers less their mean in training.
+  if (saliency.exact) return wrapped(exact_sum_note(saliency).english, columns);
   return wrapped(
       fmt::format(fmt::runtime(sentence_of(saliency.method)),
                   filled(saliency.of, QuoteLength::kShort).english, source_of(saliency.method),
                   numbers ? "the numbers" : "the token's embedding",
                   numbers ? "the means of the training" : "0"),
       columns);
+}
+
+std::string warning_of_weights(const Explanation& explanation, index columns) {
+  return explanation.has_weights() ? wrapped(kWeightsAreNoExplanation, columns) : "";
 }
 
 std::string shown_token(std::string_view token) {

@@ -51,6 +51,9 @@ std::string side_name_of(SaliencyMethod method);
 /// The name of the saliency, and its source; nothing without one.
 std::string saliency_lines(const Explanation& explanation, index columns);
 
+/// kWeightsAreNoExplanation where there are weights.
+std::string warning_of_weights(const Explanation& explanation, index columns);
+
 /// As a token is shown: control and bidirectional characters escaped, a space as a sign, what would
 /// be blank as on pages (token_text.h).
 std::string shown_token(std::string_view token);

@@ -101,7 +101,8 @@ index Classifier::attentions() const { return layers_->attentions(); }
 
 Variable Classifier::logits(Tape& tape, const TextRows& texts,
                             const ClassifierLossOptions& options) const {
-  return layers_->logits(tape, texts, options.dropout, {options.attention, options.inputs});
+  return layers_->logits(tape, texts, options.dropout,
+                         {options.attention, options.inputs, options.ngrams});
 }
 
 Variable Classifier::loss(Tape& tape, const LabelledTexts& batch,

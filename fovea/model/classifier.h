@@ -42,6 +42,8 @@ struct ClassifierLossOptions {
   /// If given: becomes what the model reads, as an input of the tape, for its gradient. The rows of
   /// the tokens before positions join them; of numbers, these.
   Variable* inputs = nullptr;
+  /// If given, of a model with n-grams: becomes the row of each n-gram, as such an input.
+  Variable* ngrams = nullptr;
 };
 
 /// Only the optimizer and checkpoints change the parameters. All functions are const; several

@@ -132,13 +132,13 @@ Variable ClassifierLayers::compared(Tape& tape, Variable features) const {
   return is_bi_ ? pair_features(tape, features) : features;
 }
 
-Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts) const {
+Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts, Variable* inputs) const {
   const index S = texts.offsets.size - 1;
   auto* const offsets = tape.saved<std::int32_t>(S + 1);
   const index count = ngram_offsets(texts.offsets, longest_, {offsets, S + 1});
   auto* const ids = tape.saved<std::int32_t>(count);
   hash_ngrams(tape.context(), {texts.ids, texts.offsets}, {longest_, buckets_}, {ids, count});
-  return ngrams_->forward(tape, {ids, count}, {offsets, S + 1});
+  return ngrams_->forward(tape, {ids, count}, {offsets, S + 1}, inputs);
 }
 
 ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& texts,
@@ -161,9 +161,10 @@ ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& t
   return {encoder_.forward(tape, x, layout.rows, key, view.attention), layout.samples};
 }
 
-Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const {
+Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts,
+                                       Variable* inputs) const {
   if (!ngrams_) return pooled;
-  const Variable parts[] = {pooled, ngrams(tape, texts)};
+  const Variable parts[] = {pooled, ngrams(tape, texts, inputs)};
   return concat_columns(tape, parts);
 }
 
@@ -172,7 +173,8 @@ Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const Dro
                                     const ClassifierView& view) const {
   const TextRows apart = read_apart(tape, texts);
   const Encoded encoded = encode(tape, apart, key, view);
-  return compared(tape, with_ngrams(tape, pooling_.forward(tape, encoded.x, encoded.texts), apart));
+  const Variable pooled = pooling_.forward(tape, encoded.x, encoded.texts);
+  return compared(tape, with_ngrams(tape, pooled, apart, view.ngrams));
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,

@@ -19,6 +19,7 @@ namespace fovea {
 struct ClassifierView {
   std::span<HeadStatistics> attention = {};
   Variable* inputs = nullptr;
+  Variable* ngrams = nullptr;
 };
 
 /// `config` must be resolved. Parameters, in this order: with features input.* of FrameEmbedding;
@@ -55,8 +56,9 @@ class ClassifierLayers {
   Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
                     const ClassifierView& view) const;
 
-  Variable ngrams(Tape& tape, const TextRows& texts) const;
-  Variable with_ngrams(Tape& tape, Variable pooled, const TextRows& texts) const;
+  Variable ngrams(Tape& tape, const TextRows& texts, Variable* inputs) const;
+  Variable with_ngrams(Tape& tape, Variable pooled, const TextRows& texts,
+                       Variable* inputs = nullptr) const;
 
   // The sequences that the encoder reads: the texts or, with a bi-encoder, both texts of each pair.
   TextRows read_apart(Tape& tape, const TextRows& texts) const;

@@ -4,6 +4,7 @@
 // their rows, so no hash ever changes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "fovea/base/context.h"
@@ -35,6 +36,15 @@ struct NgramTexts {
 
 /// How many n-grams a text of so many tokens has: tokens - n + 1 for each n <= tokens.
 index ngram_count(index tokens, index longest);
+
+/// Calls f(first, length) for each n-gram of a text of so many tokens, in the order of
+/// hash_ngrams().
+template <class F>
+void for_each_ngram(index tokens, index longest, F&& f) {
+  for (index last = 1; last < tokens; ++last) {
+    for (index n = 2; n <= std::min(longest, last + 1); ++n) f(last - n + 1, n);
+  }
+}
 
 /// Where the n-grams of each text begin in the list of all, [texts + 1] as `offsets`; returns how
 /// many there are. Throws kShape if they are beyond int32.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 
 #include "fovea/nn/embedding_bag.h"
 
@@ -147,8 +148,16 @@ EmbeddingBag::EmbeddingBag(const EmbeddingBagOptions& options, const ParameterSc
 }
 
 Variable EmbeddingBag::forward(Tape& tape, Vec<const std::int32_t> ids,
-                               Vec<const std::int32_t> offsets) const {
-  return embedding_bag(tape, {tape.table(*weight_), ids, offsets, options_.mode, options_.padding});
+                               Vec<const std::int32_t> offsets, Variable* inputs) const {
+  const Variable table = tape.table(*weight_);
+  if (inputs == nullptr) {
+    return embedding_bag(tape, {table, ids, offsets, options_.mode, options_.padding});
+  }
+  check(!options_.padding, "embedding bag: rows that are inputs have no padding");
+  *inputs = as_input(tape, embedding(tape, {table, ids}));
+  auto* const places = tape.saved<std::int32_t>(ids.size);
+  std::iota(places, places + ids.size, 0);
+  return embedding_bag(tape, {*inputs, {places, ids.size}, offsets, options_.mode});
 }
 
 namespace {

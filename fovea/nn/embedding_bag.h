@@ -27,7 +27,10 @@ class EmbeddingBag {
 
   /// One row for each bag: bag b has ids[offsets[b]] to ids[offsets[b + 1] - 1], offsets [B + 1].
   /// An empty bag gives 0. ids and offsets must outlive the step; ids out of range are errors.
-  Variable forward(Tape& tape, Vec<const std::int32_t> ids, Vec<const std::int32_t> offsets) const;
+  /// `inputs`, if given, becomes the row [N, C] of each id as an input of the tape, for its
+  /// gradient; then there must be no padding.
+  Variable forward(Tape& tape, Vec<const std::int32_t> ids, Vec<const std::int32_t> offsets,
+                   Variable* inputs = nullptr) const;
 
   Parameter& weight() const { return *weight_; }
 

@@ -61,10 +61,11 @@ void check_labels(const AttentionPage& page, const TokenLabels& labels) {
 }
 
 void check_page(const AttentionPage& page) {
-  check(!page.maps.empty(), "draw_attention_page: there is no map");
-  check(!page.maps.front().is_of_layer_before, "draw_attention_page: there is no layer before {}",
-        page.maps.front().name);
-  check(page.first_map < page.maps.size(),
+  const bool has_maps = !page.maps.empty();
+  check(has_maps || !page.saliency.empty(), "draw_attention_page: there is nothing to show");
+  check(!has_maps || !page.maps.front().is_of_layer_before,
+        "draw_attention_page: there is no layer before {}", page.maps.front().name);
+  check(!has_maps || page.first_map < page.maps.size(),
         "draw_attention_page: there is no map {} of {} to show first", page.first_map,
         page.maps.size());
   for (const PageText& text : page.texts) {
@@ -138,13 +139,19 @@ HtmlPage frame_of(const AttentionPage& page, const std::string& style, const std
           .title = page.title,
           .style = style,
           .body = body,
-          .scripts = {"weights.js", "lines.js", "attention.js"}};
+          .scripts = page.maps.empty()
+                         ? std::vector<std::string_view>{}
+                         : std::vector<std::string_view>{"weights.js", "lines.js", "attention.js"}};
 }
 
 }  // namespace
 
 std::string draw_attention_page(const AttentionPage& page, const PageLimits& limits) {
   check_page(page);
+  if (page.maps.empty()) {  // nothing that a script would read
+    return draw_html(
+        frame_of(page, std::string(page_file("attention.css")), attention_body(page, {}, limits)));
+  }
   const CodedMasks masks = code_masks(page);
   const std::string style(page_file("attention.css"));
   std::string body = attention_body(page, {}, limits);
@@ -312,9 +319,11 @@ std::string pairs_of(const AttentionPage& page, const PairValues& table, const W
 
 std::string saliency_of(const AttentionPage& page, const Words& say) {
   if (page.saliency.empty()) return "";
-  std::string html =
-      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n",
-                  say(page.is_of_numbers ? words::kSaliencyOfNumbers : words::kSaliency));
+  const Phrase& heading = page.maps.empty()
+                              ? (page.is_of_numbers ? words::kCountsOfNumbers : words::kCounts)
+                          : page.is_of_numbers ? words::kSaliencyOfNumbers
+                                               : words::kSaliency;
+  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n", say(heading));
   for (const TokenValues& saliency : page.saliency) {
     html += fmt::format("<h3>{}</h3>\n<p class=\"quiet\">{}</p>\n<div class=\"strip\">\n",
                         html_text(saliency.name), say.format(words::kSource, saliency.source));
@@ -422,19 +431,25 @@ std::string tiles_of(const AttentionPage& page, const Words& say) {
                             say(words::kTilesMean));
 }
 
-std::string reading_of(const AttentionPage& page, const WeightDigits& digits, const Words& say) {
-  std::string html = fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<ul>\n<li>{}</li>\n",
-                                 say(words::kReading),
-                                 say(page.is_of_numbers ? words::kRowOfNumbers : words::kRowMeans));
+std::string reading_of_weights(const AttentionPage& page, const WeightDigits& digits,
+                               const Words& say) {
   const std::string sum = page.rows_sum_to_one ? say(words::kRowSum) : "";
   const std::string exact = digits.decimals > 0
                                 ? say.format(words::kDigits, digits.decimals)
                                 : say.format(words::kRounded, std::pow(10.0, -digits.decimals));
   const std::string_view gap = Phrase{" ", ""}.in(page.language);  // between sentences
-  html += fmt::format("<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n",
-                      say(page.has_entropies ? words::kColourMeans : words::kFactorMeans),
-                      sum.empty() ? "" : gap, sum, gap, exact, say(words::kMaskedMeans),
-                      say(page.is_of_numbers ? words::kConcludeOfNumbers : words::kConclude));
+  return fmt::format("<li>{}</li>\n<li>{}{}{}{}{}</li>\n<li>{}</li>\n<li>{}</li>\n",
+                     say(page.is_of_numbers ? words::kRowOfNumbers : words::kRowMeans),
+                     say(page.has_entropies ? words::kColourMeans : words::kFactorMeans),
+                     sum.empty() ? "" : gap, sum, gap, exact, say(words::kMaskedMeans),
+                     say(page.is_of_numbers ? words::kConcludeOfNumbers : words::kConclude));
+}
+
+std::string reading_of(const AttentionPage& page, const WeightDigits& digits, const Words& say) {
+  std::string html =
+      fmt::format("<section class=\"panel\">\n<h2>{}</h2>\n<ul>\n", say(words::kReading));
+  html += page.maps.empty() ? fmt::format("<li>{}</li>\n", say(words::kCountColours))
+                            : reading_of_weights(page, digits, say);
   if (!page.saliency.empty()) {
     html += fmt::format("<li>{}</li>\n", say(page.is_of_numbers ? words::kSaliencyOfNumbersMeans
                                                                 : words::kSaliencyMeans));
@@ -448,7 +463,9 @@ std::string attention_body(const AttentionPage& page, const WeightDigits& digits
                            const PageLimits& limits) {
   const Words say(page.language);
   std::string html = facts_of(page);
-  html += fmt::format("<p class=\"note\">{}</p>\n", say(words::kWarning));
+  if (!page.maps.empty()) {
+    html += fmt::format("<p class=\"note\">{}</p>\n", say(words::kWarning));
+  }
   for (const std::string& note : page.notes) {
     html += fmt::format("<p class=\"note\">{}</p>\n", html_text(note));
   }
@@ -457,9 +474,10 @@ std::string attention_body(const AttentionPage& page, const WeightDigits& digits
         "<p class=\"note\">{}</p>\n",
         say.format(words::kCut, digits.strongest, static_cast<double>(limits.most) / 1e6));
   }
-  return html + prediction_of(page, say) + labels_of(page, say) + view_of(page, say) +
-         saliency_of(page, say) + statistics_of(page, say) + tiles_of(page, say) +
-         reading_of(page, digits, say);
+  html += prediction_of(page, say) + labels_of(page, say);
+  if (page.maps.empty()) return html + saliency_of(page, say) + reading_of(page, digits, say);
+  return html + view_of(page, say) + saliency_of(page, say) + statistics_of(page, say) +
+         tiles_of(page, say) + reading_of(page, digits, say);
 }
 
 }  // namespace fovea

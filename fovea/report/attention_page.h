@@ -84,7 +84,7 @@ struct AttentionPage {
   bool has_entropies = true;    ///< whether they come from a softmax
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< name and value, in the language
   std::vector<PageText> texts = {};
-  std::vector<AttentionMap> maps = {};  ///< at least one
+  std::vector<AttentionMap> maps = {};  ///< none: the page shows saliency alone
   std::size_t first_map = 0;            ///< the number of the one that is shown first
   bool is_of_numbers = false;           ///< whether tokens are time steps and joints
   std::vector<TokenValues> saliency = {};

@@ -61,6 +61,9 @@ inline constexpr Phrase kSaliency = {"Other evidence: what each token counts for
                                      "其他证据：每个词元的作用"};
 inline constexpr Phrase kSaliencyOfNumbers = {
     "Other evidence: what each time step and joint counts for", "其他证据：每个时间步和关节的作用"};
+inline constexpr Phrase kCounts = {"What each token counts for", "每个词元的作用"};
+inline constexpr Phrase kCountsOfNumbers = {"What each time step and joint counts for",
+                                            "每个时间步和关节的作用"};
 inline constexpr Phrase kPairs = {"Rows: {}. Columns: {}.", "行：{}；列：{}。"};
 inline constexpr Phrase kSource = {"Source: {}", "出处：{}"};
 
@@ -135,6 +138,10 @@ inline constexpr Phrase kConcludeOfNumbers = {
     "不要因为某个时间步或关节权重大，就断定是它造成了这个回答。不同的权重可以得出同样的回答；而且"
     "在循环层、卷积层或注意力层之后，每一行已经混合了许多时间步或关节的信息（Jain 和 Wallace 2019，"
     "arXiv:1902.10186；Wiegreffe 和 Pinter 2019，arXiv:1908.04626）。"};
+inline constexpr Phrase kCountColours = {
+    "The stronger the colour, the farther the number is from 0. Numbers above 0 speak for what is "
+    "explained, those below 0, in another colour, against it.",
+    "颜色越重，数值离 0 越远。大于 0 的数支持所解释的量，小于 0 的数（另一种颜色）反对它。"};
 inline constexpr Phrase kSaliencyOfNumbersMeans = {
     "Saliency is other evidence, with limits of its own. Change the numbers and see what changes.",
     "显著性是另一种证据，同样有局限。不妨改动数值，看看结果怎样变化。"};

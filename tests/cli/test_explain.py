@@ -259,10 +259,59 @@ class Explain(CommandTest):
                 self.assert_error(done, status, needle)
                 self.assertEqual(done.stdout, b"")
 
+    def test_what_a_bag_of_ngrams_adds_is_exact(self):
+        """The default classifier, without attention."""
+        bag, page = self.folder / "bag", self.folder / "bag.html"
+        self.succeed("train", "classify", "--train", self.models / "reviews.tsv", "--lr", "0.05", "--stop-after", "100u",
+                     "-o", bag, "-q")
+        shares = {}
+        for label in ("pos", "neg"):
+            found = self.object_of(bag, "a good film", "--target", label)
+            self.assertEqual(found["layers"], [])
+            self.assertFalse(any(SENTENCE in note for note in found["notes"]))
+            saliency = found["saliency"]
+            self.assertAlmostEqual(sum(saliency["values"]) + saliency["bias"], saliency["value"], delta=1e-4)
+            shares[label] = saliency["values"][1]
+        self.assertGreater(shares["pos"], 0)  # "good"
+        self.assertLess(shares["neg"], 0)
+        said = self.succeed("explain", bag, "a good film", "--page", page, env=UTF8).stdout.decode()
+        self.assertIn("2 good", said)
+        self.assertRegex(" ".join(said.split()), r'so this is exact: what the tokens add to the logit of "pos" is \S+, and with')
+        self.assertNotIn(SENTENCE, said)
+        html = page.read_text(encoding="utf-8")
+        self.assertIn("What each token counts for", html)
+        self.assertNotIn('id="map"', html)
+
+    def test_what_the_words_of_a_linear_model_add_is_exact(self):
+        """The classifier that is made without options."""
+        model = self.folder / "linear"
+        self.succeed("train", "classify", "--train", self.models / "reviews.tsv", "-o", model, "-q")
+        for text, tokens in (("a good film, unheard", ["a", "good", "film", ",", "unheard"]), ("good 好片", ["good", "好", "片"])):
+            for label in ("pos", "neg"):
+                found = self.object_of(model, text, "--target", label)
+                self.assertEqual(found["tokens"], tokens)
+                saliency = found["saliency"]
+                self.assertAlmostEqual(sum(saliency["values"]) + saliency["bias"], saliency["value"], delta=1e-5)
+                good = saliency["values"][tokens.index("good")]
+                self.assertGreater(good if label == "pos" else -good, 0)
+        self.assertIn("this is exact", " ".join(self.succeed("explain", model, "a good film").stdout.decode().split()))
+        self.assert_error(self.run_fovea("explain", model, "a film", "--saliency", "gradient"), 2, "the model is linear")
+        self.assert_error(self.run_fovea("explain", model, " "), 3, "no token")
+
+    def test_recurrent_layers_without_attention(self):
+        model = self.folder / "recurrent"
+        self.succeed("train", "classify", "--train", self.models / "reviews.tsv", "--encoder", "bilstm:8", "--stop-after",
+                     "20u", "-o", model, "-q")
+        found = self.object_of(model, "a good film")
+        self.assertEqual((found["layers"], len(found["saliency"]["values"])), ([], 3))
+        self.assertNotIn("bias", found["saliency"])
+        self.assertNotIn(SENTENCE, self.succeed("explain", model, "a good film", env=UTF8).stdout.decode())
+
     def test_models_that_cannot_be_explained(self):
         plain = self.folder / "plain"
         self.succeed("train", "classify", "--train", self.models / "reviews.tsv", "--stop-after", "5u", "-o", plain, "-q")
-        self.assert_error(self.run_fovea("explain", plain, "a film"), 4, "no attention")
+        for saliency in ("rollout", "none"):
+            self.assert_error(self.run_fovea("explain", plain, "a film", "--saliency", saliency), 2, "no attention")
         moves = self.folder / "moves.npz"
         write(moves, {"x": Tensor("F32", (20, 16, 2), [math.sin(i) for i in range(640)]),
                       "labels": Tensor("I64", (20,), [0, 1] * 10)})
@@ -272,8 +321,9 @@ class Explain(CommandTest):
         sentences = self.folder / "names.conll"
         sentences.write_text("Ada\tB-person\nsaw\tO\nRome\tB-place\n\n" * 20)
         tagger = self.folder / "tagger"
-        self.succeed("train", "tag", "--train", sentences, "--stop-after", "5u", "-o", tagger, "-q")
-        self.assert_error(self.run_fovea("explain", tagger, "a film"), 4, "the tagger has no attention")
+        self.succeed("train", "tag", "--train", sentences, "--stop-after", "5u", "-o", tagger, "-q", "--linear",
+                     "--word-width", "0", "--character-reader", "none", "--shape-width", "0", "--encoder", "")
+        self.assert_error(self.run_fovea("explain", tagger, "a film"), 4, "reads hashed features alone")
         damaged = self.folder / "damaged"
         shutil.copytree(self.models / "reviews", damaged)
         weights = damaged / "model.safetensors"

@@ -116,6 +116,17 @@ class Translates(ModelTest):
         self.assertEqual(said.stdout.decode().split(), self.said(stdin=pieces.encode()).split())
         self.assertIn(b"translated in pieces", said.stderr)
 
+    def test_empty_translations_are_counted(self):
+        """Samples at a high temperature are any tokens, and so the end at once, too."""
+        lines = b"one two\n\n" * 60
+        done = self.succeed("translate", self.model, "--sample", "--temperature", "1000", stdin=lines)
+        answers = done.stdout.decode().split("\n")[:-1]
+        self.assertEqual(set(answers[1::2]), {""})
+        count = answers[::2].count("")
+        self.assertGreater(count, 0)
+        self.assertIn(f"lines with words whose translation is empty: {count} of 120".encode(), done.stderr)
+        self.assertNotIn(b"is empty", self.succeed("translate", self.model, stdin=b"one\n\n").stderr)
+
     def test_lines_are_answered_as_they_come(self):
         process = subprocess.Popen([FOVEA, "translate", str(self.model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    env=self.environment())

@@ -30,7 +30,11 @@ TEST(ExplainParts, TheStrongestWeightIsThatOfAllSequences) {
 }
 
 TEST(ExplainParts, RefuseWhatHasNoMeaning) {
-  EXPECT_THROWS(require_attention(false), kModelWrongKind, "no attention");
+  for (const SaliencyMethod method : {SaliencyMethod::kRollout, SaliencyMethod::kNone}) {
+    EXPECT_THROWS(require_shown(false, method), kOptionValue, "no attention");
+    EXPECT_NO_THROW(require_shown(true, method));
+  }
+  EXPECT_NO_THROW(require_shown(false, SaliencyMethod::kGradient));
   EXPECT_THROWS(require_tokens(false), kInputTooSmall, "no token");
   EXPECT_THROWS(require_target_counts({.saliency = SaliencyMethod::kNone, .target = "a"}),
                 kOptionValue, "--target: has no effect");

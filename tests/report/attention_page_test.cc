@@ -63,6 +63,19 @@ TEST(AttentionPage, StaysBelowItsLimitWhereTheEstimateIsWrong) {
   EXPECT_LE(draw_attention_page(page, {0, all - 2000}).size(), all - 2000);
 }
 
+// Of a model without attention: no map, and nothing that a script would fill.
+TEST(AttentionPage, HasSaliencyAlone) {
+  AttentionPage page = small();
+  page.maps.clear();
+  page.saliency = {{"gradient", "", 0, {1, -2}}};
+  const std::string html = draw_attention_page(page);
+  EXPECT_THAT(html, HasSubstr("What each token counts for"));
+  EXPECT_THAT(html, HasSubstr("<small>-2.00</small>"));
+  EXPECT_THAT(html, Not(HasSubstr("id=\"map\"")));
+  EXPECT_THAT(html, Not(HasSubstr("application/json")));
+  EXPECT_THAT(html, Not(HasSubstr("ttention weights")));
+}
+
 TEST(AttentionPage, RefusesSizesThatDoNotAgree) {
   AttentionPage page = small();
   page.maps[0].weights.pop_back();
@@ -75,7 +88,7 @@ TEST(AttentionPage, RefusesSizesThatDoNotAgree) {
   EXPECT_THROWS(draw_attention_page(page), kShape, "layer 1 is about texts 0 and 1; there are 1");
   page = small();
   page.maps.clear();
-  EXPECT_THROWS(draw_attention_page(page), kShape, "there is no map");
+  EXPECT_THROWS(draw_attention_page(page), kShape, "there is nothing to show");
   page = small();
   page.saliency = {{"gradient", "", 0, {1}}};
   EXPECT_THROWS(draw_attention_page(page), kShape, "gradient has 1 numbers; there must be 2");

@@ -7,11 +7,14 @@
 #include <array>
 
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/explain/observed_text.h"
+#include "fovea/model/ngram_ids.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 
@@ -33,7 +36,7 @@ index label_number(const LoadedClassifier& model, const std::string& label) {
 }
 
 Logit logit_of(const LoadedClassifier& model, const std::string& target, index likeliest) {
-  const ClassifierTask task = model.model->config().task;
+  const ClassifierTask task = model.config().task;
   if (task == ClassifierTask::kRegression && target.empty()) {
     return {
         .name = {"the number, in units of its standard deviation", "预测值（以其标准差为单位）"}};
@@ -53,6 +56,14 @@ Variable pick(Tape& tape, Variable logits, const Logit& logit) {
     column.value<T>()[0][logit.column] = static_cast<T>(logit.sign);
   });
   return linear(tape, logits, column);
+}
+
+// Whether the logits are linear in the embeddings of tokens and n-grams, but for the bias: then
+// gradient x input is what each adds.
+bool is_linear(const ClassifierConfig& config) {
+  return sized_stages(config).empty() && config.pooling != PoolingKind::kAttention &&
+         config.position == PositionKind::kNone && config.pair_encoder == PairEncoder::kNone &&
+         config.features == 0;
 }
 
 bool has_pooling_weights(const ClassifierConfig& config) {
@@ -106,7 +117,7 @@ std::vector<float> by_token(const std::vector<T>& rows, const ObservedText& text
 
 void add_prediction(const LoadedClassifier& model, Vec<const float> values,
                     Explanation& explanation) {
-  if (model.model->config().task == ClassifierTask::kRegression) {
+  if (model.config().task == ClassifierTask::kRegression) {
     for (const float value : values) {
       explanation.number += explanation.number.empty() ? "" : " ";
       explanation.number += number_text(value, model.numbers);
@@ -135,26 +146,103 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text, index
   }
 }
 
-void add_gradient(Tape& tape, const LoadedClassifier& model, const ObservedText& text,
-                  const ExplainOptions& options, Explanation& explanation) {
+// That of --target, or of the most probable label.
+Logit explained_logit(const LoadedClassifier& model, const ExplainOptions& options,
+                      const Explanation& explanation) {
   const index likeliest =
       explanation.prediction.empty() ? 0 : label_number(model, explanation.prediction[0].label);
-  const Logit logit = logit_of(model, options.target, likeliest);
-  explanation.saliency.of = logit.name;
-  explanation.saliency.values =
-      by_token(gradient_saliency(tape, text, options.saliency,
-                                 [&](Variable logits) { return pick(tape, logits, logit); }),
-               text);
-  if (model.model->config().ngrams != 1) {
-    explanation.notes.push_back(
-        {"The model reads n-grams, too: what they add to the logit belongs to no single token, and "
-         "is left out of the saliency.",
-         "模型还读取 n-gram：它们对 logit 的贡献不属于单个词元，不计入显著性。"});
+  return logit_of(model, options.target, likeliest);
+}
+
+// What each n-gram adds is shared equally by its tokens. `weighed`: in the order of n-grams, of
+// texts [offsets].
+void share_ngrams(const std::vector<double>& weighed, std::span<const index> offsets, index longest,
+                  std::vector<float>& values) {
+  std::vector<double> sums(values.begin(), values.end());
+  auto ngram = weighed.begin();
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    for_each_ngram(offsets[s + 1] - offsets[s], longest, [&](index first, index length) {
+      const double share = *ngram++ / static_cast<double>(length);
+      const auto begin = sums.begin() + offsets[s] + first;
+      std::for_each(begin, begin + length, [&](double& sum) { sum += share; });
+    });
   }
+  values.assign(sums.begin(), sums.end());
+}
+
+double output_bias(const Classifier& model, index column) {
+  for (const Parameter* parameter : model.parameters()) {
+    if (parameter->name == "output.bias") return double{parameter->value.data<float>()[column]};
+  }
+  return 0;
+}
+
+// The tokens of the first text where both of a pair are read apart, else 0.
+index tokens_of_first(const ClassifierConfig& config, const TextRows& rows) {
+  if (config.pair_encoder != PairEncoder::kBi) return 0;
+  const std::int32_t separator = pair_separator(config);
+  return std::find(rows.ids.begin(), rows.ids.end(), separator) - rows.ids.begin() + 1;
+}
+
+// The n-grams of the texts that the encoder reads one by one.
+struct Ngrams {
+  bool count = false;            // for the saliency
+  std::vector<index> offsets{};  // of these texts
+  Variable rows{};               // of the table, as an input of the tape
+};
+
+// With attention, saliency is that of the tokens alone, as it has always been.
+Ngrams ngrams_of(const LoadedClassifier& model, const Explanation& explanation, index of_first,
+                 SaliencyMethod method) {
+  Ngrams ngrams{.count = model.config().ngrams != 1 && !explanation.has_weights() &&
+                         method == SaliencyMethod::kGradientInput,
+                .offsets = {0}};
+  if (of_first > 0) ngrams.offsets.push_back(of_first);
+  ngrams.offsets.push_back(static_cast<index>(explanation.tokens.size()));
+  return ngrams;
+}
+
+void note_ngrams(bool are_counted, Explanation& explanation) {
+  explanation.notes.push_back(
+      are_counted
+          ? Words{"What an n-gram adds to the logit is shared equally by its tokens.",
+                  "n-gram 对 logit 的贡献由其词元均分。"}
+          : Words{"The model reads n-grams, too: what they add to the logit belongs to no single "
+                  "token, and is left out of the saliency.",
+                  "模型还读取 n-gram：它们对 logit 的贡献不属于单个词元，不计入显著性。"});
+}
+
+void add_gradient(Tape& tape, const LoadedClassifier& model, const TextRows& rows,
+                  const ObservedText& observed, const ExplainOptions& options,
+                  Explanation& explanation) {
+  const ClassifierConfig& config = model.config();
+  const Logit logit = explained_logit(model, options, explanation);
+  Ngrams ngrams = ngrams_of(model, explanation, tokens_of_first(config, rows), options.saliency);
+  ObservedText text = observed;
+  text.logits = [&](Tape& of, std::span<HeadStatistics>, Variable* inputs) {
+    return model.model->logits(of, rows,
+                               {.inputs = inputs, .ngrams = ngrams.count ? &ngrams.rows : nullptr});
+  };
+  Variable explained;
+  Saliency& saliency = explanation.saliency;
+  saliency.of = logit.name;
+  saliency.values = gradient_saliency(tape, text, options.saliency, [&](Variable logits) {
+    return explained = pick(tape, logits, logit);
+  });
+  if (ngrams.count) {
+    share_ngrams(weighed_inputs(ngrams.rows, options.saliency), ngrams.offsets, config.ngrams,
+                 saliency.values);
+  }
+  saliency.values = by_token(saliency.values, text);
+  if (config.ngrams != 1) note_ngrams(ngrams.count, explanation);
+  if (!is_linear(config) || options.saliency != SaliencyMethod::kGradientInput) return;
+  saliency.exact = {.value = double{explained.value<float>()[0][0]},
+                    .bias = double{logit.sign} * output_bias(*model.model, logit.column)};
 }
 
 void require_explainable(const LoadedClassifier& model, const ExplainOptions& options) {
-  require_attention(has_pooling_weights(model.model->config()) || model.model->attentions() > 0);
+  require_shown(has_pooling_weights(model.config()) || model.model->attentions() > 0,
+                options.saliency);
   require_target_counts(options);
 }
 
@@ -173,7 +261,7 @@ void note_maxima(Explanation& explanation) {
 // Everything but what the tokens are.
 void explain_rows(const Context& context, const LoadedClassifier& model, const TextRows& rows,
                   const ExplainOptions& options, Explanation& explanation) {
-  const ClassifierConfig& config = model.model->config();
+  const ClassifierConfig& config = model.config();
   const auto T = static_cast<index>(explanation.tokens.size()), joints = explanation.joints();
   const TextLoad load{.texts = 1, .tape = {.tokens = T, .observes = true, .sequences = 1}};
   const ObservedText observed{
@@ -199,13 +287,88 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
   explanation.saliency.method = options.saliency;
   if (options.saliency == SaliencyMethod::kNone) return;
   if (options.saliency == SaliencyMethod::kRollout) {
-    const std::int32_t separator = pair_separator(config);
-    const auto place = std::find(rows.ids.begin(), rows.ids.end(), separator) - rows.ids.begin();
-    const index of_first = config.pair_encoder == PairEncoder::kBi ? place + 1 : 0;
-    add_rollout(config, observed, of_first, pooling, explanation);
+    add_rollout(config, observed, tokens_of_first(config, rows), pooling, explanation);
   } else {
-    add_gradient(tape, model, observed, options, explanation);
+    add_gradient(tape, model, rows, observed, options, explanation);
   }
+}
+
+// The words of a text for a linear model; where a script has no blanks, its characters.
+std::vector<std::string_view> pieces_of(std::string_view text, WordSplit split) {
+  constexpr char32_t kFirstOfCjk = 0x2E80;
+  std::vector<std::string_view> pieces;
+  for (std::string_view word; !(word = take_word(text, split)).empty();) {
+    std::size_t begin = 0, at = 0;
+    const auto cut = [&] {
+      if (at > begin) pieces.push_back(word.substr(begin, at - begin));
+      begin = at;
+    };
+    while (at < word.size()) {
+      const DecodedCharacter one = decode_character(word.substr(at));
+      if (one.value >= kFirstOfCjk) cut();
+      at += static_cast<std::size_t>(one.length);
+      if (one.value >= kFirstOfCjk) cut();
+    }
+    cut();
+  }
+  return pieces;
+}
+
+// What each n-gram adds is shared equally by the pieces that it touches.
+std::vector<float> shares_of(const LogitParts& parts, std::string_view text,
+                             const std::vector<std::string_view>& pieces, double sign) {
+  std::vector<double> sums(pieces.size());
+  const auto begin_of = [&](std::string_view piece) {
+    return static_cast<std::size_t>(piece.data() - text.data());
+  };
+  for (const NgramShare& ngram : parts.shares) {
+    const auto first = std::partition_point(
+        pieces.begin(), pieces.end(),
+        [&](std::string_view piece) { return begin_of(piece) + piece.size() <= ngram.begin; });
+    const auto last = std::partition_point(
+        first, pieces.end(), [&](std::string_view piece) { return begin_of(piece) < ngram.end; });
+    const double share = sign * ngram.share / static_cast<double>(last - first);
+    for (auto piece = first; piece != last; ++piece) {
+      sums[static_cast<std::size_t>(piece - pieces.begin())] += share;
+    }
+  }
+  return {sums.begin(), sums.end()};
+}
+
+Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
+                           const ExplainOptions& options) {
+  if (options.saliency != SaliencyMethod::kGradientInput) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--saliency {}: the model is linear: what each word adds is all that "
+                            "there is to show",
+                            to_string(options.saliency)),
+                "leave it out");
+  }
+  require_utf8(text, "text");
+  require_memory("the words of the text", 100.0 * static_cast<double>(text.size()),
+                 "give a shorter text, or use a machine with more memory");
+  const LinearModel& linear = *model.linear;
+  const std::vector<std::string_view> pieces = pieces_of(text, linear.features().rules.split);
+  require_tokens(!pieces.empty());
+  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
+                          .tokens = {pieces.begin(), pieces.end()}};
+  FeatureReader reader(linear.features());
+  const FeatureReader::Row row = reader.read(text);
+  std::vector<float> predicted(static_cast<std::size_t>(linear.weights().classes));
+  linear.predict(row, predicted.data());
+  add_prediction(model, {predicted.data(), linear.weights().classes}, explanation);
+  std::vector<double> logits(static_cast<std::size_t>(linear.weights().outputs()));
+  linear.logits(row, logits);
+  const Logit logit = explained_logit(model, options, explanation);
+  const LogitParts parts = linear.parts_of(text, logit.column);
+  const auto sign = double{logit.sign};
+  explanation.saliency = {
+      .method = options.saliency,
+      .of = logit.name,
+      .values = shares_of(parts, text, pieces, sign),
+      .exact = ExactSum{sign * logits[static_cast<std::size_t>(logit.column)], sign * parts.base}};
+  note_ngrams(/*are_counted=*/true, explanation);
+  return explanation;
 }
 
 // The name of each token; unknown words as the text has them.
@@ -219,7 +382,7 @@ std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::spa
   };
   if (!model.reads_pairs()) return names_in(ids, text);
   const TextPair pair = pair_of(text);
-  const auto separator = std::find(ids.begin(), ids.end(), pair_separator(model.model->config()));
+  const auto separator = std::find(ids.begin(), ids.end(), pair_separator(model.config()));
   const auto first = static_cast<std::size_t>(separator - ids.begin());
   std::vector<std::string> names;
   const auto add = [&](std::span<const token> some, std::string_view of) {
@@ -239,6 +402,7 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
     throw Error(ErrorCode::kModelWrongKind, "explain: the model reads numbers, not texts",
                 "name an .npz file: fovea explain DIR FILE.npz --sample N");
   }
+  if (model.linear) return explain_linear(model, text, options);
   require_explainable(model, options);
   const TextTokens tokens = tokens_of_text(*model.tokenizer, model.settings.text, text, "text");
   // A text without a token became one of padding, which no text has.
@@ -270,11 +434,10 @@ Explanation explain_sample(const Context& context, const LoadedClassifier& model
   const auto T = static_cast<index>(steps.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   const index skipped = steps.ids[0] - first;  // time steps that are cut in front
-  Explanation explanation{
-      .kind = ExplainedKind::kNumberClassifier,
-      .tokens = {},
-      .cut = steps.length - T,
-      .numbers = ExplainedSample{sample, skipped, model.model->config().joints}};
+  Explanation explanation{.kind = ExplainedKind::kNumberClassifier,
+                          .tokens = {},
+                          .cut = steps.length - T,
+                          .numbers = ExplainedSample{sample, skipped, model.config().joints}};
   for (index t = 0; t < T; ++t) explanation.tokens.push_back(fmt::format("{}", skipped + t));
   explain_rows(context, model,
                {.ids = {steps.ids.data(), T}, .offsets = {offsets.data(), 2}, .frames = set.rows()},

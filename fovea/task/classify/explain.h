@@ -11,7 +11,8 @@
 
 namespace fovea {
 
-/// The text is cut as in training. Throws kModelWrongKind for a model without attention or one of
+/// The text is cut as in training. Without attention, gradients alone say what counts; where the
+/// logits are linear in the embeddings, they are exact. Throws kModelWrongKind for a model of
 /// numbers, kInputTooSmall for a text without a token, kEncoding, kOptionValue for options that do
 /// not fit the model, kOutOfMemory, and kModelDamaged if the logits are not finite. The bits do not
 /// depend on the number of threads.

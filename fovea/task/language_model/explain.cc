@@ -92,7 +92,7 @@ void add_saliency(Tape& tape, const LoadedLanguageModel& model, const ObservedTe
 Explanation explain_text(const Context& context, const LoadedLanguageModel& model,
                          std::string_view text, const ExplainOptions& options) {
   const LanguageModelConfig& config = model.model->config();
-  require_attention(model.model->attentions() > 0);
+  require_shown(model.model->attentions() > 0, options.saliency);
   require_target_counts(options);
   Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {}};
   const std::vector<token> ids = tokens_for(model, text, options, explanation.cut);

@@ -167,8 +167,13 @@ void add_saliency(Tape& tape, const LoadedTagger& model, const ObservedText& tex
 
 Explanation explain_text(const Context& context, const LoadedTagger& model, std::string_view text,
                          const ExplainOptions& options) {
-  require_attention(model.model->attentions() > 0, model.segments() ? "segmenter" : "tagger",
-                    "train one with attention in --encoder, such as bilstm:128,attention");
+  if (model.model->config().features == 0) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("explain: the {} reads hashed features alone, and no embeddings",
+                            model.segments() ? "segmenter" : "tagger"),
+                "train one with --word-width and layers in --encoder, such as bilstm:128");
+  }
+  require_shown(model.model->attentions() > 0, options.saliency);
   require_target_counts(options);
   const std::size_t column = chosen_column(model, options.column);
   const std::vector<std::string> words = words_of_text(model, text);

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <stdexcept>
 
+#include "fovea/model/ngram_ids.h"
 #include "fovea/task/classify/frame_weights.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "tests/support/throws.h"
@@ -117,9 +120,112 @@ TEST(ExplainText, CutsALongText) {
   EXPECT_THAT(cut.tokens, SizeIs(20));
 }
 
+LoadedClassifier with_ngrams(const std::string& encoder, PoolingKind pooling) {
+  LoadedClassifier model = classifier(encoder);
+  ClassifierConfig& config = model.settings.model;
+  config.ngrams = 3;
+  config.buckets = 1000;
+  config.pooling = pooling;
+  model.model = std::make_unique<Classifier>(config, 3);
+  return model;
+}
+
+Parameter& parameter(const LoadedClassifier& model, const std::string& name) {
+  for (Parameter* const one : model.model->parameters()) {
+    if (one->name == name) return *one;
+  }
+  throw std::out_of_range(name);
+}
+
+// The logit of label k of a text, computed without an explanation.
+double logit_of(const LoadedClassifier& model, const std::string& text, index k) {
+  const std::vector<token> ids = model.tokenizer->encode(text, "text");
+  const std::int32_t offsets[] = {0, static_cast<std::int32_t>(ids.size())};
+  Tape tape(Context(1), TapeMode::kInference);
+  const TextRows rows{.ids = {ids.data(), std::ssize(ids)}, .offsets = {offsets, 2}};
+  return double{model.model->logits(tape, rows).value<float>()[0][k]};
+}
+
+void scale_row(Parameter& table, index row, float factor) {
+  float* const values = table.value.rows<float>()[row];
+  for (index c = 0; c < table.value.shape()[1]; ++c) values[c] *= factor;
+  ++table.version;
+}
+
+TEST(ExplainText, WhatABagOfNgramsAddsIsExact) {
+  for (const PoolingKind pooling :
+       {PoolingKind::kMean, PoolingKind::kMax, PoolingKind::kFirst, PoolingKind::kLast}) {
+    const LoadedClassifier model = with_ngrams("", pooling);
+    float* const bias = parameter(model, "output.bias").value.data<float>();
+    std::iota(bias, bias + 3, 2.5F);
+    for (const std::string text : {"abcadb", "a"}) {
+      for (index k = 0; k < 3; ++k) {
+        const Explanation e = explain_text(Context(1), model, text,
+                                           {.target = kVerdicts[static_cast<std::size_t>(k)]});
+        EXPECT_FALSE(e.has_weights());
+        ASSERT_TRUE(e.saliency.exact);
+        EXPECT_EQ(e.saliency.exact->bias, 2.5 + static_cast<double>(k));
+        EXPECT_EQ(e.saliency.exact->value, logit_of(model, text, k));
+        EXPECT_NEAR(sum_of(e.saliency.values) + e.saliency.exact->bias, e.saliency.exact->value,
+                    1e-5)
+            << text << k;
+      }
+    }
+  }
+  EXPECT_FALSE(explain_text(Context(1), with_ngrams("", PoolingKind::kMean), "ab",
+                            {SaliencyMethod::kGradient})
+                   .saliency.exact);
+}
+
+// Without the row of one n-gram, the numbers of its tokens alone change, all alike, by what the
+// logit loses.
+TEST(ExplainText, AnNgramIsSharedByItsTokens) {
+  const LoadedClassifier model = with_ngrams("", PoolingKind::kMean);
+  const std::string text = "abcd";
+  const std::vector<token> ids = model.tokenizer->encode(text, "text");
+  const std::int32_t offsets[] = {0, 4};
+  std::vector<std::int32_t> rows(5);  // ab, bc, abc, cd, bcd
+  hash_ngrams(Context(1), {{ids.data(), 4}, {offsets, 2}}, {3, 1000}, {rows.data(), 5});
+  const ExplainOptions good{.target = "good"};
+  const auto values = [&] { return explain_text(Context(1), model, text, good).saliency.values; };
+  const std::vector<float> before = values();
+  const double logit = logit_of(model, text, 1);
+  scale_row(parameter(model, "ngrams.weight"), rows[4], 0);
+  const std::vector<float> after = values();
+  const double lost = logit - logit_of(model, text, 1);
+  EXPECT_GT(std::abs(lost), 1e-4);
+  EXPECT_EQ(after[0], before[0]);
+  for (std::size_t t = 1; t < 4; ++t) {
+    EXPECT_NEAR(before[t] - after[t], lost / 3, 1e-6) << t;
+  }
+}
+
+// The gradient against differences, as the embedding of a token becomes larger and smaller.
+TEST(ExplainText, SaliencyWithoutAttentionIsThatOfFiniteDifferences) {
+  for (const char* const encoder : {"bilstm:8", "conv3", "conv3,gru:8"}) {
+    const LoadedClassifier model = classifier(encoder);
+    const std::string text = "abcda";
+    const Explanation e = explain_text(Context(1), model, text, {.target = "good"});
+    EXPECT_THAT(e.layers, SizeIs(0));
+    EXPECT_FALSE(e.saliency.exact);
+    Parameter& table = parameter(model, "embedding.tokens");
+    const std::vector<token> ids = model.tokenizer->encode(text, "text");
+    for (std::size_t t = 1; t < 4; ++t) {
+      constexpr float kStep = 1.0F / 64;
+      scale_row(table, ids[t], 1 + kStep);
+      const double above = logit_of(model, text, 1);
+      scale_row(table, ids[t], (1 - kStep) / (1 + kStep));
+      const double below = logit_of(model, text, 1);
+      scale_row(table, ids[t], 1 / (1 - kStep));
+      EXPECT_NEAR(e.saliency.values[t], (above - below) / (2 * double{kStep}), 1e-3)
+          << encoder << t;
+    }
+  }
+}
+
 TEST(ExplainText, RefusesWhatCannotBeExplained) {
-  EXPECT_THROWS(explain_text(Context(1), classifier("conv3"), "ab", {}), kModelWrongKind,
-                "no attention");
+  EXPECT_THROWS(explain_text(Context(1), classifier("conv3"), "ab", {SaliencyMethod::kRollout}),
+                kOptionValue, "no attention");
   EXPECT_THROWS(explain_text(Context(1), classifier(), "", {}), kInputTooSmall, "no token");
   EXPECT_THROWS(explain_text(Context(1), classifier(), "a\xff", {}), kEncoding, "text:1:2");
   LoadedClassifier numbers = classifier();
@@ -268,8 +374,8 @@ TEST(ExplainSample, RefusesWhatCannotBeExplained) {
   EXPECT_THROWS(explain_sample(Context(1), classifier(), two_files_samples(), 0, {}),
                 kModelWrongKind, "reads texts");
   EXPECT_THROWS(explain_sample(Context(1), untrained_frames("conv3", PoolingKind::kMean),
-                               two_files_samples(), 0, {}),
-                kModelWrongKind, "no attention");
+                               two_files_samples(), 0, {SaliencyMethod::kNone}),
+                kOptionValue, "no attention");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 Explanation explained(const LoadedTagger& model, std::string_view text,
@@ -134,10 +135,33 @@ TEST(ExplainTagger, ReadsASentenceOfLines) {
   EXPECT_THAT(explained(model, "ada\nsaw").tokens, ElementsAre("ada", "saw"));
 }
 
+// Without attention: what each word counts for, and no weights.
+TEST(ExplainTagger, ShowsWhatWordsCountForWithoutAttention) {
+  for (const char* const encoder : {"bilstm:8", "conv3"}) {
+    const Explanation e = explained(untrained_tagger(encoder), "ada saw ada", {.token = 2});
+    EXPECT_FALSE(e.has_weights());
+    ASSERT_THAT(e.saliency.values, SizeIs(3));
+    for (const float value : e.saliency.values) EXPECT_NE(value, 0);
+    const std::string text = explanation_text(e, {}, Terminal{}, 80);
+    EXPECT_THAT(text, HasSubstr("gradient x input"));
+    EXPECT_THAT(text, Not(HasSubstr("ttention weights")));
+    EXPECT_THAT(draw_attention_page(page_of(e, "names", PageLanguage::kEnglish)),
+                HasSubstr("What each token counts for"));
+  }
+}
+
 TEST(ExplainTagger, RefusesWhatCannotBeExplained) {
   const LoadedTagger model = untrained_tagger("attention");
-  EXPECT_THROWS(explained(untrained_tagger("bilstm:8"), "ada"), kModelWrongKind,
-                "the tagger has no attention");
+  EXPECT_THROWS(explained(untrained_tagger("bilstm:8"), "ada", {SaliencyMethod::kRollout}),
+                kOptionValue, "the model has no attention");
+  LoadedTagger linear = untrained_tagger("");
+  TaggerConfig& config = linear.settings.model;
+  config.linear = true;
+  config.word_width = config.shape_width = 0;
+  config.character_reader = CharacterReader::kNone;
+  linear.model = std::make_unique<Tagger>(config, crf_rules(config, linear.tags), 3);
+  EXPECT_THROWS(explained(linear, "ada"), kModelWrongKind,
+                "the tagger reads hashed features alone");
   EXPECT_THROWS(explained(model, ""), kInputTooSmall, "no word");
   EXPECT_THROWS(explained(model, " \n"), kInputTooSmall, "no word");
   EXPECT_THROWS(explained(model, "ada \xff"), kEncoding, "text:1:5");
