@@ -40,8 +40,10 @@ struct ClassifierTestFiles {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("errors", errors, "print this many of the worst mistakes, with their texts");
-    visit("threshold", threshold,
-          "models of --multi-label: the probability from which on a text has a label");
+    visit(
+        "threshold", threshold,
+        "models of --multi-label: the probability from which on a text has a label; a linear model "
+        "has one of its own for each label, which 0.5 stands for");
     visit("plots", plots, "write confusion.svg and reliability.svg into this folder",
           {.shown = "DIR"});
     visit("overwrite", overwrite, "replace pictures that are there already");

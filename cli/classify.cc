@@ -74,7 +74,8 @@ class TextAnswers {
   }
 
   std::string lines_of(Rows<const float> found) const {
-    const ClassifierAnswers answers{model_.config().task, model_.labels, model_.numbers};
+    const ClassifierAnswers answers{model_.config().task, model_.labels, model_.numbers,
+                                    model_.thresholds()};
     std::string lines;
     for (index i = 0; i < found.rows; ++i) {
       const Vec<const float> values{found[i], found.columns};

@@ -41,7 +41,13 @@ bool has_label(const CalibrationData& data, index i, index k) {
   return std::find(labels.begin(), labels.end(), wanted) != labels.end();
 }
 
-index texts_of(const CalibrationData& data) { return std::min(data.truth.size(), kMostTexts); }
+// Calls f(i) for the texts by which numbers are found: at even distances, since files are often
+// sorted by label.
+template <class F>
+void for_texts(const CalibrationData& data, F&& f) {
+  const index all = data.truth.size(), count = std::min(all, kMostTexts);
+  for (index n = 0; n < count; ++n) f(n * all / count);
+}
 
 // Adds the gradient and the second derivatives of what one logit adds to the loss.
 struct Slopes {
@@ -64,11 +70,11 @@ void calibrate_sigmoid(const CalibrationData& data, index k, bool shifts, Calibr
   double& c = by.shifts[static_cast<std::size_t>(k)];
   for (int step = 0; step < kMostSteps; ++step) {
     Slopes slopes(a, c);
-    for (index i = 0; i < texts_of(data); ++i) {
+    for_texts(data, [&](index i) {
       const double p = sigmoid(logit_of(data, by, i, k));
       slopes.add(weight_of(data, i), value_at(data, i, k), length_at(data, i),
                  p - (has_label(data, i, k) ? 1 : 0), p * (1 - p));
-    }
+    });
     const double both = shifts ? slopes.both : 0;
     const double determinant = slopes.factors * slopes.shifts - both * both;
     const double of_a = (slopes.shifts * slopes.factor - both * slopes.shift) / determinant;
@@ -105,7 +111,7 @@ void calibrate_softmax(const CalibrationData& data, bool shifts, Calibration& by
       gradient[k] = kPull * by.shifts[k];
       curve[k] = kPull;
     }
-    for (index i = 0; i < texts_of(data); ++i) {
+    for_texts(data, [&](index i) {
       softmax_of(data, by, i, p);
       const double weight = weight_of(data, i), length = length_at(data, i);
       const auto truth = static_cast<std::size_t>(data.truth.labels_of(i)[0]);
@@ -119,7 +125,7 @@ void calibrate_softmax(const CalibrationData& data, bool shifts, Calibration& by
       }
       slopes.factor += weight * (mean - value_at(data, i, static_cast<index>(truth)));
       slopes.factors += weight * (squares - mean * mean);
-    }
+    });
     const double of_a = slopes.factor / slopes.factors;
     const double next = a - of_a > a / 2 ? std::min(a - of_a, 2 * a) : a / 2;
     double moved = std::abs(next - a);

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "fovea/base/random.h"
 #include "fovea/data/epoch_order.h"
 #include "fovea/linear/calibrate.h"
+#include "fovea/linear/decide.h"
 #include "fovea/linear/solver.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
@@ -148,6 +150,15 @@ std::vector<std::int32_t> draw_folds(const LinearData& data, index folds, std::u
   return fold;
 }
 
+constexpr double kNotMeasured = std::numeric_limits<double>::infinity();
+
+// What solutions need to go on from one C to the next, and how much of it is kept.
+constexpr double kMostDualsBytes = 1e9;
+double duals_bytes(index texts, index outputs, index folds, index paths) {
+  return 2.0 * sizeof(double) * static_cast<double>(texts) *
+         static_cast<double>(outputs * folds * paths);
+}
+
 // The model of one output of a weighting, as a column of weights over the columns of the rows.
 struct OutputProblem {
   std::vector<std::int32_t> used = {};
@@ -183,8 +194,9 @@ class Fitter {
   OutputProblem problem_of(NgramWeighting weighting, index output, index left_out) const;
   void take_ratios(OutputProblem& problem) const;
   bool solve(const OutputProblem& problem, double c, LinearSolution& solution);
-  void measure(index fold, index output, std::size_t first, std::size_t count);
+  void measure(index fold, index output, std::size_t trial, LinearSolution& solution);
   bool cross_validate();
+  void keep_measured();
   std::optional<LinearWeights> solve_all(const LinearTrial& setting, const Calibration& by);
   double value_of(const LinearSolution& solution, index text) const;
 
@@ -219,14 +231,16 @@ class Fitter {
   std::atomic<bool> stop_ = false;
   std::atomic<index> done_ = 0;
   index to_do_ = 1;
+  index paths_ = 0;  // weightings, each with as many C
 };
 
 void Fitter::list_trials() {
   for (const NgramWeighting weighting :
        weightings_of(data_.task, data_.features.values(), options_)) {
     for (const double c : path_of(weighting, data_.task, folds_, options_)) {
-      trials_.push_back({weighting, c});
+      trials_.push_back({weighting, c, kNotMeasured});
     }
+    ++paths_;
   }
 }
 
@@ -317,35 +331,67 @@ double Fitter::value_of(const LinearSolution& solution, index text) const {
   return sum;
 }
 
-// The trials of one weighting, which follow each other along the path, for the texts of a fold.
-void Fitter::measure(index fold, index output, std::size_t first, std::size_t count) {
-  const OutputProblem problem = problem_of(trials_[first].weighting, output, fold);
-  LinearSolution solution;
-  for (std::size_t t = first; t < first + count; ++t) {
-    if (!solve(problem, trials_[t].c, solution)) return;
-    for (index i = 0; i < texts(); ++i) {
-      if (fold_[static_cast<std::size_t>(i)] != fold) continue;
-      unseen_[t][static_cast<std::size_t>(i * outputs_ + output)] =
-          static_cast<float>(value_of(solution, i));
-    }
+// A trial for the texts of a fold. `solution` is that of the trial before it on the path, and
+// becomes its own.
+void Fitter::measure(index fold, index output, std::size_t trial, LinearSolution& solution) {
+  const OutputProblem problem = problem_of(trials_[trial].weighting, output, fold);
+  if (!solve(problem, trials_[trial].c, solution)) return;
+  for (index i = 0; i < texts(); ++i) {
+    if (fold_[static_cast<std::size_t>(i)] != fold) continue;
+    unseen_[trial][static_cast<std::size_t>(i * outputs_ + output)] =
+        static_cast<float>(value_of(solution, i));
   }
+  solution.weights = {};  // which follow from the duals
+  if (duals_bytes(texts(), outputs_, folds_, paths_) > kMostDualsBytes) solution = {};
 }
 
+// All weightings go along their paths together, step by step. A path ends where its loss has become
+// clearly worse: it is convex but for chance, and the largest C take the longest.
 bool Fitter::cross_validate() {
-  const auto size = static_cast<std::size_t>(texts() * outputs_);
-  unseen_.assign(trials_.size(), std::vector<float>(size));
-  const std::size_t path = path_of(trials_[0].weighting, data_.task, folds_, options_).size();
-  const auto weightings = static_cast<index>(trials_.size() / path);
-  context_.for_each_in_order(weightings * folds_ * outputs_, [&](index item) {
-    const index output = item % outputs_, fold = item / outputs_ % folds_;
-    measure(fold, output, static_cast<std::size_t>(item / outputs_ / folds_) * path, path);
-  });
-  if (stop_) return false;
-  for (std::size_t t = 0; t < trials_.size(); ++t) {
-    const CalibrationData seen = calibration_data(t);
-    trials_[t].loss = loss_of(seen, calibrate(seen, CalibrationSize::kTemperature));
+  constexpr double kClearly = 1.01;
+  const std::size_t length = trials_.size() / static_cast<std::size_t>(paths_);
+  const index each = folds_ * outputs_;
+  unseen_.resize(trials_.size());
+  std::vector<LinearSolution> solutions(static_cast<std::size_t>(paths_ * each));
+  std::vector<double> best(static_cast<std::size_t>(paths_), kNotMeasured);
+  std::vector<std::size_t> open(static_cast<std::size_t>(paths_));
+  std::iota(open.begin(), open.end(), std::size_t{0});
+  for (std::size_t step = 0; step < length && !open.empty(); ++step) {
+    for (const std::size_t path : open) {
+      unseen_[path * length + step].resize(static_cast<std::size_t>(texts() * outputs_));
+    }
+    context_.for_each_in_order(static_cast<index>(open.size()) * each, [&](index item) {
+      const std::size_t path = open[static_cast<std::size_t>(item / each)];
+      const auto own =
+          path * static_cast<std::size_t>(each) + static_cast<std::size_t>(item % each);
+      measure(item % each / outputs_, item % outputs_, path * length + step, solutions[own]);
+    });
+    if (stop_) return false;
+    std::erase_if(open, [&](std::size_t path) {
+      LinearTrial& trial = trials_[path * length + step];
+      const CalibrationData seen = calibration_data(path * length + step);
+      trial.loss = loss_of(seen, calibrate(seen, CalibrationSize::kTemperature));
+      best[path] = std::min(best[path], trial.loss);
+      const bool ends = trial.loss > kClearly * best[path];
+      if (ends) done_ += static_cast<index>(length - step - 1) * each;
+      return ends;
+    });
   }
+  keep_measured();
   return true;
+}
+
+// Forgets the trials behind the end of their path.
+void Fitter::keep_measured() {
+  std::size_t kept = 0;
+  for (std::size_t t = 0; t < trials_.size(); ++t) {
+    if (trials_[t].loss == kNotMeasured) continue;
+    trials_[kept] = trials_[t];
+    if (kept != t) unseen_[kept] = std::move(unseen_[t]);
+    ++kept;
+  }
+  trials_.resize(kept);
+  unseen_.resize(kept);
 }
 
 // The model of all texts, calibrated.
@@ -426,6 +472,10 @@ std::optional<LinearFit> Fitter::fit() {
   const LinearTrial setting = trials_[chosen];
   std::optional<LinearWeights> weights = solve_all(setting, calibration);
   if (!weights) return std::nullopt;
+  // Who weights the classes has said what counts.
+  if (folds_ > 0 && data_.class_weights.empty()) {
+    weights->thresholds = find_thresholds(data_.task, unseen, data_.truth, data_.classes);
+  }
   if (folds_ == 0) trials_.clear();
   return LinearFit{.model = {data_.features, std::move(*weights)},
                    .trials = std::move(trials_),
@@ -456,10 +506,12 @@ double LinearSize::bytes(const Context& context) const {
   const auto width = static_cast<double>(columns);
   const double rows = SparseRows::bytes_of(static_cast<double>(values));
   // Of each thread: weights, ratios and the counts that they come from, and what a row has.
+  constexpr index kMostPaths = 2;
   constexpr double kOfColumn = 3 * sizeof(double) + sizeof(float), kOfText = 64;
   const double fit = context.threads() * (width * kOfColumn + n * kOfText) +
                      k * width * sizeof(float) +
-                     n * k * sizeof(float) * static_cast<double>(trials + 2);
+                     n * k * sizeof(float) * static_cast<double>(trials + 2) +
+                     std::min(kMostDualsBytes, duals_bytes(texts, outputs, folds, kMostPaths));
   return std::max(2 * rows, rows + fit);
 }
 

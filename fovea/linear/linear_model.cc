@@ -324,6 +324,9 @@ std::vector<NamedTensor> LinearModel::tensors() const {
   std::vector<NamedTensor> all;
   all.push_back({"weight", Tensor::of<float>({features_.columns(), K}, weights_.weights)});
   all.push_back({"prior", Tensor::of<float>({K}, weights_.prior)});
+  if (const auto& thresholds = weights_.thresholds; !thresholds.empty()) {
+    all.push_back({"threshold", Tensor::of<float>({weights_.classes}, thresholds)});
+  }
   for (const NgramBlock& block : features_.blocks) {
     const std::string prefix(prefix_of(block.kind));
     const std::string& names = block.names.text();
@@ -397,6 +400,15 @@ LinearModel linear_model_from(const Safetensors& tensors, const NgramRules& rule
     fail(ErrorCode::kModelDamaged,
          "{}: expected weights of {} n-grams and a bias, and {} priors; got {} rows and {} priors",
          where, features.bias_column(), K, rows, weights.prior.size());
+  }
+  if (tensors.find("threshold") != nullptr) {
+    weights.thresholds = values_of<float>(tensors, "threshold", 0, where);
+    const auto is_one = [](float value) { return value > 0 && value <= 1; };
+    if (static_cast<index>(weights.thresholds.size()) != weights.classes ||
+        !std::all_of(weights.thresholds.begin(), weights.thresholds.end(), is_one)) {
+      fail(ErrorCode::kModelDamaged, "{}: tensor threshold: expected {} numbers in (0, 1]", where,
+           weights.classes);
+    }
   }
   return {std::move(features), std::move(weights)};
 }

@@ -84,6 +84,9 @@ struct LinearWeights {
   /// [K] the logits of a text without a known n-gram: of the shares of the classes; of a number 0.
   std::vector<float> prior = {};
 
+  /// [classes] as find_thresholds() says (linear/decide.h); none: 1/2, or the likeliest class.
+  std::vector<float> thresholds = {};
+
   index outputs() const { return task == ClassifierTask::kBinary ? 1 : classes; }
 };
 
@@ -120,8 +123,8 @@ class LinearModel {
   /// The columns of the largest and of the smallest weights of a logit, without the bias.
   std::vector<index> strongest(index output, index count, bool largest) const;
 
-  /// What is stored of it: "weight", "prior" and, of each block, "words.names", "words.idf" and
-  /// "words.damping", or the same of "characters".
+  /// What is stored of it: "weight", "prior", "threshold" if it has these, and, of each block,
+  /// "words.names", "words.idf" and "words.damping", or the same of "characters".
   std::vector<NamedTensor> tensors() const;
 
  private:

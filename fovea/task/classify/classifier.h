@@ -73,6 +73,10 @@ struct LoadedClassifier {
 
   /// With every size filled in.
   const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
+  /// As decisive() takes them (linear/decide.h).
+  std::span<const float> thresholds() const {
+    return linear ? std::span<const float>(linear->weights().thresholds) : std::span<const float>();
+  }
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
   bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
 };

@@ -13,6 +13,7 @@
 #include "fovea/base/option.h"
 #include "fovea/config/suggest.h"
 #include "fovea/data/table/labelled_reader.h"
+#include "fovea/linear/decide.h"
 #include "fovea/metrics/probabilities.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"
@@ -130,6 +131,10 @@ class ClassifierTest {
   bool is_wrong(const Row& row, Vec<const float> predicted) const;
   Mistake mistake_of(const std::string& file, Row& row, Vec<const float> predicted) const;
   Rows<const float> predictions() const;
+  std::vector<float> decided() const;
+  ClassifierAnswers answers() const {
+    return {task_, model_.labels, model_.numbers, model_.thresholds()};
+  }
   void score_classes(ClassifierScore& score) const;
   void score_labels(ClassifierScore& score) const;
 
@@ -272,7 +277,8 @@ bool ClassifierTest::is_wrong(const Row& row, Vec<const float> predicted) const 
   if (task_ == ClassifierTask::kRegression) {
     return row.text.numbers[0] != model_.numbers.from_model(predicted[0]);
   }
-  std::vector<index> chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  std::vector<index> chosen =
+      chosen_labels(answers(), predicted, {.threshold = options_.threshold});
   std::vector<index> truth(row.labels.begin(), row.labels.end());
   std::sort(chosen.begin(), chosen.end());
   std::sort(truth.begin(), truth.end());
@@ -292,7 +298,7 @@ Mistake ClassifierTest::mistake_of(const std::string& file, Row& row,
     mistake.predicted.push_back(number_text(predicted[0], model_.numbers));
     return mistake;
   }
-  const auto chosen = chosen_labels(task_, predicted, {.threshold = options_.threshold});
+  const auto chosen = chosen_labels(answers(), predicted, {.threshold = options_.threshold});
   for (const index k : chosen) {
     mistake.predicted.push_back(model_.labels[static_cast<std::size_t>(k)]);
   }
@@ -307,10 +313,17 @@ Rows<const float> ClassifierTest::predictions() const {
   return {predictions_.data(), static_cast<index>(predictions_.size()) / classes, classes};
 }
 
+// The predictions, as labels are chosen by them.
+std::vector<float> ClassifierTest::decided() const {
+  return decisive_rows(task_, predictions_, model_.thresholds());
+}
+
 void ClassifierTest::score_classes(ClassifierScore& score) const {
   const Rows<const float> predicted = predictions();
   const Vec<const std::int32_t> truth = truth_;
-  const std::vector<std::int32_t> chosen = most_likely_classes(predicted);
+  const std::vector<float> values = decided();
+  const std::vector<std::int32_t> chosen =
+      most_likely_classes<float>({values.data(), predicted.rows, predicted.columns});
   score.confusion = confusion_matrix(truth, chosen, predicted.columns);
   score.classes = classification_intervals(context_, *score.confusion, options_.bootstrap);
   score.probabilities = probability_intervals(context_, predicted, truth, options_.bootstrap);
@@ -327,7 +340,9 @@ void ClassifierTest::score_classes(ClassifierScore& score) const {
 
 void ClassifierTest::score_labels(ClassifierScore& score) const {
   const Rows<const float> predicted = predictions();
-  const std::vector<std::uint8_t> chosen = labels_above(predicted, options_.threshold);
+  const std::vector<float> values = decided();
+  const std::vector<std::uint8_t> chosen =
+      labels_above<float>({values.data(), predicted.rows, predicted.columns}, options_.threshold);
   score.multilabel =
       multilabel_intervals(context_, {truth_flags_.data(), predicted.rows, predicted.columns},
                            {chosen.data(), predicted.rows, predicted.columns}, options_.bootstrap);

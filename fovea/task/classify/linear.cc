@@ -11,6 +11,7 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
+#include "fovea/linear/decide.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
 #include "fovea/task/load_parts.h"
@@ -55,13 +56,15 @@ double loss_of(const float* values, const Examples& truth, index i, const Classi
   return loss / static_cast<double>(model.classes);
 }
 
-Validation measured(std::vector<float> values, const Examples& truth, const ClassifierRun& run) {
+Validation measured(std::vector<float> values, const Examples& truth, const ClassifierRun& run,
+                    const LinearModel& linear) {
   const ClassifierConfig& model = run.settings.model;
   SetPredictions found{.values = std::move(values)};
   for (index i = 0; i < truth.size(); ++i) {
     found.loss += loss_of(found.values.data() + i * model.classes, truth, i, model);
   }
   found.weight = static_cast<double>(truth.size());
+  found.values = decisive_rows(model.task, found.values, linear.weights().thresholds);
   return measure(found, truth, model, run.outputs.numbers, run.settings.text.metric);
 }
 
@@ -186,12 +189,12 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
   const KnownTexts& held = run.linear->validation;
   std::optional<Validation> found;
   if (!held.texts.empty()) {
-    found = measured(predictions(context, fit->model, held.texts), held.truth, run);
+    found = measured(predictions(context, fit->model, held.texts), held.truth, run, fit->model);
   } else if (!fit->unseen.empty()) {
-    found = measured(std::move(fit->unseen), known.truth, run);
+    found = measured(std::move(fit->unseen), known.truth, run, fit->model);
   }
   const Validation training =
-      measured(predictions(context, fit->model, known.texts), known.truth, run);
+      measured(predictions(context, fit->model, known.texts), known.truth, run, fit->model);
   write_model_weights(folder, fit->model.tensors(),
                       {{"step", std::to_string(fit->chosen + 1)},
                        {"weighting", std::string(to_string(fit->setting.weighting))},

@@ -9,18 +9,25 @@
 
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
+#include "fovea/linear/decide.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 void check_options(const PredictionChoice& choice) { check_ranges(choice); }
 
-std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
+std::vector<index> chosen_labels(const ClassifierAnswers& answers, Vec<const float> probabilities,
                                  const PredictionChoice& choice) {
+  const std::vector<float> decided =
+      answers.thresholds.empty()
+          ? std::vector<float>()
+          : decisive(answers.task, {probabilities.begin(), probabilities.end()},
+                     answers.thresholds);
+  if (!decided.empty()) probabilities = decided;
   std::vector<index> order(static_cast<std::size_t>(probabilities.size));
   std::iota(order.begin(), order.end(), index{0});
   const auto above = [&](index a, index b) { return probabilities[a] > probabilities[b]; };
-  const bool any_number = task == ClassifierTask::kMultiLabel && choice.top == 0;
+  const bool any_number = answers.task == ClassifierTask::kMultiLabel && choice.top == 0;
   if (!any_number && choice.top <= 1) {
     return {std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin()};
   }
@@ -46,7 +53,7 @@ std::string prediction_text(const ClassifierAnswers& answers, Vec<const float> v
     for (const float value : values) add(number_text(value, answers.numbers));
     return line;
   }
-  for (const index k : chosen_labels(answers.task, values, choice)) {
+  for (const index k : chosen_labels(answers, values, choice)) {
     const std::string& label = answers.labels[static_cast<std::size_t>(k)];
     add(fmt::format("{}\t{}", escape_text(label), values[k]));
   }
@@ -69,7 +76,7 @@ std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> v
     }
     return Json(std::move(object)).line();
   }
-  const std::vector<index> chosen = chosen_labels(answers.task, values, choice);
+  const std::vector<index> chosen = chosen_labels(answers, values, choice);
   Json::Array names;
   Json::Object probabilities;
   for (const index k : chosen) {

@@ -23,9 +23,11 @@ struct PredictionChoice {
           "how many labels to print, the likeliest first; 0: one, or of a model of --multi-label "
           "those above --threshold",
           {.range = ValueRange::from(0)});
-    visit("threshold", threshold,
-          "models of --multi-label: the probability from which on a text has a label",
-          {.range = ValueRange::in(0, 1)});
+    visit(
+        "threshold", threshold,
+        "models of --multi-label: the probability from which on a text has a label; a linear model "
+        "has one of its own for each label, which 0.5 stands for",
+        {.range = ValueRange::in(0, 1)});
   }
 };
 
@@ -34,13 +36,15 @@ struct ClassifierAnswers {
   ClassifierTask task;
   std::span<const std::string> labels = {};  ///< in the order of the values; none for regression
   NumberScale numbers = {};                  ///< of regression
+  std::span<const float> thresholds = {};    ///< LoadedClassifier::thresholds
 };
 
 /// Throws kOptionValue unless top >= 0 and threshold is in [0, 1].
 void check_options(const PredictionChoice& choice);
 
-/// The labels that are told, the likeliest first; of equal ones, the first of the model.
-std::vector<index> chosen_labels(ClassifierTask task, Vec<const float> probabilities,
+/// The labels that are told, the likeliest first; of equal ones, the first of the model. Where the
+/// model has thresholds, likely is what is decisive() by them: at 1/2 a label is at its own.
+std::vector<index> chosen_labels(const ClassifierAnswers& answers, Vec<const float> probabilities,
                                  const PredictionChoice& choice);
 
 /// The number that a value of the model stands for, with as many digits as the value has.

@@ -17,21 +17,22 @@ constexpr float kValues[] = {0.25f, 0.5f, 0.75f};
 const Vec<const float> kThree{kValues, 3};
 
 TEST(PredictionLine, TheLikeliestClassesAreTold) {
-  EXPECT_THAT(chosen_labels(Task::kSingleLabel, kThree, {}), ElementsAre(2));
-  EXPECT_THAT(chosen_labels(Task::kSingleLabel, kThree, {.top = 2}), ElementsAre(2, 1));
-  EXPECT_THAT(chosen_labels(Task::kBinary, kThree, {.top = 9}), ElementsAre(2, 1, 0));
+  EXPECT_THAT(chosen_labels({.task = Task::kSingleLabel}, kThree, {}), ElementsAre(2));
+  EXPECT_THAT(chosen_labels({.task = Task::kSingleLabel}, kThree, {.top = 2}), ElementsAre(2, 1));
+  EXPECT_THAT(chosen_labels({.task = Task::kBinary}, kThree, {.top = 9}), ElementsAre(2, 1, 0));
 }
 
 TEST(PredictionLine, OfEqualOnesTheFirstIsTold) {
   constexpr float equal[] = {0.1f, 0.45f, 0.45f};
-  EXPECT_THAT(chosen_labels(Task::kSingleLabel, {equal, 3}, {}), ElementsAre(1));
-  EXPECT_THAT(chosen_labels(Task::kSingleLabel, {equal, 3}, {.top = 3}), ElementsAre(1, 2, 0));
+  EXPECT_THAT(chosen_labels({.task = Task::kSingleLabel}, {equal, 3}, {}), ElementsAre(1));
+  EXPECT_THAT(chosen_labels({.task = Task::kSingleLabel}, {equal, 3}, {.top = 3}),
+              ElementsAre(1, 2, 0));
 }
 
 TEST(PredictionLine, OfSeveralLabelsThoseAboveTheThreshold) {
-  EXPECT_THAT(chosen_labels(Task::kMultiLabel, kThree, {}), ElementsAre(2, 1));
-  EXPECT_THAT(chosen_labels(Task::kMultiLabel, kThree, {.threshold = 0.8}), IsEmpty());
-  EXPECT_THAT(chosen_labels(Task::kMultiLabel, kThree, {.top = 1, .threshold = 0.8}),
+  EXPECT_THAT(chosen_labels({.task = Task::kMultiLabel}, kThree, {}), ElementsAre(2, 1));
+  EXPECT_THAT(chosen_labels({.task = Task::kMultiLabel}, kThree, {.threshold = 0.8}), IsEmpty());
+  EXPECT_THAT(chosen_labels({.task = Task::kMultiLabel}, kThree, {.top = 1, .threshold = 0.8}),
               ElementsAre(2));
 }
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/linear/decide.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace fovea {
+
+namespace {
+
+// 2 hits / (predicted + true); 0 where there are none.
+double f1(double hits, double predicted, double truth) {
+  return predicted + truth > 0 ? 2 * hits / (predicted + truth) : 0;
+}
+
+// Of one label: the probability of each text, the largest first, and whether it has the label.
+using Ranked = std::vector<std::pair<float, bool>>;
+
+// Calls f(F1, p) for each threshold p that tells texts apart.
+template <class F>
+void for_thresholds(const Ranked& ranked, double truth, F&& f) {
+  double hits = 0;
+  for (std::size_t n = 0; n < ranked.size(); ++n) {
+    hits += ranked[n].second ? 1 : 0;
+    if (n + 1 < ranked.size() && ranked[n + 1].first == ranked[n].first) continue;
+    f(f1(hits, static_cast<double>(n + 1), truth), ranked[n].first);
+  }
+}
+
+float threshold_of_label(const Ranked& ranked) {
+  constexpr double kNear = 0.9;
+  const auto truth = static_cast<double>(
+      std::count_if(ranked.begin(), ranked.end(), [](const auto& text) { return text.second; }));
+  double best = 0, at_half = 0;
+  float best_at = 0.5F;
+  if (truth == 0) return best_at;
+  for_thresholds(ranked, truth, [&](double found, float p) {
+    if (found > best) best = found, best_at = p;
+  });
+  const auto half = static_cast<float>(best / 2);
+  for_thresholds(ranked, truth, [&](double found, float p) {
+    if (p >= half) at_half = found;
+  });
+  // Half of it holds more than one set of texts does, unless the probabilities are far off.
+  return at_half >= kNear * best ? half : std::clamp(best_at, 1e-6F, 0.5F);
+}
+
+std::vector<float> thresholds_of_labels(std::span<const float> predictions, const Examples& truth,
+                                        index classes) {
+  std::vector<float> thresholds;
+  Ranked ranked(static_cast<std::size_t>(truth.size()));
+  for (index k = 0; k < classes; ++k) {
+    for (index i = 0; i < truth.size(); ++i) {
+      const auto labels = truth.labels_of(i);
+      ranked[static_cast<std::size_t>(i)] = {
+          predictions[static_cast<std::size_t>(i * classes + k)],
+          std::find(labels.begin(), labels.end(), static_cast<std::int32_t>(k)) != labels.end()};
+    }
+    std::sort(ranked.begin(), ranked.end(), std::greater<>());
+    thresholds.push_back(threshold_of_label(ranked));
+  }
+  return thresholds;
+}
+
+// The mean F1 of the classes that texts have.
+double macro_f1(std::span<const float> predictions, const Examples& truth,
+                const std::vector<float>& thresholds, const std::vector<double>& texts) {
+  const std::size_t classes = thresholds.size();
+  std::vector<double> hits(classes), predicted(classes);
+  for (index i = 0; i < truth.size(); ++i) {
+    const float* const p = predictions.data() + static_cast<std::size_t>(i) * classes;
+    std::size_t best = 0;
+    for (std::size_t k = 1; k < classes; ++k) {
+      if (p[k] / thresholds[k] > p[best] / thresholds[best]) best = k;
+    }
+    predicted[best] += 1;
+    hits[best] += static_cast<std::size_t>(truth.labels_of(i)[0]) == best ? 1 : 0;
+  }
+  double sum = 0, seen = 0;
+  for (std::size_t k = 0; k < classes; ++k) {
+    if (texts[k] == 0) continue;
+    sum += f1(hits[k], predicted[k], texts[k]);
+    seen += 1;
+  }
+  return sum / seen;
+}
+
+std::vector<float> thresholds_of_classes(std::span<const float> predictions, const Examples& truth,
+                                         index classes) {
+  constexpr double kUneven = 2, kAsGood = 0.98;
+  constexpr int kSteps = 9;
+  std::vector<float> best(static_cast<std::size_t>(classes), 1.0F);
+  std::vector<double> texts(best.size());
+  for (const std::int32_t label : truth.labels) texts[static_cast<std::size_t>(label)] += 1;
+  const double most = *std::max_element(texts.begin(), texts.end());
+  const bool is_uneven = std::any_of(texts.begin(), texts.end(),
+                                     [&](double own) { return own > 0 && own * kUneven < most; });
+  if (!is_uneven) return best;
+  std::vector<std::vector<float>> tried;
+  std::vector<double> found;
+  for (int step = 0; step <= kSteps; ++step) {
+    tried.push_back(best);
+    for (std::size_t k = 0; k < texts.size(); ++k) {
+      if (texts[k] > 0) tried.back()[k] = static_cast<float>(std::pow(texts[k] / most, 0.1 * step));
+    }
+    found.push_back(macro_f1(predictions, truth, tried.back(), texts));
+  }
+  // Of those that are about as good, the one that is nearest to the likeliest class.
+  const double enough = kAsGood * *std::max_element(found.begin(), found.end());
+  const auto first =
+      std::find_if(found.begin(), found.end(), [&](double f) { return f >= enough; });
+  best = tried[static_cast<std::size_t>(first - found.begin())];
+  return best;
+}
+
+}  // namespace
+
+std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
+                                   const Examples& truth, index classes) {
+  switch (task) {
+    case ClassifierTask::kRegression:
+      return {};
+    case ClassifierTask::kMultiLabel:
+      return thresholds_of_labels(predictions, truth, classes);
+    case ClassifierTask::kBinary:
+    case ClassifierTask::kSingleLabel:
+      break;
+  }
+  return thresholds_of_classes(predictions, truth, classes);
+}
+
+std::vector<float> decisive(ClassifierTask task, std::span<const float> probabilities,
+                            std::span<const float> thresholds) {
+  std::vector<float> values(probabilities.begin(), probabilities.end());
+  if (thresholds.empty()) return values;
+  double sum = 0;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const double p = double{values[k]}, threshold = double{thresholds[k]};
+    const double odds = p * (1 - threshold), against = (1 - p) * threshold;
+    const double value = task == ClassifierTask::kMultiLabel
+                             ? (odds + against > 0 ? odds / (odds + against) : 0)
+                             : p / threshold;
+    // What is at its threshold is meant, whatever the rounding.
+    const bool is_meant = task == ClassifierTask::kMultiLabel && values[k] >= thresholds[k];
+    values[k] = static_cast<float>(is_meant ? std::max(value, 0.5) : value);
+    sum += value;
+  }
+  if (task == ClassifierTask::kMultiLabel || task == ClassifierTask::kRegression) return values;
+  for (float& value : values) value = static_cast<float>(double{value} / sum);
+  return values;
+}
+
+std::vector<float> decisive_rows(ClassifierTask task, std::span<const float> probabilities,
+                                 std::span<const float> thresholds) {
+  if (thresholds.empty()) return {probabilities.begin(), probabilities.end()};
+  std::vector<float> all;
+  all.reserve(probabilities.size());
+  for (std::size_t begin = 0; begin < probabilities.size(); begin += thresholds.size()) {
+    const std::vector<float> row =
+        decisive(task, probabilities.subspan(begin, thresholds.size()), thresholds);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  return all;
+}
+
+}  // namespace fovea

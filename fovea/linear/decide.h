@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From probabilities to labels: rare ones are likely seldom enough that 1/2 never names them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "fovea/data/examples.h"
+#include "fovea/model/classifier_config.h"
+
+namespace fovea {
+
+/// From which probability on a label is meant, [classes] in (0, 1]; found on predictions [texts,
+/// classes] by models that have not seen the text.
+///
+/// Of several labels, text i has label k if p_ik >= threshold_k: half of the best F1 that the label
+/// can have, which is where F1 is best of probabilities that are calibrated (Lipton et al. 2014,
+/// "Optimal Thresholding of Classifiers to Maximize F1 Measure"). Of one class, it is that with the
+/// largest p_ik / threshold_k, threshold_k = (its share of the texts)^a, the least a
+/// from 0 to 0.9 with nearly the best macro F1; where no class has twice the texts of another, a is
+/// 0: the likeliest one.
+std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
+                                   const Examples& truth, index classes);
+
+/// Probabilities as if thresholds were equal: of several labels 1/2 where p is the threshold, of
+/// one class p / threshold, so that they add up to 1. Their order, and what is above 1/2, is what
+/// is meant. Without thresholds they are p.
+std::vector<float> decisive(ClassifierTask task, std::span<const float> probabilities,
+                            std::span<const float> thresholds);
+
+/// The same of all rows [texts, thresholds].
+std::vector<float> decisive_rows(ClassifierTask task, std::span<const float> probabilities,
+                                 std::span<const float> thresholds);
+
+}  // namespace fovea

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/linear/fit.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/linear/support.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+TEST(LinearFit, LearnsWhatWordsSay) {
+  for (const index classes : {index{2}, index{5}}) {
+    const Fitted how{.task = classes == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel,
+                     .classes = classes};
+    const LinearFit found = fit(drawn_texts(400, classes, 4), how);
+    EXPECT_GT(accuracy(found.model, drawn_texts(400, classes, 4, 2)), 0.93) << classes;
+  }
+}
+
+// The bits of what is stored do not depend on the threads.
+TEST(LinearFit, HasTheSameBitsForAnyNumberOfThreads) {
+  const LabelledTexts drawn = drawn_texts(300, 3, 6);
+  const auto bits = [&](int threads) {
+    const LinearFit found =
+        fit(drawn, {.task = ClassifierTask::kSingleLabel, .classes = 3, .threads = threads});
+    std::pair<std::vector<float>, std::vector<float>> all{found.model.weights().weights,
+                                                          found.unseen};
+    all.first.insert(all.first.end(), found.model.weights().prior.begin(),
+                     found.model.weights().prior.end());
+    for (const LinearTrial& trial : found.trials) {
+      all.second.push_back(static_cast<float>(trial.loss));
+    }
+    return all;
+  };
+  const auto one = bits(1);
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(bits(threads), one) << threads;
+}
+
+// The loss that it says of a setting is that of texts it has never seen, and the least is chosen.
+TEST(LinearFit, ChoosesByTextsThatItHasNotSeen) {
+  const LinearFit nothing = fit(drawn_texts(300, 2, 1'000'000), {});
+  EXPECT_NEAR(nothing.trials[nothing.chosen].loss, std::log(2), 0.03);
+  const LinearFit found = fit(drawn_texts(1000, 2, 12), {});
+  const LabelledTexts test = drawn_texts(2000, 2, 12, 2);
+  double loss = 0;
+  for (std::size_t i = 0; i < test.texts.size(); ++i) {
+    const auto label = static_cast<std::size_t>(test.truth.labels_of(static_cast<index>(i))[0]);
+    loss -= std::log(double{predict(found.model, test.texts[i])[label]}) / 2000;
+  }
+  EXPECT_NEAR(found.trials[found.chosen].loss, loss, 0.03);
+  for (const LinearTrial& trial : found.trials) {
+    EXPECT_GE(trial.loss, found.trials[found.chosen].loss);
+  }
+  EXPECT_EQ(found.setting.c, found.trials[found.chosen].c);
+}
+
+// Each text stands there three times: if folds shared them, labels of pure chance would be known.
+TEST(LinearFit, KeepsEqualTextsInOneFold) {
+  Draws draws(3);
+  LabelledTexts drawn;
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = draw_words(draws, 8, 1'000'000);
+    const auto label = static_cast<std::int32_t>(draws.below(2));
+    for (int n = 0; n < 3; ++n) drawn.add(text, {label});
+  }
+  const LinearFit found = fit(drawn, {});
+  EXPECT_GT(found.trials[found.chosen].loss, 0.6);
+}
+
+TEST(LinearFit, GivesThePriorsToATextWithoutKnownNgrams) {
+  LabelledTexts drawn;
+  for (const LabelledTexts some = drawn_texts(400, 4, 4); drawn.texts.size() < 400;) {
+    const std::size_t i = drawn.texts.size();
+    drawn.add(some.texts[i], {i % 4 == 0 ? 1 : 0});
+  }
+  EXPECT_NEAR(predict(fit(drawn, {}).model, "zzz")[1], 0.25, 0.01);
+}
+
+// Words of which one class has more, so that few texts are certain.
+LabelledTexts tilted_texts(index texts, std::uint64_t seed) {
+  Draws draws(seed);
+  LabelledTexts all;
+  for (index i = 0; i < texts; ++i) {
+    const index label = draws.below(2);
+    std::string text;
+    for (int n = 0; n < 12; ++n) {
+      const index a = draws.below(60), b = draws.below(60);
+      const index word = draws.below(3) > 0 ? a : label == 1 ? std::max(a, b) : std::min(a, b);
+      text += "w" + std::to_string(word) + " ";
+    }
+    all.add(text, {static_cast<std::int32_t>(label)});
+  }
+  return all;
+}
+
+TEST(LinearFit, GivesProbabilitiesThatMeanSomething) {
+  for (const std::uint64_t seed : {1u, 7u}) {
+    const LinearFit found = fit(tilted_texts(2000, seed), {});
+    const LabelledTexts test = tilted_texts(4000, seed + 1);
+    constexpr int kBins = 10;
+    double sure[kBins] = {}, right[kBins] = {};
+    for (std::size_t i = 0; i < test.texts.size(); ++i) {
+      const double p = double{predict(found.model, test.texts[i])[1]};
+      const double top = std::max(p, 1 - p);
+      const auto bin = std::min(kBins - 1, static_cast<int>(top * kBins));
+      sure[bin] += top;
+      right[bin] += (p > 0.5) == (test.truth.labels_of(static_cast<index>(i))[0] == 1) ? 1 : 0;
+    }
+    double error = 0;
+    for (int bin = 0; bin < kBins; ++bin) error += std::abs(sure[bin] - right[bin]) / 4000;
+    EXPECT_LT(error, 0.03) << seed;
+  }
+}
+
+TEST(LinearFit, LearnsSeveralLabels) {
+  const auto draw = [](std::uint64_t seed) {
+    Draws draws(seed);
+    LabelledTexts all;
+    for (int i = 0; i < 400; ++i) {
+      std::string text = draw_words(draws, 6, 40);
+      std::vector<std::int32_t> labels;
+      for (std::int32_t label = 0; label < 3; ++label) {
+        if (draws.below(label == 2 ? 12 : 3) != 0) continue;
+        labels.push_back(label);
+        text += "label" + std::to_string(label) + " ";
+      }
+      all.add(text, labels);
+    }
+    return all;
+  };
+  const LinearFit found = fit(draw(1), {.task = ClassifierTask::kMultiLabel, .classes = 3});
+  const LabelledTexts test = draw(2);
+  int wrong = 0;
+  for (std::size_t i = 0; i < test.texts.size(); ++i) {
+    const std::vector<float> p = predict(found.model, test.texts[i]);
+    const auto labels = test.truth.labels_of(static_cast<index>(i));
+    for (std::int32_t label = 0; label < 3; ++label) {
+      const bool has = std::find(labels.begin(), labels.end(), label) != labels.end();
+      wrong += (p[static_cast<std::size_t>(label)] >= 0.5F) != has ? 1 : 0;
+    }
+  }
+  EXPECT_LE(wrong, 12);
+}
+
+// Of 95 % of one class, the others are named, and probabilities stay what they are.
+TEST(LinearFit, NamesRareClasses) {
+  const auto draw = [](std::uint64_t seed) {
+    LabelledTexts some = drawn_texts(600, 2, 25, seed), all;
+    for (std::size_t i = 0; i < some.texts.size(); ++i) {
+      const std::int32_t label = some.truth.labels_of(static_cast<index>(i))[0];
+      if (label == 0 || i % 20 == 1) all.add(some.texts[i], {label});
+    }
+    return all;
+  };
+  const LinearFit found = fit(draw(1), {});
+  ASSERT_EQ(found.model.weights().thresholds.size(), 2U);
+  EXPECT_EQ(found.model.weights().thresholds[0], 1);
+  EXPECT_LE(found.model.weights().thresholds[1], 1);
+  const LinearFit weighted = fit(draw(1), {.class_weights = {0.6, 5}});
+  EXPECT_TRUE(weighted.model.weights().thresholds.empty());
+}
+
+// Numbers that texts do not tell: each larger C is worse, and the largest are not tried.
+TEST(LinearFit, LeavesAPathThatBecomesWorse) {
+  Draws draws(5);
+  LabelledTexts noise;
+  for (int i = 0; i < 200; ++i) {
+    noise.add_number(draw_words(draws, 8, 40), static_cast<float>(draws.below(3)) - 1);
+  }
+  const LinearFit nothing = fit(noise, {.task = ClassifierTask::kRegression, .classes = 1});
+  ASSERT_GE(nothing.trials.size(), 2U);
+  EXPECT_LT(nothing.trials.size(), 5U);
+  EXPECT_EQ(nothing.chosen, 0U);
+  EXPECT_GT(nothing.trials.back().loss, 1.01 * nothing.trials[0].loss);
+}
+
+TEST(LinearFit, LearnsNumbers) {
+  const auto draw = [](std::uint64_t seed) {
+    Draws draws(seed);
+    LabelledTexts all;
+    for (int i = 0; i < 400; ++i) {
+      const index good = draws.below(5), bad = draws.below(5);
+      std::string text = draw_words(draws, 4, 30);
+      for (index n = 0; n < good; ++n) text += "good ";
+      for (index n = 0; n < bad; ++n) text += "bad ";
+      all.add_number(text, 0.5F * static_cast<float>(good - bad));
+    }
+    return all;
+  };
+  const Fitted how{.task = ClassifierTask::kRegression, .classes = 1};
+  const LinearFit found = fit(draw(1), how);
+  const LabelledTexts test = draw(2);
+  double error = 0;
+  for (std::size_t i = 0; i < test.texts.size(); ++i) {
+    const double off =
+        double{predict(found.model, test.texts[i])[0]} - double{test.truth.numbers[i]};
+    error += off * off / 400;
+  }
+  EXPECT_LT(error, 0.2);  // of a variance of 1
+}
+
+TEST(LinearFit, HeedsTheWeightsOfClasses) {
+  LabelledTexts drawn;
+  for (const LabelledTexts some = drawn_texts(400, 2, 40); drawn.texts.size() < 400;) {
+    const std::size_t i = drawn.texts.size();
+    drawn.add(some.texts[i], {i % 10 == 1 ? 1 : 0});
+  }
+  const auto mean = [&](std::vector<double> weights) {
+    const LinearFit found = fit(drawn, {.class_weights = std::move(weights)});
+    double sum = 0;
+    for (const std::string& text : drawn.texts) sum += double{predict(found.model, text)[1]};
+    return sum / 400;
+  };
+  EXPECT_NEAR(mean({}), 0.1, 0.03);
+  EXPECT_NEAR(mean({0.5, 4.5}), 0.5, 0.1);
+}
+
+TEST(LinearFit, TakesAFixedCWithoutAChoice) {
+  Fitted how;
+  how.options.c = 3;
+  how.options.weighting = NgramWeighting::kRatio;
+  const LinearFit found = fit(drawn_texts(60, 2, 4), how);
+  EXPECT_EQ(found.setting.c, 3);
+  EXPECT_EQ(found.setting.weighting, NgramWeighting::kRatio);
+  EXPECT_EQ(found.trials.size(), 1U);  // measured, for the calibration
+}
+
+// Sets on which there is little to learn: a model that is finite, whatever it says.
+TEST(LinearFit, TakesOddSets) {
+  const auto check_fit = [](const char* name, const LabelledTexts& of, index classes,
+                            ClassifierTask task) {
+    SCOPED_TRACE(name);
+    const LinearFit found = fit(of, {.task = task, .classes = classes});
+    for (const float w : found.model.weights().weights) ASSERT_TRUE(std::isfinite(w));
+    for (const std::string text : {"a", "zzz", ""}) {
+      for (const float p : predict(found.model, text)) {
+        EXPECT_TRUE(std::isfinite(p));
+        if (task != ClassifierTask::kRegression) {
+          EXPECT_TRUE(p >= 0 && p <= 1) << p;
+        }
+      }
+    }
+  };
+  LabelledTexts equal, one_class, alone, empty, few, none, numbers;
+  for (std::int32_t i = 0; i < 40; ++i) {
+    equal.add("a b c", {i % 2});
+    one_class.add("a b " + std::to_string(i), {0});
+    alone.add("a b " + std::to_string(i), {i == 7 ? 2 : i % 2});
+    empty.add(i % 4 ? "" : "a b", {i % 2});
+    none.add("a b", {});
+    numbers.add_number("a b", 0);
+  }
+  few.add("a", {0});
+  few.add("b", {1});
+  check_fit("equal texts", equal, 2, ClassifierTask::kBinary);
+  check_fit("one class", one_class, 2, ClassifierTask::kBinary);
+  check_fit("a class with one text", alone, 3, ClassifierTask::kSingleLabel);
+  check_fit("a class without texts", alone, 4, ClassifierTask::kSingleLabel);
+  check_fit("empty texts", empty, 2, ClassifierTask::kBinary);
+  check_fit("two texts", few, 2, ClassifierTask::kBinary);
+  check_fit("no labels", none, 3, ClassifierTask::kMultiLabel);
+  check_fit("equal numbers", numbers, 1, ClassifierTask::kRegression);
+}
+
+TEST(LinearFit, StopsWhenAskedAndSaysHowFarItIs) {
+  const LabelledTexts drawn = drawn_texts(200, 2, 4);
+  double last = 0;
+  FitObserver observer;
+  observer.works = [&](std::string_view what, double fraction) {
+    EXPECT_FALSE(what.empty());
+    EXPECT_GE(fraction, last);
+    last = fraction;
+  };
+  EXPECT_TRUE(try_fit(drawn, {.observer = observer}).has_value());
+  EXPECT_EQ(last, 1);
+  int asked = 0;
+  observer = {};
+  observer.interrupted = [&] { return ++asked == 20; };  // once is enough
+  EXPECT_FALSE(try_fit(drawn, {.observer = observer}).has_value());
+  EXPECT_GE(asked, 20);
+}
+
+TEST(ChooseNgrams, LooksAtTheTexts) {
+  const auto chosen = [](const std::string& text, std::size_t texts,
+                         LinearFitOptions options = {}) {
+    const std::vector<std::string> all(texts, text);
+    const NgramRules rules = choose_ngrams(all, options, WordSplit::kPunctuation, true).rules;
+    return to_string(rules.words) + " " + to_string(rules.characters);
+  };
+  std::string review;
+  for (int n = 0; n < 200; ++n) review += "word ";
+  EXPECT_EQ(chosen("short text", 100), "1-2 2-5");
+  EXPECT_EQ(chosen(review, 100), "1-2 2-5");
+  EXPECT_EQ(chosen(review, 20'000), "1-3 0");
+  EXPECT_EQ(chosen("我们都是好人", 100), "0 1-3");
+  EXPECT_EQ(chosen("short text", 100, {.word_ngrams = "2", .char_ngrams = "0"}), "2 0");
+  EXPECT_THROWS(chosen("a", 1, {.word_ngrams = "x"}), kOptionValue, "--word-ngrams");
+}
+
+}  // namespace
+}  // namespace fovea

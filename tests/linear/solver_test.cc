@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/linear/solver.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/random.h"
+
+namespace fovea {
+namespace {
+
+constexpr index kColumns = 6;
+
+// Rows of random values, of which about half are 0, with what is wanted of each.
+struct Drawn {
+  SparseRows rows;
+  std::vector<float> y;
+  std::vector<double> costs;
+  std::vector<float> scales;
+  std::vector<std::int32_t> used;
+
+  LinearProblem problem(double c) const {
+    return {.rows = rows,
+            .columns = kColumns,
+            .used = used,
+            .y = y,
+            .costs = costs,
+            .scales = scales,
+            .offset = 0.3,
+            .c = c};
+  }
+  double value(std::size_t row, index column) const {
+    for (index n = rows.starts[row]; n < rows.starts[row + 1]; ++n) {
+      const auto at = static_cast<std::size_t>(n);
+      if (rows.columns[at] == column) return double{rows.values[at]};
+    }
+    return 0;
+  }
+};
+
+enum class Wanted { kSigns, kNumbers };
+
+Drawn draw(Wanted wanted, index count = 40) {
+  Random random(1, RandomUse::kTest);
+  Drawn drawn;
+  for (index i = 0; i < count; ++i) {
+    for (std::int32_t column = 0; column < kColumns; ++column) {
+      if (i == 3 || random.uniform() < 0.5) continue;  // row 3 has nothing
+      drawn.rows.columns.push_back(column);
+      drawn.rows.values.push_back(static_cast<float>(random.normal()));
+    }
+    drawn.rows.starts.push_back(drawn.rows.size());
+    const double y = random.normal();
+    drawn.y.push_back(static_cast<float>(wanted == Wanted::kNumbers ? y : y > 0 ? 1 : -1));
+    drawn.costs.push_back(random.uniform(0.2, 3));
+    if (i % 5 != 4) drawn.used.push_back(static_cast<std::int32_t>(i));
+  }
+  for (index column = 0; column < kColumns; ++column) {
+    drawn.scales.push_back(static_cast<float>(random.uniform(0.5, 2) * (column % 2 ? 1 : -1)));
+  }
+  return drawn;
+}
+
+double logit(const Drawn& drawn, const LinearSolution& solution, std::size_t row, double offset) {
+  double z = offset;
+  for (index f = 0; f < kColumns; ++f) {
+    z += solution.weights[static_cast<std::size_t>(f)] * drawn.value(row, f);
+  }
+  return z;
+}
+
+// The largest element of the gradient of  1/2 |w|^2 + c sum_i c_i log(1 + exp(-y z)), where the
+// weights found are s w; at the optimum it is 0.
+double gradient_at(const Drawn& drawn, const LinearProblem& p, const LinearSolution& solution) {
+  double largest = 0;
+  for (std::size_t f = 0; f < kColumns; ++f) {
+    const double s = double{drawn.scales[f]};
+    double gradient = solution.weights[f] / s;
+    for (const std::int32_t i : drawn.used) {
+      const auto row = static_cast<std::size_t>(i);
+      const double y = double{drawn.y[row]};
+      const double z = logit(drawn, solution, row, p.offset);
+      gradient -= p.c * drawn.costs[row] * y / (1 + std::exp(y * z)) * s *
+                  drawn.value(row, static_cast<index>(f));
+    }
+    largest = std::max(largest, std::abs(gradient));
+  }
+  return largest;
+}
+
+SolverOptions exact() { return {.tolerance = 1e-8, .most_passes = 100'000}; }
+
+TEST(LinearSolver, ReachesTheOptimumOfTheLogisticLoss) {
+  const Drawn drawn = draw(Wanted::kSigns);
+  for (const double c : {1e-4, 0.01, 1.0, 30.0, 1000.0}) {
+    LinearSolution solution;
+    ASSERT_TRUE(solve_logistic(drawn.problem(c), exact(), solution));
+    EXPECT_TRUE(solution.converged) << c;
+    EXPECT_LT(gradient_at(drawn, drawn.problem(c), solution), 1e-6 * std::max(1.0, c)) << c;
+    for (std::size_t n = 0; n < drawn.used.size(); ++n) {
+      EXPECT_GT(solution.dual[2 * n], 0);
+      EXPECT_GT(solution.dual[2 * n + 1], 0);
+    }
+  }
+}
+
+// With the tolerance that fits have, no logit of a row is far from where it ends.
+TEST(LinearSolver, IsNearTheOptimumWithItsUsualTolerance) {
+  const Drawn drawn = draw(Wanted::kSigns);
+  LinearSolution usual, best;
+  ASSERT_TRUE(solve_logistic(drawn.problem(10), {}, usual));
+  ASSERT_TRUE(solve_logistic(drawn.problem(10), exact(), best));
+  for (std::size_t i = 0; i < drawn.y.size(); ++i) {
+    EXPECT_NEAR(logit(drawn, usual, i, 0.3), logit(drawn, best, i, 0.3), 0.02) << i;
+  }
+}
+
+// Gauss with pivots: a [n, n + 1] becomes its solution.
+std::vector<double> solve_equations(std::vector<std::vector<double>> a) {
+  const std::size_t n = a.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto pivot =
+        std::max_element(a.begin() + static_cast<std::ptrdiff_t>(k), a.end(),
+                         [&](auto& x, auto& y) { return std::abs(x[k]) < std::abs(y[k]); });
+    std::swap(a[k], *pivot);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i == k) continue;
+      const double factor = a[i][k] / a[k][k];
+      for (std::size_t j = k; j <= n; ++j) a[i][j] -= factor * a[k][j];
+    }
+  }
+  std::vector<double> x;
+  for (std::size_t k = 0; k < n; ++k) x.push_back(a[k][n] / a[k][k]);
+  return x;
+}
+
+// (I + 2 c S X' D X S) w = 2 c S X' D (y - offset)
+TEST(LinearSolver, SolvesSquaresAsTheNormalEquationsSay) {
+  const Drawn drawn = draw(Wanted::kNumbers);
+  for (const double c : {0.01, 1.0, 100.0}) {
+    const LinearProblem p = drawn.problem(c);
+    std::vector<std::vector<double>> a(kColumns, std::vector<double>(kColumns + 1));
+    for (std::size_t f = 0; f < kColumns; ++f) {
+      a[f][f] = 1;
+      for (const std::int32_t i : drawn.used) {
+        const auto row = static_cast<std::size_t>(i);
+        const double factor = 2 * c * drawn.costs[row] * double{drawn.scales[f]} *
+                              drawn.value(row, static_cast<index>(f));
+        for (std::size_t g = 0; g < kColumns; ++g) {
+          a[f][g] += factor * double{drawn.scales[g]} * drawn.value(row, static_cast<index>(g));
+        }
+        a[f][kColumns] += factor * (double{drawn.y[row]} - p.offset);
+      }
+    }
+    const std::vector<double> w = solve_equations(a);
+    LinearSolution solution;
+    ASSERT_TRUE(solve_squares(p, exact(), solution));
+    EXPECT_TRUE(solution.converged);
+    for (std::size_t f = 0; f < kColumns; ++f) {
+      EXPECT_NEAR(solution.weights[f], double{drawn.scales[f]} * w[f], 1e-7) << c << " " << f;
+    }
+  }
+}
+
+// A path of c: the solution is that of a fresh start, in fewer passes.
+TEST(LinearSolver, GoesOnFromAnotherC) {
+  const Drawn drawn = draw(Wanted::kSigns, 200);
+  LinearSolution path, fresh;
+  ASSERT_TRUE(solve_logistic(drawn.problem(8), exact(), path));
+  ASSERT_TRUE(solve_logistic(drawn.problem(10), exact(), path));
+  ASSERT_TRUE(solve_logistic(drawn.problem(10), exact(), fresh));
+  for (std::size_t f = 0; f < kColumns; ++f) {
+    EXPECT_NEAR(path.weights[f], fresh.weights[f], 1e-6);
+  }
+  EXPECT_LE(path.passes, fresh.passes);
+}
+
+// Rows that can be separated by far, and a c that would let the weights grow without end.
+TEST(LinearSolver, StaysFiniteWhereNothingHoldsTheWeights) {
+  Drawn drawn = draw(Wanted::kSigns);
+  for (std::size_t i = 0; i < drawn.y.size(); ++i) drawn.y[i] = drawn.value(i, 0) < 0 ? 1 : -1;
+  LinearSolution solution;
+  ASSERT_TRUE(solve_logistic(drawn.problem(1e12), {.most_passes = 50}, solution));
+  EXPECT_LE(solution.passes, 50);
+  for (const double w : solution.weights) EXPECT_TRUE(std::isfinite(w));
+}
+
+TEST(LinearSolver, StopsWhenAsked) {
+  const Drawn drawn = draw(Wanted::kSigns);
+  const Drawn numbers = draw(Wanted::kNumbers);
+  int asked = 0;
+  SolverOptions options = exact();
+  options.interrupted = [&] { return ++asked == 3; };
+  LinearSolution solution;
+  EXPECT_FALSE(solve_logistic(drawn.problem(1000), options, solution));
+  EXPECT_EQ(asked, 3);
+  options.interrupted = [] { return true; };
+  EXPECT_FALSE(solve_squares(numbers.problem(1000), options, solution));
+}
+
+}  // namespace
+}  // namespace fovea
