@@ -99,7 +99,7 @@ class Data:
 
     def numbers(self):
         train, test = ([(rating, text) for _, rating, text in self.reviews(split)[:5000]] for split in ("train", "test"))
-        return Set("numbers", train, test, "rmse")
+        return Set("numbers", train, test, "mse")
 
     def halves(self, sources, count, score="accuracy"):
         """Texts without duplicates: the first half of each source to train on, `count` of each at most."""
@@ -152,7 +152,7 @@ def run_fovea(options, found):
                      model, *more, *options.flags.split())
         seconds = time.monotonic() - began
         said = common.fovea(options, "eval", model, "--test", test, "-t", options.threads)
-    told = {name: said[name]["value"] for name in ("accuracy", "macro_f1", "micro_f1", "root_mean_squared_error", "log_loss", "ece")
+    told = {name: said[name]["value"] for name in ("accuracy", "macro_f1", "micro_f1", "mse", "log_loss", "ece")
             if isinstance(said.get(name), dict)}
     return told.get(found.score), seconds, told
 
@@ -197,8 +197,8 @@ def models(found, threads):
 
 def score_of(found, truth, predicted):
     from sklearn import metrics
-    if found.score == "rmse":
-        return metrics.mean_squared_error(truth, predicted) ** 0.5
+    if found.score == "mse":
+        return metrics.mean_squared_error(truth, predicted)
     if found.score == "macro_f1":
         return metrics.f1_score(truth, predicted, average="macro", zero_division=0)
     return metrics.accuracy_score(truth, predicted)
