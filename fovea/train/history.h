@@ -49,11 +49,12 @@ struct UpdateRecord {
 };
 
 /// Written after an evaluation. The validation loss is exact: over the whole set, with the weights
-/// of this step. The accuracy is that of the last running one, or NaN.
+/// of this step. The training loss is NaN where there are no updates. The accuracy is that of the
+/// last running one, or NaN.
 struct EvaluationRecord {
   std::string kind = "evaluation";
   index step = 0;
-  double train_loss = 0;
+  double train_loss = std::numeric_limits<double>::quiet_NaN();
   double valid_loss = 0;
   double best_valid_loss = 0;
   bool is_best = false;

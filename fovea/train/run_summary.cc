@@ -2,6 +2,7 @@
 #include "fovea/train/run_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -94,7 +95,7 @@ Plot losses_of(const History& history, std::string_view unit) {
   }
   for (const EvaluationRecord& record : history.evaluations()) {
     const double x = static_cast<double>(record.step);
-    curves.interval_mean.push_back({x, record.train_loss});
+    if (!std::isnan(record.train_loss)) curves.interval_mean.push_back({x, record.train_loss});
     curves.validation.push_back({x, record.valid_loss});
     if (record.is_best) curves.best = x;
   }

@@ -130,7 +130,7 @@ class Runs(LinearTest):
         self.assertEqual(self.weights("one"), self.weights("three"))
         # What an interruption leaves: the configuration, and a manifest.
         shutil.copytree(self.folder / "one", self.folder / "rest")
-        for name in ("model.safetensors", "metrics.jsonl", "loss.svg"):
+        for name in ("model.safetensors", "metrics.jsonl"):
             (self.folder / "rest" / name).unlink()
         self.succeed("train", "classify", "--resume", "-o", self.folder / "rest")
         self.assertEqual(self.weights("rest"), self.weights("one"))

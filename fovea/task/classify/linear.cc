@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "fovea/base/clock.h"
-#include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/linear/decide.h"
 #include "fovea/task/classify/objective.h"
@@ -18,7 +17,6 @@
 #include "fovea/task/run_cost.h"
 #include "fovea/train/history.h"
 #include "fovea/train/model_folder.h"
-#include "fovea/train/run_summary.h"
 
 namespace fovea {
 
@@ -86,7 +84,7 @@ std::vector<float> predictions(const Context& context, const LinearModel& model,
 class LinearRecords {
  public:
   LinearRecords(const std::filesystem::path& folder, const ClassifierRun& run)
-      : folder_(folder), run_(run), history_(folder / "metrics.jsonl") {}
+      : run_(run), history_(folder / "metrics.jsonl") {}
 
   RunState write(const LinearFit& fit, const Validation& training,
                  const std::optional<Validation>& found, double seconds) {
@@ -102,7 +100,6 @@ class LinearRecords {
       const double loss = losses[static_cast<std::size_t>(t)];
       best = t >= chosen ? losses[fit.chosen] : std::min(best, loss);
       history_.add(EvaluationRecord{.step = t + 1,
-                                    .train_loss = t == chosen ? training.loss : loss,
                                     .valid_loss = loss,
                                     .best_valid_loss = best,
                                     .is_best = t == chosen,
@@ -115,14 +112,13 @@ class LinearRecords {
       state.evaluated_step = state.best_step = state.step = chosen + 1;
       state.valid_loss = state.best_valid_loss = found->loss;
     }
-    write_file_atomically(folder_ / kCurvesName,
-                          training_curves(history_, loss_unit_of(run_.settings.model)));
+    history_.add(
+        TrainingRecord{.step = chosen + 1, .loss = training.loss, .values = training.metrics});
     state.metrics_bytes = history_.flush();
     return state;
   }
 
  private:
-  const std::filesystem::path folder_;
   const ClassifierRun& run_;
   History history_;
 };

@@ -121,7 +121,7 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
   }
   for (const EvaluationRecord& one : records.evaluations) {
     const auto x = static_cast<double>(one.step);
-    losses.interval_mean.push_back({x, one.train_loss});
+    if (!std::isnan(one.train_loss)) losses.interval_mean.push_back({x, one.train_loss});
     losses.validation.push_back({x, one.valid_loss});
     if (!std::isnan(one.train_accuracy)) {
       add(report.interval_metrics, {std::string(kAccuracy), one.train_accuracy}, one.step);
@@ -168,7 +168,20 @@ void add_note(RunReport& report, std::string_view english, std::string_view chin
   report.notes.push_back({english, chinese});
 }
 
+// A linear model is solved in one piece, once for each setting that is tried.
+void note_linear(RunReport& report) {
+  const bool is_linear = std::any_of(
+      report.settings.begin(), report.settings.end(),
+      [](const ReportSetting& one) { return one.name == "model.model" && one.began == "linear"; });
+  if (!is_linear) return;
+  add_note(report,
+           "a linear model has no updates: what is numbered here is the settings that "
+           "cross-validation tried",
+           "线性模型没有更新：这里的编号是交叉验证尝试过的设置");
+}
+
 void add_notes(const HistoryRecords& records, RunReport& report) {
+  note_linear(report);
   if (records.updates.empty() && records.evaluations.empty()) {
     add_note(report,
              "there is no history (metrics.jsonl): a copied model, or a run that has just begun",
