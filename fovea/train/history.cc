@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -48,12 +49,13 @@ Record record_of(const Json& json, const JsonSource& source) {
   return record;
 }
 
-// Without a number that means nothing for such a model.
+// Without those of these numbers that mean nothing for such a model.
 template <class Record>
-std::string line_of(const Record& record, std::string_view name) {
+std::string line_of(const Record& record, std::initializer_list<std::string_view> names) {
   Json::Object members = json_of(record).object();
   std::erase_if(members, [&](const auto& member) {
-    return member.first == name && std::isnan(member.second.number());
+    return std::find(names.begin(), names.end(), member.first) != names.end() &&
+           std::isnan(member.second.number());
   });
   return Json(std::move(members)).line() + "\n";
 }
@@ -222,12 +224,12 @@ void History::append(const std::string& line) {
 }
 
 void History::add(const UpdateRecord& record) {
-  append(line_of(record, "running_accuracy"));
+  append(line_of(record, {"running_accuracy"}));
   records_.updates.push_back(record);
 }
 
 void History::add(const EvaluationRecord& record) {
-  append(line_of(record, "train_accuracy"));
+  append(line_of(record, {"train_loss", "train_accuracy"}));
   records_.evaluations.push_back(record);
 }
 

@@ -38,7 +38,7 @@ TEST(History, AnAccuracyIsWrittenWhereThereIsOne) {
     History history(folder / "m.jsonl");
     history.add(UpdateRecord{.step = 1, .running_accuracy = 0.75});
     history.add(UpdateRecord{.step = 2});
-    history.add(EvaluationRecord{.step = 2, .train_accuracy = 0.5});
+    history.add(EvaluationRecord{.step = 2, .train_loss = 0.25, .train_accuracy = 0.5});
     history.add(EvaluationRecord{.step = 3});
   }
   const std::string text = read_file(folder / "m.jsonl");
@@ -50,6 +50,8 @@ TEST(History, AnAccuracyIsWrittenWhereThereIsOne) {
   EXPECT_TRUE(std::isnan(records.updates[1].running_accuracy));
   EXPECT_EQ(records.evaluations[0].train_accuracy, 0.5);
   EXPECT_TRUE(std::isnan(records.evaluations[1].train_accuracy));
+  EXPECT_EQ(records.evaluations[0].train_loss, 0.25);
+  EXPECT_TRUE(std::isnan(records.evaluations[1].train_loss));
   EXPECT_EQ(records.unreadable, 0);
 }
 
