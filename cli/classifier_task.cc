@@ -183,12 +183,15 @@ Explanation explain_classifier(const Context& context, const fs::path& folder,
 std::string classifier_outputs(const ClassifierConfigFile& file) {
   const ClassifierConfig& model = file.settings.model;
   const InputWords words = words_of(file.settings.text.input);
+  const index most = file.settings.text.max_length;
+  const std::string length =
+      most > 0 ? fmt::format("at most {} {}s", most, words.row) : "any length";
   std::string lines =
-      fmt::format("task: {}, {} {}, {}s of at most {} {}s\n", to_string(model.task), model.classes,
+      fmt::format("task: {}, {} {}, {}s of {}\n", to_string(model.task), model.classes,
                   model.task == ClassifierTask::kMultiLabel   ? "labels"
                   : model.task == ClassifierTask::kRegression ? "number"
                                                               : "classes",
-                  words.entry, file.settings.text.max_length, words.row);
+                  words.entry, length);
   if (const VectorCounts& vectors = file.outputs.vectors; vectors.words > 0) {
     lines += vectors_line(vectors, file.settings.text.embeddings) +
              (model.freeze_embeddings ? "; the table is frozen\n" : "\n");

@@ -178,9 +178,13 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
     return;
   }
   if (finished.solved) {
-    print(fmt::format(
-        "solved for {} in {:.1f} s\n{}\nmodel: {}\n", counted(s.tokens, finished.unit), s.seconds,
-        validation_text("chosen", s.best_valid_loss, stored.best_valid_metrics), run.output));
+    if (finished.result.stopped) return;  // there is no model
+    const std::string found =
+        std::isfinite(s.best_valid_loss)
+            ? validation_text("chosen", s.best_valid_loss, stored.best_valid_metrics)
+            : fmt::format("train loss {:.4f}; too few texts to validate", s.train_loss);
+    print(fmt::format("solved for {} in {:.1f} s\n{}\nmodel: {}\n",
+                      counted(s.tokens, finished.unit), s.seconds, found, run.output));
     return;
   }
   // Updates and tokens are those of the whole run; the time is that of this process.

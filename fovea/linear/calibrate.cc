@@ -21,6 +21,8 @@ double weight_of(const CalibrationData& data, index i) {
   return data.weights.empty() ? 1 : data.weights[static_cast<std::size_t>(i)];
 }
 
+bool is_interrupted(const CalibrationData& data) { return data.interrupted && data.interrupted(); }
+
 double value_at(const CalibrationData& data, index i, index k) {
   return double{data.values[static_cast<std::size_t>(i * data.outputs + k)]};
 }
@@ -68,7 +70,7 @@ struct Slopes {
 void calibrate_sigmoid(const CalibrationData& data, index k, bool shifts, Calibration& by) {
   double& a = by.factors[static_cast<std::size_t>(k)];
   double& c = by.shifts[static_cast<std::size_t>(k)];
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kMostSteps && !is_interrupted(data); ++step) {
     Slopes slopes(a, c);
     for_texts(data, [&](index i) {
       const double p = sigmoid(logit_of(data, by, i, k));
@@ -105,7 +107,7 @@ void calibrate_softmax(const CalibrationData& data, bool shifts, Calibration& by
   const auto K = static_cast<std::size_t>(data.outputs);
   std::vector<double> p(K), gradient(K), curve(K);
   double a = 1;
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kMostSteps && !is_interrupted(data); ++step) {
     Slopes slopes(a, 0);
     for (std::size_t k = 0; k < K; ++k) {
       gradient[k] = kPull * by.shifts[k];

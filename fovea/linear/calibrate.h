@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct CalibrationData {
   std::vector<float> lengths = {};     ///< [texts] from 0 to 1: how much of the text is known
   std::vector<double> weights = {};    ///< [texts]; empty: all 1
   const Examples& truth;
+  std::function<bool()> interrupted = {};  ///< asked before each step; true: no more of them
 };
 
 struct Calibration {

@@ -200,7 +200,7 @@ class Fitter {
   std::optional<LinearWeights> solve_all(const LinearTrial& setting, const Calibration& by);
   double value_of(const LinearSolution& solution, index text) const;
 
-  CalibrationData calibration_data(std::size_t trial) const;
+  CalibrationData calibration_data(std::size_t trial);
   std::vector<double> priors() const;
 
   void solved() {
@@ -366,7 +366,6 @@ bool Fitter::cross_validate() {
           path * static_cast<std::size_t>(each) + static_cast<std::size_t>(item % each);
       measure(item % each / outputs_, item % outputs_, path * length + step, solutions[own]);
     });
-    if (stop_) return false;
     std::erase_if(open, [&](std::size_t path) {
       LinearTrial& trial = trials_[path * length + step];
       const CalibrationData seen = calibration_data(path * length + step);
@@ -376,6 +375,7 @@ bool Fitter::cross_validate() {
       if (ends) done_ += static_cast<index>(length - step - 1) * each;
       return ends;
     });
+    if (stop_) return false;
   }
   keep_measured();
   return true;
@@ -435,12 +435,13 @@ std::vector<double> Fitter::priors() const {
   return priors;
 }
 
-CalibrationData Fitter::calibration_data(std::size_t trial) const {
+CalibrationData Fitter::calibration_data(std::size_t trial) {
   CalibrationData seen{.task = data_.task,
                        .outputs = outputs_,
                        .prior = priors(),
                        .values = unseen_[trial],
-                       .truth = data_.truth};
+                       .truth = data_.truth,
+                       .interrupted = [this] { return interrupted(); }};
   for (index i = 0; i < texts(); ++i) {
     // The last of a row is that of the bias.
     const auto last =
@@ -493,12 +494,19 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
   for (const NgramWeighting weighting : weightings_of(task, features.values(), options)) {
     trials += static_cast<index>(path_of(weighting, task, folds, options).size());
   }
+  double ngram_bytes = 0;
+  for (const NgramBlock& block : features.blocks) {
+    const auto names = static_cast<double>(block.names.size());
+    ngram_bytes += names * sizeof(float) +
+                   NgramNames::bytes_of(names, static_cast<double>(block.names.text().size()));
+  }
   return {.texts = texts,
           .columns = features.columns(),
           .values = features.values() + texts,
           .outputs = task == ClassifierTask::kBinary ? 1 : classes,
           .folds = folds,
-          .trials = trials};
+          .trials = trials,
+          .ngram_bytes = ngram_bytes};
 }
 
 double LinearSize::bytes(const Context& context) const {
@@ -512,7 +520,7 @@ double LinearSize::bytes(const Context& context) const {
                      k * width * sizeof(float) +
                      n * k * sizeof(float) * static_cast<double>(trials + 2) +
                      std::min(kMostDualsBytes, duals_bytes(texts, outputs, folds, kMostPaths));
-  return std::max(2 * rows, rows + fit);
+  return ngram_bytes + std::max(2 * rows, rows + fit);
 }
 
 double LinearSize::seconds(const Context& context) const {

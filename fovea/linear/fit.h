@@ -57,7 +57,7 @@ struct LinearFitOptions {
           "has "
           "it); 0: by "
           "cross-validation",
-          {.range = ValueRange::from(0, "by cross-validation"), .needs = kLinear});
+          {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
           "--model linear: parts of cross-validation; 0: 5, of more than 5000 texts 3",
           {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
@@ -110,10 +110,11 @@ struct LinearSize {
   index texts = 0, columns = 0, values = 0;  ///< of the rows
   index outputs = 1;
   index folds = 0, trials = 1;
+  double ngram_bytes = 0;  ///< of the n-grams and their names
 
   /// How many problems of one output are solved.
   index problems() const { return outputs * (folds * trials + 1); }
-  /// Bytes that training_rows() and fit_linear() take, at most.
+  /// Bytes that a copy of the features, training_rows() and fit_linear() take, at most.
   double bytes(const Context& context) const;
   /// Seconds, about.
   double seconds(const Context& context) const;

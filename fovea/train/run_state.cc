@@ -61,6 +61,22 @@ ProcessStart start_of_process(index step, int threads, const RunIdentity& identi
           .tokenizer = identity.tokenizer};
 }
 
+void require_same_run(const RunIdentity& began, const RunIdentity& now) {
+  const auto require = [](const std::string& was, const std::string& is, std::string_view what) {
+    if (was == is) return;
+    throw Error(
+        ErrorCode::kConfig,
+        fmt::format(
+            "cannot resume: the {} is not that of the run: fingerprint {}, it began with {}", what,
+            is, was),
+        fmt::format("give the {} that the run began with, or train into another folder", what));
+  };
+  const bool known_before = !now.model_before.empty() && began.model == now.model_before;
+  if (!known_before) require(began.model, now.model, "model configuration");
+  require(began.data, now.data, "text");
+  require(began.tokenizer, now.tokenizer, "tokenizer");
+}
+
 void append_start(const std::filesystem::path& folder, ProcessStart start) {
   const std::filesystem::path file = folder / kStartsName;
   const std::string before = read_run_file(file);

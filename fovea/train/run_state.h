@@ -144,6 +144,9 @@ std::string utc_time();
 /// The start of this process, on this machine, now.
 ProcessStart start_of_process(index step, int threads, const RunIdentity& identity);
 
+/// Throws kConfig unless model, data and tokenizer are those that the run began with.
+void require_same_run(const RunIdentity& began, const RunIdentity& now);
+
 /// Adds a line to the file of the run. Throws kWrite, kDiskFull.
 void append_start(const std::filesystem::path& folder, ProcessStart start);
 

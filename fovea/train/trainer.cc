@@ -589,19 +589,7 @@ void Trainer::store_as_asked(const Safetensors& model, index step) {
 
 void Trainer::compare(const RunIdentity& stored) {
   const RunIdentity& now = setup_.identity;
-  const auto require = [](const std::string& was, const std::string& is, std::string_view what) {
-    if (was == is) return;
-    throw Error(
-        ErrorCode::kConfig,
-        fmt::format(
-            "cannot resume: the {} is not that of the run: fingerprint {}, it began with {}", what,
-            is, was),
-        fmt::format("give the {} that the run began with, or train into another folder", what));
-  };
-  const bool known_before = !now.model_before.empty() && stored.model == now.model_before;
-  if (!known_before) require(stored.model, now.model, "model configuration");
-  require(stored.data, now.data, "text");
-  require(stored.tokenizer, now.tokenizer, "tokenizer");
+  require_same_run(stored, now);
   if (stored.isa != now.isa) {
     observer_.noticed(
         fmt::format("the run began on {} and goes on on {}: results differ in their last bits "

@@ -60,6 +60,7 @@ class Tasks(LinearTest):
             self.assertAlmostEqual(answer["probabilities"]["good"], 0.5, delta=0.1)
         about = json.loads(self.succeed("inspect", self.folder / "model", "--json").stdout)
         self.assertEqual(about["settings"]["model"]["model"], "linear")
+        self.assertIn(b"texts of any length", self.succeed("inspect", self.folder / "model").stdout)
         page = self.folder / "run.html"
         self.succeed("report", self.folder / "model", "-o", page)
         self.assertIn("model.model", page.read_text(encoding="utf-8"))
@@ -146,8 +147,9 @@ class Runs(LinearTest):
                 break
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
-        process.communicate()
+        printed = process.communicate()[0]
         self.assertEqual(process.returncode, 130)
+        self.assertEqual(printed or b"", b"")  # no model, no result
         self.assertIn(b"begin anew", said)
         self.assertFalse((self.folder / "model" / "model.safetensors").exists())
 
@@ -156,6 +158,24 @@ class Runs(LinearTest):
         records = map(json.loads, (self.folder / "model" / "metrics.jsonl").read_text().splitlines())
         values = [record["values"] for record in records if record["kind"] == "metrics"]
         self.assertEqual([value["accuracy"] for value in values], [1])
+
+    def test_other_texts_do_not_resume_it(self):
+        self.fit(self.reviews())
+        before = self.weights("model")
+        other = self.table([(str(i % 3), f"word{i % 3} film") for i in range(60)], "other.tsv")
+        for name in (None, "model.safetensors"):  # finished, and as an interruption leaves it
+            if name:
+                (self.folder / "model" / name).rename(self.folder / "kept")
+            done = self.run_fovea("train", "classify", "--resume", "-o", self.folder / "model", "--train", other)
+            self.assert_error(done, 2, "cannot resume")
+        (self.folder / "kept").rename(self.folder / "model" / "model.safetensors")
+        self.assertEqual(self.weights("model"), before)
+        self.answers("film")
+
+    def test_too_few_texts_to_validate(self):
+        printed = self.fit(self.reviews(4)).stdout.decode()
+        self.assertIn("too few texts to validate", printed)
+        self.assertNotIn("nan", printed)
 
     def test_a_dry_run_tells_memory_and_writes_nothing(self):
         dry = json.loads(self.fit(self.reviews(), "--dry-run", "--json").stdout)
@@ -182,6 +202,8 @@ class Choice(LinearTest):
                            (("--word-ngrams", "3-1"), "--word-ngrams: 3-1"),
                            (("--char-ngrams", "9"), "--char-ngrams: 9"),
                            (("--regularization-c", "-1"), "--regularization-c: -1"),
+                           (("--regularization-c", "1e300"), "--regularization-c: 1e+300"),
+                           (("--folds", "1"), "--folds: 1"),
                            (("--word-ngrams", "0", "--char-ngrams", "0"), "no n-gram")):
             done = self.run_fovea(*train, *args)
             self.assertIn(said, done.stderr.decode())

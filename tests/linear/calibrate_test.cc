@@ -56,6 +56,16 @@ TEST(Calibrate, FindsTheFactorAndTheShift) {
   }
 }
 
+// Of many texts and classes a step takes seconds.
+TEST(Calibrate, StopsBeforeItsNextStep) {
+  const DrawnLogits logits = draw_logits(1000, 2.5, 0);
+  CalibrationData data = logits.data(ClassifierTask::kBinary, 1);
+  int asked = 0;
+  data.interrupted = [&] { return ++asked == 2; };
+  calibrate(data, CalibrationSize::kWhole);
+  EXPECT_EQ(asked, 2);
+}
+
 // However many texts it looks at, they are not those of the first class alone.
 TEST(Calibrate, IsFairToManySortedTexts) {
   const DrawnLogits logits = draw_logits(150'000, 0.8, 0.4);

@@ -10,6 +10,7 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/option.h"
 #include "fovea/linear/decide.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
@@ -80,6 +81,17 @@ std::vector<float> predictions(const Context& context, const LinearModel& model,
   return values;
 }
 
+// The labels of a run that is resumed are those of its config.json, which stays.
+void require_same_data(const std::filesystem::path& folder, const ClassifierRun& run) {
+  const std::vector<ProcessStart> starts = read_starts(folder);
+  if (starts.empty()) return;
+  RunIdentity began = run.identity;
+  began.model = starts.front().model;
+  began.data = starts.front().data;
+  began.tokenizer = starts.front().tokenizer;
+  require_same_run(began, run.identity);
+}
+
 // A record for each setting that was tried, and the metrics of the one that was chosen.
 class LinearRecords {
  public:
@@ -127,6 +139,9 @@ class LinearRecords {
 
 void learn_ngrams(ClassifierRun& run) {
   ClassifierSettings& settings = run.settings;
+  if (settings.linear.folds == 1) {
+    fail_option("folds", "1", "0, or at least 2: each part is measured by a model of the others");
+  }
   const std::vector<std::string>& texts = run.linear->training.texts;
   ChosenNgrams chosen =
       choose_ngrams(texts, settings.linear, settings.text.words, settings.text.lower);
@@ -162,7 +177,11 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
                          const std::filesystem::path& folder, const StartAt& start,
                          TrainingObserver& observer) {
   const double began = monotonic_seconds();
-  if (!start.resume) write_model_files(folder, model_files(run));
+  if (start.resume) {
+    require_same_data(folder, run);
+  } else {
+    write_model_files(folder, model_files(run));
+  }
   append_start(folder, start_of_process(0, context.threads(), run.identity));
   observer.begins({});
   const ClassifierConfig& model = run.settings.model;
