@@ -20,6 +20,11 @@ std::span<const std::int32_t> Examples::labels_of(index i) const {
   return std::span(labels).subspan(begin, end - begin);
 }
 
+bool Examples::has_label(index i, index label) const {
+  const auto own = labels_of(i);
+  return std::find(own.begin(), own.end(), static_cast<std::int32_t>(label)) != own.end();
+}
+
 index Examples::largest(index n) const {
   std::vector<index> lengths(static_cast<std::size_t>(size()));
   for (index i = 0; i < size(); ++i) lengths[static_cast<std::size_t>(i)] = length(i);

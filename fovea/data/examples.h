@@ -25,6 +25,7 @@ struct Examples {
   index size() const { return static_cast<index>(starts.size()) - 1; }
   index length(index i) const;
   std::span<const std::int32_t> labels_of(index i) const;
+  bool has_label(index i, index label) const;
   /// The most tokens that `n` of the texts can have together.
   index largest(index n) const;
 };

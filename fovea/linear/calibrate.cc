@@ -38,9 +38,7 @@ double logit_of(const CalibrationData& data, const Calibration& by, index i, ind
 }
 
 bool has_label(const CalibrationData& data, index i, index k) {
-  const auto labels = data.truth.labels_of(i);
-  const auto wanted = static_cast<std::int32_t>(data.task == ClassifierTask::kBinary ? 1 : k);
-  return std::find(labels.begin(), labels.end(), wanted) != labels.end();
+  return data.truth.has_label(i, data.task == ClassifierTask::kBinary ? 1 : k);
 }
 
 // Calls f(i) for the texts by which numbers are found: at even distances, since files are often

@@ -29,7 +29,7 @@ struct Calibration {
 };
 
 enum class CalibrationSize : std::uint8_t {
-  kTemperature,  ///< one factor for all outputs (Guo et al. 2017, section 4.2), and no shifts
+  kTemperature,  ///< a factor (Guo et al. 2017, section 4.2), of several labels one for each
   kWhole,        ///< of two classes or several labels Platt's two numbers for each (1999); of more
                  ///< classes one factor and a shift for each
 };

@@ -54,10 +54,8 @@ std::vector<float> thresholds_of_labels(std::span<const float> predictions, cons
   Ranked ranked(static_cast<std::size_t>(truth.size()));
   for (index k = 0; k < classes; ++k) {
     for (index i = 0; i < truth.size(); ++i) {
-      const auto labels = truth.labels_of(i);
-      ranked[static_cast<std::size_t>(i)] = {
-          predictions[static_cast<std::size_t>(i * classes + k)],
-          std::find(labels.begin(), labels.end(), static_cast<std::int32_t>(k)) != labels.end()};
+      ranked[static_cast<std::size_t>(i)] = {predictions[static_cast<std::size_t>(i * classes + k)],
+                                             truth.has_label(i, k)};
     }
     std::sort(ranked.begin(), ranked.end(), std::greater<>());
     thresholds.push_back(threshold_of_label(ranked));

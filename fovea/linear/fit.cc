@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -27,13 +26,6 @@ namespace fovea {
 namespace {
 
 constexpr index kFewestForFolds = 10;
-
-// Chinese, Japanese, Thai, Lao, Burmese and Khmer have no blanks between words.
-bool has_no_blanks(char32_t c) {
-  const auto in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
-  return in(0x2E80, 0x9FFF) || in(0xF900, 0xFAFF) || c >= 0x20000 || in(0x0E00, 0x0EFF) ||
-         in(0x1000, 0x109F) || in(0x1780, 0x17FF);
-}
 
 struct TextSizes {
   double texts = 0, characters = 0, without_blanks = 0;
@@ -152,13 +144,6 @@ std::vector<std::int32_t> draw_folds(const LinearData& data, index folds, std::u
 
 constexpr double kNotMeasured = std::numeric_limits<double>::infinity();
 
-// What solutions need to go on from one C to the next, and how much of it is kept.
-constexpr double kMostDualsBytes = 1e9;
-double duals_bytes(index texts, index outputs, index folds, index paths) {
-  return 2.0 * sizeof(double) * static_cast<double>(texts) *
-         static_cast<double>(outputs * folds * paths);
-}
-
 // The model of one output of a weighting, as a column of weights over the columns of the rows.
 struct OutputProblem {
   std::vector<std::int32_t> used = {};
@@ -167,6 +152,20 @@ struct OutputProblem {
   std::vector<float> scales = {};
   double offset = 0;
 };
+
+// What a fold of one output keeps from one C of a path to the next: no more than kMostKept bytes
+// of all of them together, else it begins anew at each.
+struct PathState {
+  OutputProblem problem = {};
+  LinearSolution solution = {};
+};
+constexpr double kMostKept = 1e9;
+double kept_bytes(index texts, index columns, index states) {
+  constexpr double kOfText = 2 * sizeof(double) + sizeof(std::int32_t) + sizeof(float) +
+                             sizeof(double);  // duals, used, y, costs
+  return static_cast<double>(states) *
+         (kOfText * static_cast<double>(texts) + sizeof(float) * static_cast<double>(columns));
+}
 
 class Fitter {
  public:
@@ -177,9 +176,10 @@ class Fitter {
         options_(options),
         seed_(seed),
         observer_(observer),
-        outputs_(data.task == ClassifierTask::kBinary ? 1 : data.classes),
+        outputs_(logit_count(data.task, data.classes)),
         folds_(fold_count(data.truth.size(), options)) {
     if (folds_ > 0) fold_ = draw_folds(data, folds_, seed);
+    take_texts();
   }
 
   std::optional<LinearFit> fit();
@@ -194,14 +194,17 @@ class Fitter {
   OutputProblem problem_of(NgramWeighting weighting, index output, index left_out) const;
   void take_ratios(OutputProblem& problem) const;
   bool solve(const OutputProblem& problem, double c, LinearSolution& solution);
-  void measure(index fold, index output, std::size_t trial, LinearSolution& solution);
+  void measure(index fold, index output, std::size_t trial, PathState& state);
   bool cross_validate();
   void keep_measured();
   std::optional<LinearWeights> solve_all(const LinearTrial& setting, const Calibration& by);
-  double value_of(const LinearSolution& solution, index text) const;
 
-  CalibrationData calibration_data(std::size_t trial);
+  void take_texts();
   std::vector<double> priors() const;
+  const CalibrationData& unseen_by(std::size_t trial) {
+    seen_.values = unseen_[trial];
+    return seen_;
+  }
 
   void solved() {
     const double done = static_cast<double>(++done_);
@@ -227,6 +230,7 @@ class Fitter {
   std::vector<std::int32_t> fold_;  // of each text
   std::vector<LinearTrial> trials_;
   std::vector<std::vector<float>> unseen_;  // [trials][texts, outputs] what is added to the prior
+  CalibrationData seen_{.truth = data_.truth};  // with the values of one trial
   const std::thread::id caller_ = std::this_thread::get_id();
   std::atomic<bool> stop_ = false;
   std::atomic<index> done_ = 0;
@@ -320,29 +324,21 @@ bool Fitter::solve(const OutputProblem& problem, double c, LinearSolution& solut
   return done;
 }
 
-double Fitter::value_of(const LinearSolution& solution, index text) const {
-  double sum = 0;
-  for (index n = data_.rows.starts[static_cast<std::size_t>(text)];
-       n < data_.rows.starts[static_cast<std::size_t>(text) + 1]; ++n) {
-    const auto at = static_cast<std::size_t>(n);
-    sum += solution.weights[static_cast<std::size_t>(data_.rows.columns[at])] *
-           double{data_.rows.values[at]};
+// A trial for the texts of a fold. `state` is that of the trial before it on the path, and becomes
+// its own.
+void Fitter::measure(index fold, index output, std::size_t trial, PathState& state) {
+  if (state.problem.y.empty()) {
+    state.problem = problem_of(trials_[trial].weighting, output, fold);
   }
-  return sum;
-}
-
-// A trial for the texts of a fold. `solution` is that of the trial before it on the path, and
-// becomes its own.
-void Fitter::measure(index fold, index output, std::size_t trial, LinearSolution& solution) {
-  const OutputProblem problem = problem_of(trials_[trial].weighting, output, fold);
-  if (!solve(problem, trials_[trial].c, solution)) return;
+  if (!solve(state.problem, trials_[trial].c, state.solution)) return;
   for (index i = 0; i < texts(); ++i) {
     if (fold_[static_cast<std::size_t>(i)] != fold) continue;
     unseen_[trial][static_cast<std::size_t>(i * outputs_ + output)] =
-        static_cast<float>(value_of(solution, i));
+        static_cast<float>(data_.rows.row(i).product(state.solution.weights));
   }
-  solution.weights = {};  // which follow from the duals
-  if (duals_bytes(texts(), outputs_, folds_, paths_) > kMostDualsBytes) solution = {};
+  state.solution.weights = {};  // which follow from the duals
+  const double kept = kept_bytes(texts(), data_.features.columns(), paths_ * folds_ * outputs_);
+  if (kept > kMostKept) state = {};
 }
 
 // All weightings go along their paths together, step by step. A path ends where its loss has become
@@ -352,7 +348,7 @@ bool Fitter::cross_validate() {
   const std::size_t length = trials_.size() / static_cast<std::size_t>(paths_);
   const index each = folds_ * outputs_;
   unseen_.resize(trials_.size());
-  std::vector<LinearSolution> solutions(static_cast<std::size_t>(paths_ * each));
+  std::vector<PathState> states(static_cast<std::size_t>(paths_ * each));
   std::vector<double> best(static_cast<std::size_t>(paths_), kNotMeasured);
   std::vector<std::size_t> open(static_cast<std::size_t>(paths_));
   std::iota(open.begin(), open.end(), std::size_t{0});
@@ -364,11 +360,11 @@ bool Fitter::cross_validate() {
       const std::size_t path = open[static_cast<std::size_t>(item / each)];
       const auto own =
           path * static_cast<std::size_t>(each) + static_cast<std::size_t>(item % each);
-      measure(item % each / outputs_, item % outputs_, path * length + step, solutions[own]);
+      measure(item % each / outputs_, item % outputs_, path * length + step, states[own]);
     });
     std::erase_if(open, [&](std::size_t path) {
       LinearTrial& trial = trials_[path * length + step];
-      const CalibrationData seen = calibration_data(path * length + step);
+      const CalibrationData& seen = unseen_by(path * length + step);
       trial.loss = loss_of(seen, calibrate(seen, CalibrationSize::kTemperature));
       best[path] = std::min(best[path], trial.loss);
       const bool ends = trial.loss > kClearly * best[path];
@@ -410,7 +406,7 @@ std::optional<LinearWeights> Fitter::solve_all(const LinearTrial& setting, const
     }
   });
   if (stop_) return std::nullopt;
-  for (const double prior : priors()) weights.prior.push_back(static_cast<float>(prior));
+  for (const double prior : seen_.prior) weights.prior.push_back(static_cast<float>(prior));
   return weights;
 }
 
@@ -435,27 +431,23 @@ std::vector<double> Fitter::priors() const {
   return priors;
 }
 
-CalibrationData Fitter::calibration_data(std::size_t trial) {
-  CalibrationData seen{.task = data_.task,
-                       .outputs = outputs_,
-                       .prior = priors(),
-                       .values = unseen_[trial],
-                       .truth = data_.truth,
-                       .interrupted = [this] { return interrupted(); }};
+// What is the same in the calibration of all trials.
+void Fitter::take_texts() {
+  seen_.task = data_.task;
+  seen_.outputs = outputs_;
+  seen_.prior = priors();
+  seen_.interrupted = [this] { return interrupted(); };
   for (index i = 0; i < texts(); ++i) {
-    // The last of a row is that of the bias.
-    const auto last =
-        static_cast<std::size_t>(data_.rows.starts[static_cast<std::size_t>(i) + 1]) - 1;
-    seen.lengths.push_back(data_.rows.values[last]);
+    seen_.lengths.push_back(data_.rows.row(i).values.back());  // in the column of the bias
     if (!data_.class_weights.empty() && data_.task != ClassifierTask::kMultiLabel) {
-      seen.weights.push_back(weight_of(i, 0, true));
+      seen_.weights.push_back(weight_of(i, 0, true));
     }
   }
-  return seen;
 }
 
 std::optional<LinearFit> Fitter::fit() {
   list_trials();
+  if (folds_ == 0) trials_.resize(1);
   to_do_ = static_cast<index>(trials_.size()) * folds_ * outputs_ + outputs_;
   std::size_t chosen = 0;
   Calibration calibration{std::vector<double>(static_cast<std::size_t>(outputs_), 1),
@@ -466,22 +458,19 @@ std::optional<LinearFit> Fitter::fit() {
     const auto best = std::min_element(trials_.begin(), trials_.end(),
                                        [](auto& a, auto& b) { return a.loss < b.loss; });
     chosen = static_cast<std::size_t>(best - trials_.begin());
-    const CalibrationData seen = calibration_data(chosen);
+    const CalibrationData& seen = unseen_by(chosen);
     calibration = calibrate(seen, CalibrationSize::kWhole);
     unseen = predictions_of(seen, calibration, data_.classes);
   }
-  const LinearTrial setting = trials_[chosen];
-  std::optional<LinearWeights> weights = solve_all(setting, calibration);
+  std::optional<LinearWeights> weights = solve_all(trials_[chosen], calibration);
   if (!weights) return std::nullopt;
   // Who weights the classes has said what counts.
   if (folds_ > 0 && data_.class_weights.empty()) {
     weights->thresholds = find_thresholds(data_.task, unseen, data_.truth, data_.classes);
   }
-  if (folds_ == 0) trials_.clear();
   return LinearFit{.model = {data_.features, std::move(*weights)},
                    .trials = std::move(trials_),
                    .chosen = chosen,
-                   .setting = setting,
                    .unseen = std::move(unseen)};
 }
 
@@ -503,7 +492,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
   return {.texts = texts,
           .columns = features.columns(),
           .values = features.values() + texts,
-          .outputs = task == ClassifierTask::kBinary ? 1 : classes,
+          .outputs = logit_count(task, classes),
           .folds = folds,
           .trials = trials,
           .ngram_bytes = ngram_bytes};
@@ -519,7 +508,7 @@ double LinearSize::bytes(const Context& context) const {
   const double fit = context.threads() * (width * kOfColumn + n * kOfText) +
                      k * width * sizeof(float) +
                      n * k * sizeof(float) * static_cast<double>(trials + 2) +
-                     std::min(kMostDualsBytes, duals_bytes(texts, outputs, folds, kMostPaths));
+                     std::min(kMostKept, kept_bytes(texts, columns, outputs * folds * kMostPaths));
   return ngram_bytes + std::max(2 * rows, rows + fit);
 }
 

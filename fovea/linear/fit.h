@@ -37,10 +37,9 @@ struct LinearFitOptions {
   double c = 0;
   index folds = 0;
 
-  /// `traits` are those that all fields have.
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    constexpr FieldNeeds kLinear = {"model", "auto|linear"};
+    constexpr FieldNeeds kLinear = {"model", "linear"};
     visit("word_ngrams", word_ngrams,
           "--model linear: lengths of n-grams of words, 1-2, or 0; auto: by the texts",
           {.needs = kLinear, .shown = "auto|LENGTHS"});
@@ -54,9 +53,7 @@ struct LinearFitOptions {
           {.needs = kLinear});
     visit("regularization_c", c,
           "--model linear: weight C of the loss beside the squares of the weights (as scikit-learn "
-          "has "
-          "it); 0: by "
-          "cross-validation",
+          "has it); 0: by cross-validation",
           {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
           "--model linear: parts of cross-validation; 0: 5, of more than 5000 texts 3",
@@ -94,9 +91,8 @@ struct LinearTrial {
 
 struct LinearFit {
   LinearModel model;
-  std::vector<LinearTrial> trials;  ///< none where there was no choice, or too few texts for folds
+  std::vector<LinearTrial> trials;  ///< one where C is given; not measured without folds
   std::size_t chosen = 0;           ///< of the trials
-  LinearTrial setting;              ///< what the model was fitted with
   std::vector<float> unseen;  ///< [texts, classes] predictions by models that had not seen the text
 };
 
@@ -108,7 +104,7 @@ struct FitObserver {
 /// The size of a problem, before its rows exist.
 struct LinearSize {
   index texts = 0, columns = 0, values = 0;  ///< of the rows
-  index outputs = 1;
+  index outputs = 1;                         ///< logits
   index folds = 0, trials = 1;
   double ngram_bytes = 0;  ///< of the n-grams and their names
 

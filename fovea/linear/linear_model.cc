@@ -176,7 +176,7 @@ SparseRows training_rows(const Context& context, std::span<const std::string> te
   return all;
 }
 
-FeatureReader::Row FeatureReader::read(std::string_view text) {
+SparseRow FeatureReader::read(std::string_view text) {
   columns_.clear();
   values_.clear();
   reader_.read(text);
@@ -241,7 +241,7 @@ index LinearModel::parameters() const {
   return static_cast<index>(weights_.weights.size() + weights_.prior.size());
 }
 
-void LinearModel::logits(const FeatureReader::Row& row, std::span<double> logits) const {
+void LinearModel::logits(const SparseRow& row, std::span<double> logits) const {
   const index K = weights_.outputs();
   std::copy(weights_.prior.begin(), weights_.prior.end(), logits.begin());
   for (std::size_t n = 0; n < row.columns.size(); ++n) {
@@ -253,7 +253,7 @@ void LinearModel::logits(const FeatureReader::Row& row, std::span<double> logits
   }
 }
 
-void LinearModel::predict(const FeatureReader::Row& row, float* values) const {
+void LinearModel::predict(const SparseRow& row, float* values) const {
   constexpr index kFew = 16;
   const index K = weights_.outputs();
   double few[kFew];
@@ -271,7 +271,7 @@ LogitParts LinearModel::parts_of(std::string_view text, index output) const {
   check(output >= 0 && output < weights_.outputs(), "linear model: logit {} of {}", output,
         weights_.outputs());
   FeatureReader reader(features_);
-  const FeatureReader::Row row = reader.read(text);
+  const SparseRow row = reader.read(text);
   const auto weight = [&](std::size_t n) {
     const index at = index{row.columns[n]} * weights_.outputs() + output;
     return double{row.values[n]} * double{weights_.weights[static_cast<std::size_t>(at)]};
@@ -337,6 +337,22 @@ std::vector<NamedTensor> LinearModel::tensors() const {
     all.push_back({prefix + "damping", Tensor::of<double>({1}, std::span(&block.damping, 1))});
   }
   return all;
+}
+
+index predict_texts(const Context& context, const LinearModel& model,
+                    std::span<const std::string_view> texts, float* values) {
+  constexpr index kTogether = 32;
+  const index classes = model.weights().classes, count = static_cast<index>(texts.size());
+  std::vector<index> known(texts.size());
+  context.for_each((count + kTogether - 1) / kTogether, [&](index item) {
+    FeatureReader reader(model.features());
+    for (index i = item * kTogether; i < std::min(count, (item + 1) * kTogether); ++i) {
+      const SparseRow row = reader.read(texts[static_cast<std::size_t>(i)]);
+      model.predict(row, values + i * classes);
+      known[static_cast<std::size_t>(i)] = static_cast<index>(row.columns.size()) - 1;
+    }
+  });
+  return std::accumulate(known.begin(), known.end(), index{0});
 }
 
 namespace {

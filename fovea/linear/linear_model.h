@@ -60,12 +60,8 @@ class FeatureReader {
   explicit FeatureReader(const NgramFeatures& features)
       : features_(features), reader_(features.rules) {}
 
-  struct Row {
-    std::span<const std::int32_t> columns;
-    std::span<const float> values;
-  };
   /// Valid until the next call; the last column is that of the bias.
-  Row read(std::string_view text);
+  SparseRow read(std::string_view text);
   /// The n-grams of the text that was read.
   NgramReader& ngrams() { return reader_; }
 
@@ -87,7 +83,7 @@ struct LinearWeights {
   /// [classes] as find_thresholds() says (linear/decide.h); none: 1/2, or the likeliest class.
   std::vector<float> thresholds = {};
 
-  index outputs() const { return task == ClassifierTask::kBinary ? 1 : classes; }
+  index outputs() const { return logit_count(task, classes); }
 };
 
 /// An n-gram of a text, and what it adds to a logit.
@@ -113,9 +109,9 @@ class LinearModel {
   index parameters() const;
 
   /// The logits [K] of a row.
-  void logits(const FeatureReader::Row& row, std::span<double> logits) const;
+  void logits(const SparseRow& row, std::span<double> logits) const;
   /// As Classifier::predictions: [classes] probabilities, or the number in the model's unit.
-  void predict(const FeatureReader::Row& row, float* values) const;
+  void predict(const SparseRow& row, float* values) const;
 
   /// The parts of logit `output`. Throws kShape if there is no such logit.
   LogitParts parts_of(std::string_view text, index output) const;
@@ -136,6 +132,11 @@ class LinearModel {
 /// its configuration. Throws kModelDamaged for all that does not fit.
 LinearModel linear_model_from(const Safetensors& tensors, const NgramRules& rules,
                               const ClassifierConfig& config, const std::string& where);
+
+/// Writes the predictions for texts in valid UTF-8, [texts, classes]. Returns how many n-grams the
+/// model knows of them, each once a text. The bits do not depend on the number of threads.
+index predict_texts(const Context& context, const LinearModel& model,
+                    std::span<const std::string_view> texts, float* values);
 
 /// p = 1 / (1 + exp(-z))
 double sigmoid(double z);

@@ -167,6 +167,21 @@ struct NgramLimits {
 CountedNgrams count_ngrams(std::span<const std::string> texts, const NgramRules& rules,
                            NgramKind kind, const NgramLimits& limits = {});
 
+/// A row that is mostly 0: its other values, at columns that ascend.
+struct SparseRow {
+  std::span<const std::int32_t> columns;
+  std::span<const float> values;
+
+  /// The sum of its values times the weights [columns].
+  double product(std::span<const double> weights) const {
+    double sum = 0;
+    for (std::size_t n = 0; n < columns.size(); ++n) {
+      sum += weights[static_cast<std::size_t>(columns[n])] * double{values[n]};
+    }
+    return sum;
+  }
+};
+
 /// Rows that are mostly 0: row i has values[starts[i]] .. at columns, which ascend.
 struct SparseRows {
   std::vector<index> starts{0};
@@ -174,6 +189,11 @@ struct SparseRows {
   std::vector<float> values;
 
   index rows() const { return static_cast<index>(starts.size()) - 1; }
+  SparseRow row(index i) const {
+    const auto begin = static_cast<std::size_t>(starts[static_cast<std::size_t>(i)]);
+    const auto size = static_cast<std::size_t>(starts[static_cast<std::size_t>(i) + 1]) - begin;
+    return {std::span(columns).subspan(begin, size), std::span(values).subspan(begin, size)};
+  }
   index size() const { return static_cast<index>(columns.size()); }
   static double bytes_of(double values) { return values * (sizeof(float) + sizeof(std::int32_t)); }
 };

@@ -12,18 +12,6 @@ namespace fovea {
 
 namespace {
 
-struct Row {
-  const std::int32_t* columns;
-  const float* values;
-  index size;
-};
-
-Row row_of(const SparseRows& rows, std::int32_t i) {
-  const index begin = rows.starts[static_cast<std::size_t>(i)];
-  return {rows.columns.data() + begin, rows.values.data() + begin,
-          rows.starts[static_cast<std::size_t>(i) + 1] - begin};
-}
-
 // What both solvers do with rows and weights.
 class Descent {
  public:
@@ -31,7 +19,7 @@ class Descent {
       : p_(problem), options_(options), s_(solution), order_(problem.used.size()) {
     std::iota(order_.begin(), order_.end(), index{0});
     squares_.reserve(order_.size());
-    for (const std::int32_t i : p_.used) squares_.push_back(square_of(row_of(p_.rows, i)));
+    for (const std::int32_t i : p_.used) squares_.push_back(square_of(p_.rows.row(i)));
   }
 
   std::size_t size() const { return order_.size(); }
@@ -44,17 +32,12 @@ class Descent {
 
   /// offset + (s w) x
   double value(std::size_t n) const {
-    const Row row = row_of(p_.rows, p_.used[n]);
-    double sum = p_.offset;
-    for (index k = 0; k < row.size; ++k) {
-      sum += s_.weights[static_cast<std::size_t>(row.columns[k])] * double{row.values[k]};
-    }
-    return sum;
+    return p_.offset + p_.rows.row(p_.used[n]).product(s_.weights);
   }
   /// w += step s x
   void add(std::size_t n, double step) {
-    const Row row = row_of(p_.rows, p_.used[n]);
-    for (index k = 0; k < row.size; ++k) {
+    const SparseRow row = p_.rows.row(p_.used[n]);
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const auto column = static_cast<std::size_t>(row.columns[k]);
       s_.weights[column] += step * scale_square(column) * double{row.values[k]};
     }
@@ -99,9 +82,9 @@ class Descent {
     const double scale = double{p_.scales[column]};
     return scale * scale;
   }
-  double square_of(const Row& row) const {
+  double square_of(const SparseRow& row) const {
     double sum = 0;
-    for (index k = 0; k < row.size; ++k) {
+    for (std::size_t k = 0; k < row.columns.size(); ++k) {
       const double value = double{row.values[k]};
       sum += scale_square(static_cast<std::size_t>(row.columns[k])) * value * value;
     }

@@ -95,10 +95,6 @@ std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
   return size_stages(c, parse_encoder(c.encoder));
 }
 
-index logit_count(const ClassifierConfig& c) {
-  return c.task == ClassifierTask::kBinary ? 1 : c.classes;
-}
-
 std::int32_t pair_separator(const ClassifierConfig& c) {
   return c.pair_encoder == PairEncoder::kNone ? -1 : static_cast<std::int32_t>(c.vocabulary - 1);
 }

@@ -145,7 +145,10 @@ std::vector<SizedStage> sized_stages(const ClassifierConfig& config);
 std::int32_t pair_separator(const ClassifierConfig& config);
 
 /// How many logits a text gets: 1 with kBinary, else the classes.
-index logit_count(const ClassifierConfig& config);
+constexpr index logit_count(ClassifierTask task, index classes) {
+  return task == ClassifierTask::kBinary ? 1 : classes;
+}
+constexpr index logit_count(const ClassifierConfig& c) { return logit_count(c.task, c.classes); }
 
 /// The number of learned values. Allocates nothing.
 index parameter_count(const ClassifierConfig& config);

@@ -150,6 +150,15 @@ std::string_view take_word(std::string_view& text, WordSplit split) {
   return word;
 }
 
+bool is_cjk(char32_t c) {
+  return (c >= 0x2E80 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000;
+}
+
+bool has_no_blanks(char32_t c) {
+  return is_cjk(c) || (c >= 0x0E00 && c <= 0x0EFF) || (c >= 0x1000 && c <= 0x109F) ||
+         (c >= 0x1780 && c <= 0x17FF);
+}
+
 index count_words(std::string_view text, WordSplit split) {
   index words = 0;
   while (!take_word(text, split).empty()) ++words;

@@ -27,6 +27,11 @@ std::vector<char32_t> characters_by_frequency(std::string_view text, std::string
 /// other character is a word of its own.
 std::string_view take_word(std::string_view& text, WordSplit split = WordSplit::kSpaces);
 
+/// Whether the character is of Chinese or Japanese.
+bool is_cjk(char32_t c);
+/// Whether its script has no blanks between words: is_cjk(), or Thai, Lao, Burmese or Khmer.
+bool has_no_blanks(char32_t c);
+
 /// The number of words of valid UTF-8.
 index count_words(std::string_view text, WordSplit split = WordSplit::kSpaces);
 

@@ -76,6 +76,20 @@ class Tasks(LinearTest):
         for label in ("rare", "some"):
             self.assertEqual(labels[label]["recall"]["value"], 1, label)
 
+    def test_what_is_explained_is_what_classify_says(self):
+        rng = random.Random(10)
+        rows = []
+        for i in range(900):  # of the texts with zebra one in three is rare, so its probability is below a half
+            zebra = i % 10 == 0
+            rows.append(("rare" if zebra and i % 30 == 0 else "most", sentence(rng, *(["zebra"] if zebra else []))))
+        self.fit(self.table(rows))
+        answer = self.answers("film plot zebra actor scene story music night road\n")[0]
+        self.assertEqual(answer["label"], "rare")
+        self.assertLess(answer["probability"], 0.5)
+        said = self.succeed("explain", self.folder / "model", "film plot zebra actor scene story music night road",
+                            "--json").stdout
+        self.assertIn("rare", json.loads(said)["saliency"]["of"])
+
     def test_several_labels(self):
         rng = random.Random(4)
         topics = {"sea": "harbour", "war": "cannon", "love": "kiss", "food": "soup"}

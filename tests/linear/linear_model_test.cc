@@ -76,7 +76,7 @@ TEST(NgramFeatures, OfTrainingAreThoseOfTexts) {
     const SparseRows rows = training_rows(Context(threads), drawn.texts, features);
     FeatureReader reader(features);
     for (std::size_t i = 0; i < drawn.texts.size(); ++i) {
-      const FeatureReader::Row row = reader.read(drawn.texts[i]);
+      const SparseRow row = reader.read(drawn.texts[i]);
       const auto begin = static_cast<std::size_t>(rows.starts[i]);
       const auto size = static_cast<std::size_t>(rows.starts[i + 1]) - begin;
       EXPECT_THAT(row.columns, testing::ElementsAreArray(rows.columns.data() + begin, size));
@@ -89,7 +89,7 @@ TEST(NgramFeatures, OfATextWithoutKnownNgramsAreNothing) {
   const NgramFeatures features = features_of_cats();
   FeatureReader reader(features);
   for (const char* text : {"", " ", "ZZZZ", "日本"}) {
-    const FeatureReader::Row row = reader.read(text);
+    const SparseRow row = reader.read(text);
     EXPECT_THAT(row.columns, testing::ElementsAre(features.bias_column())) << text;
     EXPECT_THAT(row.values, testing::ElementsAre(0)) << text;
   }

@@ -147,13 +147,6 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text, index
 }
 
 // That of --target, or of the most probable label.
-Logit explained_logit(const LoadedClassifier& model, const ExplainOptions& options,
-                      const Explanation& explanation) {
-  const index likeliest =
-      explanation.prediction.empty() ? 0 : label_number(model, explanation.prediction[0].label);
-  return logit_of(model, options.target, likeliest);
-}
-
 // What each n-gram adds is shared equally by its tokens. `weighed`: in the order of n-grams, of
 // texts [offsets].
 void share_ngrams(const std::vector<double>& weighed, std::span<const index> offsets, index longest,
@@ -216,7 +209,9 @@ void add_gradient(Tape& tape, const LoadedClassifier& model, const TextRows& row
                   const ObservedText& observed, const ExplainOptions& options,
                   Explanation& explanation) {
   const ClassifierConfig& config = model.config();
-  const Logit logit = explained_logit(model, options, explanation);
+  const index likeliest =
+      explanation.prediction.empty() ? 0 : label_number(model, explanation.prediction[0].label);
+  const Logit logit = logit_of(model, options.target, likeliest);
   Ngrams ngrams = ngrams_of(model, explanation, tokens_of_first(config, rows), options.saliency);
   ObservedText text = observed;
   text.logits = [&](Tape& of, std::span<HeadStatistics>, Variable* inputs) {
@@ -295,7 +290,6 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
 
 // The words of a text for a linear model; where a script has no blanks, its characters.
 std::vector<std::string_view> pieces_of(std::string_view text, WordSplit split) {
-  constexpr char32_t kFirstOfCjk = 0x2E80;
   std::vector<std::string_view> pieces;
   for (std::string_view word; !(word = take_word(text, split)).empty();) {
     std::size_t begin = 0, at = 0;
@@ -305,9 +299,9 @@ std::vector<std::string_view> pieces_of(std::string_view text, WordSplit split) 
     };
     while (at < word.size()) {
       const DecodedCharacter one = decode_character(word.substr(at));
-      if (one.value >= kFirstOfCjk) cut();
+      if (is_cjk(one.value)) cut();
       at += static_cast<std::size_t>(one.length);
-      if (one.value >= kFirstOfCjk) cut();
+      if (is_cjk(one.value)) cut();
     }
     cut();
   }
@@ -353,13 +347,17 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
   Explanation explanation{.kind = ExplainedKind::kTextClassifier,
                           .tokens = {pieces.begin(), pieces.end()}};
   FeatureReader reader(linear.features());
-  const FeatureReader::Row row = reader.read(text);
+  const SparseRow row = reader.read(text);
   std::vector<float> predicted(static_cast<std::size_t>(linear.weights().classes));
   linear.predict(row, predicted.data());
-  add_prediction(model, {predicted.data(), linear.weights().classes}, explanation);
+  const Vec<const float> values{predicted.data(), linear.weights().classes};
+  add_prediction(model, values, explanation);
   std::vector<double> logits(static_cast<std::size_t>(linear.weights().outputs()));
   linear.logits(row, logits);
-  const Logit logit = explained_logit(model, options, explanation);
+  // What `classify` would say.
+  const index said = chosen_labels(
+      {.task = linear.weights().task, .thresholds = model.thresholds()}, values, {.top = 1})[0];
+  const Logit logit = logit_of(model, options.target, said);
   const LogitParts parts = linear.parts_of(text, logit.column);
   const auto sign = double{logit.sign};
   explanation.saliency = {

@@ -10,7 +10,6 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/option.h"
 #include "fovea/linear/decide.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
@@ -22,8 +21,6 @@
 namespace fovea {
 
 namespace {
-
-index outputs_of(const ClassifierConfig& model) { return logit_count(model); }
 
 NgramRules rules_of(const ClassifierSettings& settings) {
   NgramRules rules;
@@ -45,12 +42,12 @@ double loss_of(const float* values, const Examples& truth, index i, const Classi
     const double error = double{values[0]} - double{truth.numbers[static_cast<std::size_t>(i)]};
     return error * error;
   }
-  const auto labels = truth.labels_of(i);
-  if (model.task != ClassifierTask::kMultiLabel) return loss_of_probability(values[labels[0]]);
+  if (model.task != ClassifierTask::kMultiLabel) {
+    return loss_of_probability(values[truth.labels_of(i)[0]]);
+  }
   double loss = 0;
-  for (std::int32_t k = 0; k < model.classes; ++k) {
-    const bool has = std::find(labels.begin(), labels.end(), k) != labels.end();
-    loss += loss_of_probability(has ? values[k] : 1 - values[k]);
+  for (index k = 0; k < model.classes; ++k) {
+    loss += loss_of_probability(truth.has_label(i, k) ? values[k] : 1 - values[k]);
   }
   return loss / static_cast<double>(model.classes);
 }
@@ -69,15 +66,9 @@ Validation measured(std::vector<float> values, const Examples& truth, const Clas
 
 std::vector<float> predictions(const Context& context, const LinearModel& model,
                                const std::vector<std::string>& texts) {
-  constexpr index kTextsAtOnce = 256;
-  const index classes = model.weights().classes, count = static_cast<index>(texts.size());
-  std::vector<float> values(static_cast<std::size_t>(count * classes));
-  context.for_each((count + kTextsAtOnce - 1) / kTextsAtOnce, [&](index item) {
-    FeatureReader reader(model.features());
-    for (index i = item * kTextsAtOnce; i < std::min(count, (item + 1) * kTextsAtOnce); ++i) {
-      model.predict(reader.read(texts[static_cast<std::size_t>(i)]), values.data() + i * classes);
-    }
-  });
+  const std::vector<std::string_view> read(texts.begin(), texts.end());
+  std::vector<float> values(texts.size() * static_cast<std::size_t>(model.weights().classes));
+  predict_texts(context, model, read, values.data());
   return values;
 }
 
@@ -92,69 +83,51 @@ void require_same_data(const std::filesystem::path& folder, const ClassifierRun&
   require_same_run(began, run.identity);
 }
 
-// A record for each setting that was tried, and the metrics of the one that was chosen.
-class LinearRecords {
- public:
-  LinearRecords(const std::filesystem::path& folder, const ClassifierRun& run)
-      : run_(run), history_(folder / "metrics.jsonl") {}
-
-  RunState write(const LinearFit& fit, const Validation& training,
-                 const std::optional<Validation>& found, double seconds) {
-    RunState state{.step = 1, .tokens = run_.texts_to_train(), .seconds = seconds};
-    state.train_loss = training.loss;
-    std::vector<double> losses;
-    for (const LinearTrial& trial : fit.trials) losses.push_back(trial.loss);
-    index chosen = static_cast<index>(fit.chosen);
-    if (found && losses.empty()) losses.push_back(found->loss);
-    if (found && !losses.empty()) losses[fit.chosen] = found->loss;
-    double best = std::numeric_limits<double>::infinity();
-    for (index t = 0; t < static_cast<index>(losses.size()); ++t) {
-      const double loss = losses[static_cast<std::size_t>(t)];
-      best = t >= chosen ? losses[fit.chosen] : std::min(best, loss);
-      history_.add(EvaluationRecord{.step = t + 1,
-                                    .valid_loss = loss,
-                                    .best_valid_loss = best,
-                                    .is_best = t == chosen,
-                                    .seconds = seconds});
-      if (t == chosen && found) {
-        history_.add(MetricsRecord{.step = t + 1, .is_best = true, .values = found->metrics});
-      }
-    }
-    if (found) {
-      state.evaluated_step = state.best_step = state.step = chosen + 1;
-      state.valid_loss = state.best_valid_loss = found->loss;
-    }
-    history_.add(
-        TrainingRecord{.step = chosen + 1, .loss = training.loss, .values = training.metrics});
-    state.metrics_bytes = history_.flush();
-    return state;
+// Writes a record for each setting that was tried, and the metrics of the one that was chosen.
+// `found` is measured on texts that the model had not seen; none: there were too few.
+RunState write_records(const std::filesystem::path& folder, const LinearFit& fit,
+                       const Validation& training, const std::optional<Validation>& found,
+                       double seconds) {
+  History history(folder / "metrics.jsonl");
+  const auto chosen = static_cast<index>(fit.chosen);
+  RunState state{.step = chosen + 1, .seconds = seconds};
+  state.train_loss = training.loss;
+  double best = std::numeric_limits<double>::infinity();
+  for (index t = 0; found && t < static_cast<index>(fit.trials.size()); ++t) {
+    const double loss = t == chosen ? found->loss : fit.trials[static_cast<std::size_t>(t)].loss;
+    best = t >= chosen ? found->loss : std::min(best, loss);
+    history.add(EvaluationRecord{.step = t + 1,
+                                 .valid_loss = loss,
+                                 .best_valid_loss = best,
+                                 .is_best = t == chosen,
+                                 .seconds = seconds});
+    if (t != chosen) continue;
+    history.add(MetricsRecord{.step = t + 1, .is_best = true, .values = found->metrics});
+    state.evaluated_step = state.best_step = state.step;
+    state.valid_loss = state.best_valid_loss = loss;
   }
-
- private:
-  const ClassifierRun& run_;
-  History history_;
-};
+  history.add(
+      TrainingRecord{.step = state.step, .loss = training.loss, .values = training.metrics});
+  state.metrics_bytes = history.flush();
+  return state;
+}
 
 }  // namespace
 
 void learn_ngrams(ClassifierRun& run) {
   ClassifierSettings& settings = run.settings;
-  if (settings.linear.folds == 1) {
-    fail_option("folds", "1", "0, or at least 2: each part is measured by a model of the others");
-  }
   const std::vector<std::string>& texts = run.linear->training.texts;
   ChosenNgrams chosen =
       choose_ngrams(texts, settings.linear, settings.text.words, settings.text.lower);
   settings.linear.word_ngrams = to_string(chosen.rules.words);
   settings.linear.char_ngrams = to_string(chosen.rules.characters);
-  run.linear->features = learn_features(texts, chosen.rules, outputs_of(settings.model));
+  run.linear->features = learn_features(texts, chosen.rules, logit_count(settings.model));
   run.overview.push_back(fmt::format("model: linear, of {} n-grams; {}",
                                      run.linear->features.bias_column(), chosen.note));
 }
 
 RunCost linear_cost(const ClassifierRun& run) {
-  const index outputs = outputs_of(run.settings.model);
-  return {.parameters = (run.linear->features.columns() + 1) * outputs,
+  return {.parameters = (run.linear->features.columns() + 1) * logit_count(run.settings.model),
           .updates = 0,
           .tokens_per_update = run.texts_to_train()};
 }
@@ -212,12 +185,11 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
       measured(predictions(context, fit->model, known.texts), known.truth, run, fit->model);
   write_model_weights(folder, fit->model.tensors(),
                       {{"step", std::to_string(fit->chosen + 1)},
-                       {"weighting", std::string(to_string(fit->setting.weighting))},
-                       {"c", fmt::format("{}", fit->setting.c)}});
+                       {"weighting", std::string(to_string(fit->trials[fit->chosen].weighting))},
+                       {"c", fmt::format("{}", fit->trials[fit->chosen].c)}});
   TrainResult result;
-  result.state =
-      LinearRecords(folder, run).write(*fit, training, found, monotonic_seconds() - began);
-  result.process_tokens = run.texts_to_train();
+  result.state = write_records(folder, *fit, training, found, monotonic_seconds() - began);
+  result.state.tokens = result.process_tokens = run.texts_to_train();
   result.process_step_seconds = result.state.seconds;
   return result;
 }

@@ -154,10 +154,6 @@ void require_difference(const LabelledSet& set, const ClassifierTextOptions& opt
                                          : "all have the same labels: " + listed(set.labels));
 }
 
-bool is_cjk(char32_t c) {
-  return (c >= 0x2E80 && c <= 0x9FFF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000;
-}
-
 }  // namespace
 
 std::string place_of(const TextTable& table, index i) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "fovea/base/check.h"
+#include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
@@ -74,6 +75,8 @@ void check_linear(ClassifierSettings s) {
   if (s.model.kind != ClassifierModel::kLinear) return;
   require_together(s.text.input == InputKind::kText, "--model linear",
                    "it reads texts, and no pairs or numbers", "leave --model out");
+  require_option(s.linear.folds != 1, "folds", s.linear.folds,
+                 "0, or at least 2: each part is measured by a model of the others");
   const std::optional<Field> other = network_setting(s);
   if (other) require_effect(*other, "--model bag or encoder");
 }

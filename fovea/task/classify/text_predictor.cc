@@ -79,26 +79,20 @@ Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
 
 // Each text by itself: there is nothing to gain by batches.
 void TextPredictor::predict_linear(std::span<const NamedText> texts) {
-  constexpr index kTogether = 32;
-  const auto count = static_cast<index>(texts.size());
   const LinearModel& model = *model_.linear;
-  const index classes = model.weights().classes;
-  values_.resize(texts.size() * static_cast<std::size_t>(classes));
-  std::vector<index> known(texts.size());
+  values_.resize(texts.size() * static_cast<std::size_t>(model.weights().classes));
+  std::vector<std::string_view> read;
+  for (const NamedText& text : texts) read.push_back(text.text);
   const double begin = monotonic_seconds();
-  context_.for_each((count + kTogether - 1) / kTogether, [&](index item) {
-    FeatureReader reader(model.features());
-    for (index i = item * kTogether; i < std::min(count, (item + 1) * kTogether); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      require_utf8(texts[at].text, texts[at].name);
-      const FeatureReader::Row row = reader.read(texts[at].text);
-      model.predict(row, values_.data() + i * classes);
-      known[at] = static_cast<index>(row.columns.size()) - 1;
+  context_.for_ranges(static_cast<index>(texts.size()), kCostOfText, [&](index first, index end) {
+    for (const NamedText& text :
+         texts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first))) {
+      require_utf8(text.text, text.name);
     }
   });
+  tokens_ += predict_texts(context_, model, read, values_.data());
+  texts_ += static_cast<index>(texts.size());
   linear_seconds_ += monotonic_seconds() - begin;
-  texts_ += count;
-  for (const index n : known) tokens_ += n;
 }
 
 Rows<const float> TextPredictor::predict(const FrameSet& set, index begin, index end,
