@@ -23,7 +23,7 @@ FLOORS = (
     ("grad", "operator"),
     ("nn", "data"),
     ("model", "train"),
-    ("explain", "linear"),
+    ("explain", "linear", "pretrained"),
     ("task",),
     ("experiments",),
     ("cli", "python", "reference"),  # nothing of the product stands on what only checks use

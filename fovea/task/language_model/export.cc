@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/language_model/export.h"
+
+#include <span>
+#include <utility>
+
+#include "fovea/base/file.h"
+#include "fovea/pretrained/hugging_face.h"
+#include "fovea/pretrained/hugging_face_tokenizer.h"
+#include "fovea/tensor/safetensors.h"
+#include "fovea/train/model_folder.h"
+#include "fovea/train/optimizer.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The ids of the special tokens, as config.json and generation_config.json name them. A text ends
+// only where the training has shown ends.
+Json::Object special_ids(const LoadedLanguageModel& loaded) {
+  const SpecialTokens special = loaded.tokenizer->special();
+  const bool lines = loaded.settings.text.data == "lines";
+  const auto id_or_null = [&](token id) { return lines && id != kNoToken ? Json(id) : Json(); };
+  return {{"bos_token_id", id_or_null(special.begin)},
+          {"eos_token_id", id_or_null(special.end)},
+          {"pad_token_id", kPadToken}};
+}
+
+std::string weights_of(const LoadedLanguageModel& loaded, const HuggingFaceForm& form,
+                       DType dtype) {
+  const std::vector<NamedTensor> ours = parameter_tensors(loaded.model->parameters());
+  std::vector<NamedTensor> theirs = hugging_face_tensors(form, ours);
+  if (dtype != DType::kFloat32) {
+    for (NamedTensor& one : theirs) one.tensor = one.tensor.to(dtype);
+  }
+  return safetensors_bytes(theirs);
+}
+
+}  // namespace
+
+std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::path& folder,
+                                DType dtype) {
+  HuggingFaceForm form = hugging_face_form(loaded.model->config());
+  const bool begins = loaded.settings.text.data == "lines";
+  HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, begins);
+  const Json::Object ids = special_ids(loaded);
+  form.config.insert(form.config.end(), ids.begin(), ids.end());
+  form.config.emplace_back("dtype", to_string(dtype));
+  tokenizer.settings.emplace_back("model_max_length", loaded.model->config().block);
+  const std::array<std::string, kExportedFiles.size()> texts = {
+      Json(ids).pretty(), tokenizer.tokenizer.pretty(),
+      Json(std::move(tokenizer.settings)).pretty(), weights_of(loaded, form, dtype),
+      Json(form.config).pretty()};
+  std::uintmax_t bytes = 0;
+  for (const std::string& text : texts) bytes += text.size();
+  require_disk_space(folder, bytes);
+  create_folders(folder);
+  remove_file(folder / kExportedFiles.back());
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    write_file_atomically(folder / kExportedFiles[n], texts[n]);
+  }
+  return form.config.front().second.array().front().text();
+}
+
+}  // namespace fovea

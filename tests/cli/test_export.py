@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fovea export: the files of a folder, what is refused, and what is replaced."""
+
+import json
+import struct
+import unittest
+
+from support import CommandTest
+
+SMALL = "--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --stop-after 4u --warmup 1 -q".split()
+FILES = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+
+
+def tensors_of(path):
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    return {name: (one["dtype"], one["shape"]) for name, one in header.items() if name != "__metadata__"}
+
+
+class ExportTest(CommandTest):
+    def train(self, *options, name="model"):
+        text = self.folder / "text.txt"
+        text.write_text("the quick brown fox jumps over the lazy dog\n" * 40, encoding="utf-8")
+        self.succeed("train", "lm", "--train", text, "-o", self.folder / name, *SMALL, *options)
+        return self.folder / name
+
+    def test_a_folder_has_all_that_transformers_reads(self):
+        model, output = self.train("--tokenizer", "byte"), self.folder / "out"
+        done = json.loads(self.succeed("export", model, "-o", output, "--json").stdout)
+        self.assertEqual(done["architecture"], "GPT2LMHeadModel")
+        self.assertEqual(sorted(done["files"]), FILES)
+        self.assertEqual(sorted(file.name for file in output.iterdir()), FILES)
+        config = json.loads((output / "config.json").read_text())
+        self.assertEqual((config["n_embd"], config["n_layer"], config["n_positions"], config["vocab_size"]), (32, 1, 16, 259))
+        self.assertIsNone(config["eos_token_id"])  # blocks of text do not end
+        tensors = tensors_of(output / "model.safetensors")
+        self.assertEqual(tensors["transformer.h.0.attn.c_attn.weight"], ("F32", [32, 96]))
+        self.assertNotIn("lm_head.weight", tensors)
+
+    def test_the_type_of_the_weights(self):
+        model = self.train()
+        self.succeed("export", model, "-o", self.folder / "out", "--dtype", "bf16")
+        self.assertEqual({dtype for dtype, _ in tensors_of(self.folder / "out/model.safetensors").values()}, {"BF16"})
+        self.assertEqual(json.loads((self.folder / "out/config.json").read_text())["dtype"], "bfloat16")
+
+    def test_lines_have_begin_and_end(self):
+        self.succeed("export", self.train("--data", "lines"), "-o", self.folder / "out")
+        config = json.loads((self.folder / "out/config.json").read_text())
+        self.assertEqual((config["bos_token_id"], config["eos_token_id"]), (1, 2))
+
+    def test_a_model_without_a_home_is_refused_before_anything_is_written(self):
+        model = self.train("--position", "alibi")
+        self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out"), 4, "E0402",
+                          "GPT2LMHeadModel, has --position learned")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_only_an_earlier_export_is_replaced(self):
+        model, output = self.train(), self.folder / "out"
+        self.succeed("export", model, "-o", output)
+        self.assert_error(self.run_fovea("export", model, "-o", output), 2, "E0205")
+        self.succeed("export", model, "-o", output, "--overwrite")
+        (output / "notes.txt").write_text("mine")
+        self.assert_error(self.run_fovea("export", model, "-o", output, "--overwrite"), 2, "notes.txt")
+        self.assert_error(self.run_fovea("export", model, "-o", model, "--overwrite"), 2, "E0205")
+        self.succeed("inspect", model, "--verify")
+        self.assert_error(self.run_fovea("export", model, "-o", self.folder / "text.txt"), 2, "no folder")
+
+    def test_bad_calls(self):
+        model = self.train()
+        self.assert_error(self.run_fovea("export", model), 2, "--output")
+        self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out", "--to", "onnx"), 2, "E0203")
+        self.assert_error(self.run_fovea("export", self.folder, "-o", self.folder / "out"), 4, "E0403")
+
+
+if __name__ == "__main__":
+    unittest.main()
