@@ -77,6 +77,25 @@ class ExportTest(unittest.TestCase):
         self.assertEqual(model.decode(list(map(int, found[len(ids):]))),
                          model.generate("The ", max_tokens=16, greedy=True))
 
+    def test_subwords(self):
+        # The text has no two cuts that are equally likely, so there is one answer.
+        lines = [line for line in self.text.read_text().splitlines() if "--" not in line][:60]
+        for kind, more in (("unigram", []), ("bpe", ["--byte-fallback"])):
+            pieces, folder, output = (self.folder / f"{kind}{end}" for end in (".model", "", "_out"))
+            done = support.fovea("tokenizer", "train", "--train", self.text, "-o", pieces, "--kind", kind,
+                                 "--vocab-size", "600", *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = fovea.LanguageModel.train(self.text, folder, **SIZES, tokenizer="sentencepiece", tokenizer_model=pieces)
+            done = support.fovea("export", folder, "-o", output)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(output)
+            for text in [*lines, "", "  a  b ", "ﬁne Ⅳ é e\u0301", "中文", "one\n\n two\nthree\n"]:
+                with self.subTest(kind, text=text):
+                    ids = tokenizer(text).input_ids
+                    self.assertEqual(ids, model.encode(text))
+                    if tokenizer.unk_token_id not in ids:  # which is written <unk> there
+                        self.assertEqual(tokenizer.decode(ids), model.decode(ids))
+
     def test_bfloat16_weights(self):
         folder, output = self.folder / "bf16", self.folder / "bf16_out"
         model = fovea.LanguageModel.train(self.text, folder, **SIZES, **ROTARY)

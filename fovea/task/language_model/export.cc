@@ -17,17 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The ids of the special tokens, as config.json and generation_config.json name them. A text ends
-// only where the training has shown ends.
-Json::Object special_ids(const LoadedLanguageModel& loaded) {
-  const SpecialTokens special = loaded.tokenizer->special();
-  const bool lines = loaded.settings.text.data == "lines";
-  const auto id_or_null = [&](token id) { return lines && id != kNoToken ? Json(id) : Json(); };
-  return {{"bos_token_id", id_or_null(special.begin)},
-          {"eos_token_id", id_or_null(special.end)},
-          {"pad_token_id", kPadToken}};
-}
-
 std::string weights_of(const LoadedLanguageModel& loaded, const HuggingFaceForm& form,
                        DType dtype) {
   const std::vector<NamedTensor> ours = parameter_tensors(loaded.model->parameters());
@@ -43,14 +32,13 @@ std::string weights_of(const LoadedLanguageModel& loaded, const HuggingFaceForm&
 std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::path& folder,
                                 DType dtype) {
   HuggingFaceForm form = hugging_face_form(loaded.model->config());
-  const bool begins = loaded.settings.text.data == "lines";
-  HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, begins);
-  const Json::Object ids = special_ids(loaded);
-  form.config.insert(form.config.end(), ids.begin(), ids.end());
+  const bool lines = loaded.settings.text.data == "lines";
+  HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, lines);
+  form.config.insert(form.config.end(), tokenizer.ids.begin(), tokenizer.ids.end());
   form.config.emplace_back("dtype", to_string(dtype));
   tokenizer.settings.emplace_back("model_max_length", loaded.model->config().block);
   const std::array<std::string, kExportedFiles.size()> texts = {
-      Json(ids).pretty(), tokenizer.tokenizer.pretty(),
+      Json(tokenizer.ids).pretty(), tokenizer.tokenizer.pretty(),
       Json(std::move(tokenizer.settings)).pretty(), weights_of(loaded, form, dtype),
       Json(form.config).pretty()};
   std::uintmax_t bytes = 0;
