@@ -18,7 +18,7 @@ find_library(FOVEA_SENTENCEPIECE sentencepiece_train REQUIRED)
 
 fovea_room(kernel LINK fovea_simd fovea_base)
 fovea_room(text LINK fovea_base utf8proc ZLIB::ZLIB zstd sentencepiece_train sentencepiece)
-fovea_room(report LINK fovea_base utf8proc)
+fovea_room(report SMALL LINK fovea_base utf8proc)
 fovea_page_files(fovea_report ${PROJECT_SOURCE_DIR}/fovea/report/page)
 fovea_room(parts LINK fovea_attention fovea_base)
 fovea_room(metrics LINK fovea_text fovea_base)
@@ -31,9 +31,9 @@ fovea_room(model LINK fovea_nn fovea_config fovea_text fovea_parts fovea_grad fo
 fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
 fovea_room(operator LINK fovea_parts fovea_attention fovea_tensor fovea_config fovea_report fovea_text fovea_base)
 fovea_room(linear LINK fovea_model fovea_data fovea_text fovea_tensor fovea_base)
-fovea_room(explain LINK fovea_model fovea_nn fovea_grad fovea_report fovea_text fovea_base)
-fovea_room(pretrained LINK fovea_model fovea_tensor fovea_text fovea_config fovea_base)
-fovea_room(task LINK fovea_pretrained fovea_explain fovea_linear fovea_model fovea_metrics fovea_parts fovea_train fovea_data fovea_report fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
+fovea_room(explain LINK fovea_config fovea_model fovea_nn fovea_grad fovea_report fovea_text fovea_base)
+fovea_room(pretrained SMALL LINK fovea_model fovea_tensor fovea_text fovea_config fovea_base)
+fovea_room(task SMALL BUT decode LINK fovea_pretrained fovea_explain fovea_linear fovea_model fovea_metrics fovea_parts fovea_train fovea_data fovea_report fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
 
 # What only checks use. Nothing above links it, and fovea::fovea does without.
 fovea_room(reference LINK fovea_grad fovea_tensor fovea_kernel fovea_base)
