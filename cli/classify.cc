@@ -104,6 +104,13 @@ void answer_file(const std::string& file, const TableOptions& options, TextAnswe
     if (error.code() == ErrorCode::kEmptyInput && file == "-") return;
     throw;
   }
+  if (const TableSummary& found = reader->summary();
+      options.lines && found.format != TableFormat::kLines) {
+    note(
+        fmt::format("{}: read as a table like that of the training ({}); say --format lines to "
+                    "read it line by line",
+                    name, to_string(found.format)));
+  }
   const auto read = [&] {
     for (LabelledText row; reader->next(row);) answers.add(row, reader->place(row));
   };
@@ -153,9 +160,7 @@ TableOptions table_of_pairs() {
 }
 
 TableOptions plain_lines() {
-  return {.format = TableFormat::kLines,
-          .labels = LabelUse::kOptional,
-          .empty_texts = EmptyTexts::kKeep};
+  return {.labels = LabelUse::kOptional, .lines = true, .empty_texts = EmptyTexts::kKeep};
 }
 
 // Who names a column, or a table by its file's name, does not mean plain lines.
@@ -168,7 +173,7 @@ std::vector<std::string> set_table(const Arguments& arguments, const std::string
   };
   const bool names_table = is_said("text_column") || is_said("header") || is_said("separator") ||
                            format_of_name(file).has_value();
-  if (!table.pairs && !is_said("format") && names_table) table.format = TableFormat::kAuto;
+  if (is_said("format") || names_table) table.lines = false;
   check_options(table);
   return said;
 }
@@ -197,8 +202,7 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   require_input(spec.name, table.pairs, model);
   require_effect(spec.name, said, model);
   require_file(model, file);
-  table.encoding = encoding_of(model.settings.text);
-  if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
+  table = table_of_texts(model, std::move(table));
   tell_threads(context);
   TextAnswers answers(context, model, choice, arguments.on("json"));
   const double began = monotonic_seconds();

@@ -169,13 +169,14 @@ using Names = std::span<const std::string_view>;
 
 // In the order in which they are taken.
 constexpr std::string_view kTextNames[] = {
-    "text",        "sentence", "review", "content",  "document",    "comment",   "tweet",
-    "message",     "body",     "input",  "headline", "review_text", "utterance", "question",
-    "description", "文本",     "内容",   "评论",     "句子",        "正文"};
+    "text",      "sentence", "review",      "content", "document", "comment",
+    "tweet",     "message",  "body",        "input",   "headline", "review_text",
+    "utterance", "question", "description", "文本",    "内容",     "评论",
+    "句子",      "正文",     "النص",        "نص",      "المحتوى",  "التعليق"};
 constexpr std::string_view kLabelNames[] = {
-    "label",  "labels", "sentiment", "class",  "target", "category", "y",   "rating",
-    "score",  "stars",  "polarity",  "intent", "topic",  "emotion",  "tag", "tags",
-    "output", "标签",   "情感",      "类别",   "分类",   "评分"};
+    "label", "labels",   "sentiment", "class", "target",  "category", "y",     "rating", "score",
+    "stars", "polarity", "intent",    "topic", "emotion", "tag",      "tags",  "output", "标签",
+    "情感",  "类别",     "分类",      "评分",  "التصنيف", "تصنيف",    "الفئة", "التسمية"};
 
 constexpr std::string_view kPairNames[][2] = {
     {"sentence1", "sentence2"}, {"premise", "hypothesis"},    {"question1", "question2"},
@@ -250,8 +251,10 @@ class Finder {
          {&options_.text_column, &options_.second_column, &options_.label_column}) {
       if (!column->empty() && !is_number_of_column(*column)) return true;
     }
+    if (has_known_names(names_, options_)) return true;
     if (options_.pairs) return find_usual_pair(names_).has_value();
-    const bool text = find_usual(kTextNames, names_).has_value();
+    const auto text_at = find_usual(kTextNames, names_);
+    const bool text = text_at.has_value();
     const auto label = find_usual(kLabelNames, names_);
     if (text && (label || !needs_labels(options_))) return true;
     if (!text && !label) return false;
@@ -259,12 +262,34 @@ class Finder {
     const bool says_both = !options_.text_column.empty() && !options_.label_column.empty();
     if (names_.size() < 2 || says_both) return text || (label && says_both);
     // "text" beside "stars" may be a header, or the text "stars" with the label "text".
+    const auto names =
+        names_.size() == 2 ? names_its_column(label ? *label : 1 - *text_at) : std::nullopt;
+    if (names) return *names;
     if (!std::all_of(names_.begin(), names_.end(), looks_like_name)) return false;
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{}: expected names of columns or a row, got what may be either: {}",
                             place_, list_of(names_)),
                 "if these are names, say the column of the label, or else --header no: "
                 "--label-column NAME");
+  }
+
+  // Whether the first field of the labels names them, or is one of them; nothing where that cannot
+  // be told. Labels come again, and their name does not; nor is it a number among numbers.
+  std::optional<bool> names_its_column(std::size_t column) const {
+    const std::string_view first = names_[column];
+    std::set<std::string_view> values;
+    std::size_t rows = 0, numbers = 0;
+    for (const std::vector<std::string>& record : records_.subspan(1)) {
+      if (record.size() != names_.size()) continue;
+      const std::string_view value = trimmed(record[column]);
+      if (value == first) return false;
+      values.insert(value);
+      ++rows;
+      if (number_of(value)) ++numbers;
+    }
+    if (rows < 2) return std::nullopt;
+    if (values.size() < rows || (numbers == rows && !number_of(first))) return true;
+    return std::nullopt;
   }
 
   static bool looks_like_name(std::string_view field) {
@@ -300,6 +325,7 @@ class Finder {
       const auto found = find_usual(usual, names);
       return found ? find_column(names[*found], names_, place_) : found;
     };
+    take_known_names();
     if (options_.pairs) return find_pair_by_name();
     if (!text_) text_ = find_other(kTextNames, label_);
     if (!label_) label_ = find_other(kLabelNames, text_);
@@ -310,6 +336,37 @@ class Finder {
     if (needs_labels(options_) && std::none_of(names_.begin(), names_.end(), is_number_of_row)) {
       find_the_other_of_two();
     }
+  }
+
+  void take_known_names() {
+    const TableForm& known = options_.known;
+    if (!has_known_names(names_, options_)) return;
+    const auto take = [&](std::optional<std::size_t>& column, const std::string& name, index at) {
+      if (column || name.empty()) return;
+      const auto place = static_cast<std::size_t>(at) - 1;
+      const bool is_there = at > 0 && place < names_.size() && names_[place] == name;
+      column = is_there ? place : find_column(name, names_, place_);
+    };
+    take(text_, known.text_column, known.text_at);
+    if (options_.pairs) take(second_, known.second_column, known.second_at);
+    take(label_, known.label_column, known.label_at);
+    if (label_ && (label_ == text_ || label_ == second_)) label_.reset();
+  }
+
+  // Where rows without names have as many columns as those of before, each is at its place.
+  void take_known_places() {
+    const TableForm& known = options_.known;
+    const bool tells = !known.has_header || known.columns > (options_.pairs ? 3 : 2);
+    if (!tells || static_cast<std::size_t>(known.columns) != names_.size() || text_ || second_ ||
+        label_) {
+      return;
+    }
+    const auto take = [](std::optional<std::size_t>& column, index at) {
+      if (at > 0) column = static_cast<std::size_t>(at) - 1;
+    };
+    take(text_, known.text_at);
+    if (options_.pairs) take(second_, known.second_at);
+    take(label_, known.label_at);
   }
 
   void find_pair_by_name() {
@@ -342,6 +399,7 @@ class Finder {
   }
 
   void find_by_place() {
+    take_known_places();
     if (options_.pairs) return find_pair_by_place();
     if (names_.size() == 1 && !text_ && !label_) text_ = 0;
     if (names_.size() == 2 && !text_ && !label_) {
@@ -464,6 +522,14 @@ std::optional<PairColumns> find_usual_pair(Names names) {
   return std::nullopt;
 }
 
+bool has_known_names(Names names, const TableOptions& options) {
+  const TableForm& known = options.known;
+  const auto has = [&](const std::string& name) {
+    return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return known.has_header && has(known.text_column) && (!options.pairs || has(known.second_column));
+}
+
 std::optional<std::size_t> find_column(std::string_view name, Names names, std::string_view place) {
   const std::string lower = lower_text(name);
   std::vector<std::size_t> exact, alike;
@@ -505,6 +571,11 @@ std::optional<char> separator_of_excel(std::string_view line) {
 
 char find_separator(std::string_view line, TableFormat format, const TableOptions& options) {
   if (!options.separator.empty()) return options.separator[0];
+  if (const std::string& known = options.known.separator; options.known.format == format) {
+    const std::vector<std::string_view> parts = parts_of_line(line, known[0]);
+    const bool same = static_cast<index>(parts.size()) == options.known.columns;
+    if (has_known_names(parts, options) || (parts.size() > 1 && same)) return known[0];
+  }
   if (format == TableFormat::kTsv) return '\t';
   if (line.find(',') != std::string_view::npos) return ',';
   for (const char other : {';', '\t', '|'}) {

@@ -90,6 +90,10 @@ std::optional<PairColumns> find_usual_pair(std::span<const std::string_view> nam
 std::optional<std::size_t> find_label_of_pair(std::span<const std::string_view> names,
                                               std::string_view first, std::string_view second);
 
+/// Whether `names` are those of a file of the form options.known: that of its text is there (of
+/// pairs, those of both).
+bool has_known_names(std::span<const std::string_view> names, const TableOptions& options);
+
 /// Where the column `name` stands: as it is written or, if none is, in another case of letters.
 /// Throws kInputFormat if several are written so, kOptionValue if several differ from it in case;
 /// `place` (FILE:LINE) begins the message.

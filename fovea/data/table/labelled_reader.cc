@@ -169,12 +169,13 @@ std::vector<std::string> LabelledReader::notes() const {
 std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                         const TableOptions& options,
                                         std::vector<std::string>* notes,
-                                        std::optional<std::size_t>* label_of_two) {
+                                        std::optional<std::size_t>* label_of_two, TableForm* form) {
   std::vector<LabelledText> rows;
   double unchecked = 0;
   TableOptions same = options;
   for (const std::string& file : files) {
     if (label_of_two != nullptr) same.label_of_two = *label_of_two;
+    if (form != nullptr) same.known = *form;
     LabelledReader reader(file, same);
     LabelledText row;
     const std::size_t begin = rows.size();
@@ -195,6 +196,7 @@ std::vector<LabelledText> read_labelled(std::span<const std::string> files,
       }
     }
     if (label_of_two != nullptr && !*label_of_two) *label_of_two = reader.summary().label_of_two;
+    if (form != nullptr && form->format == TableFormat::kAuto) *form = reader.summary();
     if (reader.summary().rows > 0) continue;
     throw Error(
         ErrorCode::kEmptyInput,
@@ -242,6 +244,14 @@ class DelimitedRows final : public RowSource {
     summary.text_column = columns_.text_name;
     summary.second_column = columns_.second_name;
     summary.label_column = columns_.label_name;
+    summary.separator = dialect.separator;
+    summary.columns = static_cast<index>(columns_.count);
+    const auto number = [](std::optional<std::size_t> column) {
+      return column ? static_cast<index>(*column) + 1 : 0;
+    };
+    summary.text_at = number(columns_.text);
+    summary.second_at = number(columns_.second);
+    summary.label_at = number(columns_.label);
     if (columns_.count == with_label(options)) summary.label_of_two = columns_.label;
   }
 
@@ -271,9 +281,12 @@ class DelimitedRows final : public RowSource {
     }
     const std::vector<std::string_view> parts =
         parts_of_line(lines_->peek_line(), dialect.separator);
-    return options_.header == HeaderRow::kNo ||
-           (options_.pairs ? !find_usual_pair(parts)
-                           : std::none_of(parts.begin(), parts.end(), is_usual_text_name));
+    if (options_.header == HeaderRow::kAuto && has_known_names(parts, options_)) return false;
+    if (options_.header == HeaderRow::kNo) return true;
+    if (options_.pairs) return !find_usual_pair(parts);
+    return std::none_of(parts.begin(), parts.end(), is_usual_text_name) ||
+           (needs_labels(options_) &&
+            std::none_of(parts.begin(), parts.end(), is_usual_label_name));
   }
 
   // The columns depend on the first row: it cannot be left out.
@@ -506,7 +519,9 @@ class JsonRows final : public LineRows {
 
   void find_keys(const Json::Object& members, const LabelledText& row) {
     const std::vector<std::string_view> names = names_of(members);
-    const auto find = [&](const std::string& said, const auto& find_usual) -> std::string {
+    const auto find = [&](const std::string& said, const std::string& known,
+                          const auto& find_usual) -> std::string {
+      if (said.empty() && std::find(names.begin(), names.end(), known) != names.end()) return known;
       const auto found =
           said.empty() ? find_usual(names) : find_column(said, names, lines_->place(row.line));
       if (!said.empty() && !found) return said;
@@ -516,13 +531,14 @@ class JsonRows final : public LineRows {
       const auto pair = find_usual_pair(names);
       const auto first = [&](Names) { return pair ? std::optional(pair->first) : std::nullopt; };
       const auto second = [&](Names) { return pair ? std::optional(pair->second) : std::nullopt; };
-      summary_.text_column = find(options_.text_column, first);
-      summary_.second_column = find(options_.second_column, second);
+      summary_.text_column = find(options_.text_column, options_.known.text_column, first);
+      summary_.second_column = find(options_.second_column, options_.known.second_column, second);
     } else {
-      summary_.text_column = find(options_.text_column, find_usual_text);
+      summary_.text_column =
+          find(options_.text_column, options_.known.text_column, find_usual_text);
     }
-    summary_.label_column =
-        find(options_.label_column, [this](Names all) { return usual_label(all); });
+    summary_.label_column = find(options_.label_column, options_.known.label_column,
+                                 [this](Names all) { return usual_label(all); });
     const bool no_text =
         summary_.text_column.empty() || (options_.pairs && summary_.second_column.empty());
     if (no_text || (summary_.label_column.empty() && needs_labels(options_))) {

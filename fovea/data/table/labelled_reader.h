@@ -25,12 +25,7 @@ struct LabelledText {
 };
 
 /// The form of a file as it was found, and counts of its rows.
-struct TableSummary {
-  TableFormat format = TableFormat::kAuto;
-  bool has_header = false;
-  std::string text_column;    ///< as its header or key says, or its number from 1; may be empty
-  std::string second_column;  ///< the same, of pairs
-  std::string label_column;   ///< the same; empty if there are no labels
+struct TableSummary : TableForm {
   bool byte_order_mark = false;
   std::optional<std::size_t> label_of_two;  ///< of two columns (of pairs, three), the label's
 
@@ -86,13 +81,15 @@ class LabelledReader {
 };
 
 /// All rows of some files. `label_of_two`, unless null: which of two columns without names is the
-/// label, if that is known, else the reader's finding is put there. Appends the readers' notes to
-/// `notes`, unless null. Throws as the reader does, kEmptyInput for a file without a row,
+/// label, if that is known, else the reader's finding is put there. The form of the first file is
+/// put into `form`, unless null, and known for the others. Appends the readers' notes to `notes`,
+/// unless null. Throws as the reader does, kEmptyInput for a file without a row,
 /// kOutOfMemory.
 std::vector<LabelledText> read_labelled(std::span<const std::string> files,
                                         const TableOptions& options,
                                         std::vector<std::string>* notes = nullptr,
-                                        std::optional<std::size_t>* label_of_two = nullptr);
+                                        std::optional<std::size_t>* label_of_two = nullptr,
+                                        TableForm* form = nullptr);
 
 class RowSource {
  public:

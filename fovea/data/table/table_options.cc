@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/columns.h"
@@ -32,6 +33,32 @@ bool names_columns(std::string_view line, char separator) {
   const std::vector<std::string_view> fields = parts_of_line(line, separator);
   return std::any_of(fields.begin(), fields.end(), is_usual_text_name) ||
          find_usual_pair(fields).has_value();
+}
+
+// Whether a file whose first line this is has the known form. Columns between tabs are told by
+// their number, too; commas are in many a text. A name alone begins a file, but not what a person
+// or a program writes line by line.
+bool begins_like(std::string_view name, std::string_view line, const TableOptions& options) {
+  const TableForm& form = options.known;
+  switch (form.format) {
+    case TableFormat::kFastText:
+      return line.starts_with(kLabelPrefix);
+    case TableFormat::kJsonLines:
+      return line.starts_with('{') && line.ends_with('}') &&
+             line.find("\":") != std::string_view::npos;
+    case TableFormat::kTsv:
+    case TableFormat::kCsv: {
+      if (separator_of_excel(line)) return true;
+      const std::vector<std::string_view> parts = parts_of_line(line, form.separator[0]);
+      if (has_known_names(parts, options)) return parts.size() > 1 || name != name_of_input("-");
+      return !form.has_header && form.format == TableFormat::kTsv && form.columns > 1 &&
+             static_cast<index>(parts.size()) == form.columns;
+    }
+    case TableFormat::kAuto:
+    case TableFormat::kLines:
+      break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -95,6 +122,9 @@ std::optional<TableFormat> format_of_name(std::string_view name) {
 
 TableFormat find_format(std::string_view name, std::string_view line, const TableOptions& options) {
   if (options.format != TableFormat::kAuto) return options.format;
+  if (options.lines) {
+    return begins_like(name, line, options) ? options.known.format : TableFormat::kLines;
+  }
   if (const auto known = format_of_name(name)) return *known;
   if (line.empty()) return TableFormat::kLines;
   if (line.starts_with(kLabelPrefix) && !options.pairs) return TableFormat::kFastText;

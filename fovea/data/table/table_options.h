@@ -68,6 +68,34 @@ struct TextPair {
 };
 TextPair pair_of(std::string_view text);
 
+/// How a file was read. A model keeps that of its texts, and reads later ones alike where they have
+/// the same names, or as many columns without names.
+struct TableForm {
+  TableFormat format = TableFormat::kAuto;  ///< auto: not known
+  std::string separator = {};               ///< TSV, CSV: the character between columns
+  bool has_header = false;
+  index columns = 0;                               ///< TSV, CSV: of each row
+  std::string text_column = {};                    ///< as its header or key says, or its number
+                                                   ///< from 1; may be empty
+  std::string second_column = {};                  ///< the same, of pairs
+  std::string label_column = {};                   ///< the same; empty if there are no labels
+  index text_at = 0, second_at = 0, label_at = 0;  ///< TSV, CSV: their numbers from 1; 0: none
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("format", format, "format of the file; auto: not known");
+    visit("separator", separator, "the character between columns");
+    visit("has_header", has_header, "whether the first row named the columns");
+    visit("columns", columns, "how many columns each row had");
+    visit("text_column", text_column, "column of the text: its name, or its number from 1");
+    visit("second_column", second_column, "pairs: column of the second text");
+    visit("label_column", label_column, "column of the label");
+    visit("text_at", text_at, "number of the text's column, from 1; 0: none");
+    visit("second_at", second_at, "the same of the second text");
+    visit("label_at", label_at, "the same of the label");
+  }
+};
+
 struct TableOptions {
   TableFormat format = TableFormat::kAuto;
   std::string text_column = {};    ///< its name, or its number from 1; JSON: the key. Empty: found
@@ -83,6 +111,9 @@ struct TableOptions {
   LabelUse labels = LabelUse::kRequired;
   /// Which of two columns without names (of pairs, of three) is the label; nothing: found.
   std::optional<std::size_t> label_of_two = {};
+  TableForm known = {};  ///< of earlier files: names of columns that are taken before usual ones
+  /// Format auto: each line is a text, unless the first one is that of a file of the known form.
+  bool lines = false;
   EmptyTexts empty_texts = EmptyTexts::kRefuse;
   TextEncoding encoding = TextEncoding::kUtf8;      ///< kAnyBytes: not for JSON; labels stay UTF-8
   std::size_t longest_row = std::size_t{64} << 20;  ///< bytes

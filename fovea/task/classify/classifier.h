@@ -59,6 +59,7 @@ struct ClassifierOutputs {
   FrameScale frames = {};                ///< of input npz
   index label_of_two = 0;  ///< the label's column, from 1, in training texts of two columns (pairs:
                            ///< three); 0: others
+  TableForm columns = {};  ///< how the texts to train on were read; format auto: not known
 };
 
 struct LoadedClassifier {
@@ -68,6 +69,7 @@ struct LoadedClassifier {
   NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
   FrameScale frames;       ///< input npz: what the model sees is normalised by this
   index label_of_two = 0;  ///< as in ClassifierOutputs
+  TableForm columns = {};  ///< the same
   std::unique_ptr<Classifier> model;    ///< null: it is linear
   std::unique_ptr<LinearModel> linear;  ///< null: it is a network
 
@@ -92,6 +94,9 @@ struct TextTokens {
 
   bool truncated() const { return length > static_cast<index>(ids.size()); }
 };
+
+/// `table`, for texts of which the model asks: they are read as those that it was trained on.
+TableOptions table_of_texts(const LoadedClassifier& model, TableOptions table);
 
 /// The ids that such a model knows: those of its tokenizer and, with input pairs, the separator.
 index vocabulary_of(const Tokenizer& tokenizer, InputKind input);

@@ -160,12 +160,7 @@ TableOptions ClassifierTest::table() const {
   table.labels = task_ == ClassifierTask::kRegression   ? LabelUse::kNumbers
                  : task_ == ClassifierTask::kMultiLabel ? LabelUse::kAny
                                                         : LabelUse::kRequired;
-  table.encoding = encoding_of(model_.settings.text);
-  table.pairs = model_.reads_pairs();
-  if (model_.label_of_two > 0) {
-    table.label_of_two = static_cast<std::size_t>(model_.label_of_two) - 1;
-  }
-  return table;
+  return table_of_texts(model_, std::move(table));
 }
 
 void ClassifierTest::read(const std::string& file, std::vector<std::string>& notes) {

@@ -38,6 +38,7 @@ struct ClassifierFile {
     visit("label_of_two", outputs.label_of_two,
           "column of the label, from 1, in texts to train on of two columns, or pairs of three; 0: "
           "of others");
+    visit("columns", outputs.columns, "how the texts to train on were read");
     visit("embeddings", outputs.vectors, "words that began with a vector of --embeddings");
     visit("feature_means", feature_means, "input npz: of each feature, which is 0 to the model");
     visit("feature_deviations", feature_deviations, "input npz: what is 1 to the model");
@@ -78,6 +79,20 @@ ModelSizes sizes_of(const ClassifierConfig& config) {
           .bytes = [c] { return model_memory(c); }};
 }
 
+void check_form(const TableForm& form, const std::string& file) {
+  const bool divided = form.format == TableFormat::kTsv || form.format == TableFormat::kCsv;
+  const bool counted = divided ? form.columns > 0 && form.separator.size() == 1
+                               : form.columns == 0 && form.separator.empty();
+  const auto in = [&](index at, index least) { return at >= least && at <= form.columns; };
+  if (counted && in(form.text_at, divided ? 1 : 0) && in(form.second_at, 0) &&
+      in(form.label_at, 0)) {
+    return;
+  }
+  fail(ErrorCode::kModelDamaged,
+       "{}: expected columns in 1 to {} and what separates them, got {}, {}, {} and {}", file,
+       form.columns, form.text_at, form.second_at, form.label_at, excerpt(form.separator));
+}
+
 void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
   const ClassifierConfig& model = loaded.settings.model;
   const bool numbers = model.task == ClassifierTask::kRegression;
@@ -110,6 +125,7 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
     fail(ErrorCode::kModelDamaged, "{}: expected a label_of_two in 0 to {}, got {}", file, columns,
          loaded.label_of_two);
   }
+  check_form(loaded.columns, file);
   if (loaded.reads_pairs() != (model.pair_encoder != PairEncoder::kNone)) {
     fail(ErrorCode::kModelDamaged, "{}: input {} does not fit pair_encoder {}", file,
          to_string(loaded.settings.text.input), to_string(model.pair_encoder));
@@ -150,6 +166,7 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .numbers = file.outputs.numbers,
                           .frames = std::move(file.outputs.frames),
                           .label_of_two = file.outputs.label_of_two,
+                          .columns = std::move(file.outputs.columns),
                           .model = nullptr,
                           .linear = nullptr};
   check_outputs(loaded, folder);
@@ -186,6 +203,16 @@ int NumberScale::digits(double number) const {
 
 TextEncoding encoding_of(const ClassifierTextOptions& options) {
   return options.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8;
+}
+
+TableOptions table_of_texts(const LoadedClassifier& model, TableOptions table) {
+  table.encoding = encoding_of(model.settings.text);
+  table.pairs = model.reads_pairs();
+  table.known = model.columns;
+  if (model.label_of_two > 0) table.label_of_two = static_cast<std::size_t>(model.label_of_two) - 1;
+  const bool no_header = model.settings.text.table.header == HeaderRow::kNo;
+  if (table.header == HeaderRow::kAuto && no_header) table.header = HeaderRow::kNo;
+  return table;
 }
 
 index vocabulary_of(const Tokenizer& tokenizer, InputKind input) {

@@ -334,6 +334,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
   ClassifierRun run;
   run.notes = std::move(set.notes);
   run.outputs.labels = set.labels.names();
+  run.outputs.columns = set.form;
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
   if (settings.model.kind == ClassifierModel::kLinear) {

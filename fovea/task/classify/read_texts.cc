@@ -20,14 +20,15 @@ namespace {
 
 constexpr index kMostLabelsListed = 10;
 
-void read_into(TextTable& table, const std::vector<std::string>& files, const TableOptions& options,
-               std::optional<std::size_t>& label_of_two, std::vector<std::string>& notes) {
+void read_into(const std::vector<std::string>& files, const TableOptions& options,
+               LabelledSet& set) {
   for (const std::string& file : files) {
     require_no_npz(file);
-    std::vector<LabelledText> rows = read_labelled({&file, 1}, options, &notes, &label_of_two);
-    std::move(rows.begin(), rows.end(), std::back_inserter(table.rows));
-    table.places.push_back(name_of_input(file));
-    table.ends.push_back(table.size());
+    std::vector<LabelledText> rows =
+        read_labelled({&file, 1}, options, &set.notes, &set.label_of_two, &set.form);
+    std::move(rows.begin(), rows.end(), std::back_inserter(set.table.rows));
+    set.table.places.push_back(name_of_input(file));
+    set.table.ends.push_back(set.table.size());
   }
 }
 
@@ -183,7 +184,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   // Formats and columns found for the texts to train on hold for the others.
   const auto read = [&](const std::vector<std::string>& files) {
     if (options.input == InputKind::kNpz) return read_frames_into(set, files, options);
-    read_into(set.table, files, table_options(options), set.label_of_two, set.notes);
+    read_into(files, table_options(options), set);
   };
   read(options.train);
   const auto trains = static_cast<std::size_t>(set.table.size());

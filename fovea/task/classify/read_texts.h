@@ -31,6 +31,7 @@ struct LabelledSet {
   LabelSet labels;                          ///< of the texts to train on; none for regression
   std::vector<std::string> notes;           ///< of the reader
   std::optional<std::size_t> label_of_two;  ///< of two columns, the one of the label
+  TableForm form;                           ///< of the first file of texts
 };
 
 /// "FILE:LINE" of row i, "FILE: sample NUMBER" of a sample.

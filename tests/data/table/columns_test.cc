@@ -129,6 +129,37 @@ TEST(Columns, ThatCannotBeToldAreAnError) {
   EXPECT_THROWS(found({{"label", "lyrics"}}), kInputFormat, "what may be either: label, lyrics");
 }
 
+// "text" beside another short field is a name where the labels below it say so.
+TEST(Columns, RowsBelowTellNamesFromLabels) {
+  EXPECT_EQ(found({{"body", "label name"}, {"a film", "x"}, {"b film", "x"}}), "header 1 2");
+  EXPECT_EQ(found({{"what was said", "label"}, {"a", "x"}, {"b", "y"}, {"c", "x"}}), "header 1 2");
+  EXPECT_EQ(found({{"text", "how many"}, {"a", "1"}, {"b", "2"}}), "header 1 2");
+  EXPECT_EQ(found({{"text", "noun"}, {"run", "verb"}, {"house", "noun"}}), "rows 1 2");
+  EXPECT_THROWS(found({{"text", "mood"}, {"a", "x"}, {"b", "y"}}), kInputFormat, "may be either");
+}
+
+TEST(Columns, OfAKnownFormGoFirst) {
+  TableOptions options = kAny;
+  options.known = {.format = TableFormat::kCsv,
+                   .separator = ";",
+                   .has_header = true,
+                   .columns = 3,
+                   .text_column = "words",
+                   .label_column = "kind",
+                   .text_at = 2,
+                   .label_at = 3};
+  EXPECT_EQ(found({{"words", "text", "kind"}}, options), "header 1 3");
+  EXPECT_EQ(found({{"words", "words", "kind"}}, options), "header 2 3") << "where it was";
+  EXPECT_EQ(found({{"text", "label"}}, options), "header 1 2");
+  EXPECT_EQ(found({{"words", "kind", "text"}}, {.text_column = "3", .known = options.known}),
+            "header 3 2");
+  EXPECT_EQ(found({{"17", "some words", "a"}}, options), "rows 2 3");
+  options.header = HeaderRow::kNo;
+  EXPECT_EQ(found({{"words", "words", "kind"}}, options), "rows 2 3");
+  EXPECT_EQ(find_separator("a, b;words", TableFormat::kCsv, options), ';');
+  EXPECT_EQ(find_separator("a, b;c", TableFormat::kCsv, options), ',');
+}
+
 TEST(Columns, SeparatorsOfCsvAreFound) {
   const TableOptions labelled;
   EXPECT_EQ(find_separator("a,b;c", TableFormat::kCsv, labelled), ',');
