@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes python/fovea/_keywords.py: what type checkers know of the keywords of attend, train and generate and of the
+"""Writes python/fovea/_keywords.py: what type checkers know of the keywords of attend, train, fit and generate and of the
 results of attend. All of it comes from the tables of the package that is installed; a test compares the two.
 
   build/python/tested/bin/python tools/make_python_keywords.py
@@ -74,7 +74,9 @@ def text():
 
     return (HEAD + keywords("Parts", "Of attention and attend.", _parts.keyword_rows())
             + keywords("Sampling", "Of generate and stream.", _fovea.sampling_options())
-            + keywords("Training", "Of train.", _options.training_rows()) + results())
+            + keywords("Training", "Of LanguageModel.train.", _options.training_rows())
+            + keywords("ClassifierTraining", "Of Classifier.train.", _options.classifier_rows())
+            + keywords("Fitting", "Of Classifier and its fit.", _options.fit_rows()) + results())
 
 
 if __name__ == "__main__":

@@ -7,13 +7,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "fovea/base/option.h"
-#include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/task/language_model/evaluate.h"
 #include "fovea/task/language_model/generate.h"
@@ -23,6 +20,7 @@
 #include "fovea/task/training_task.h"
 #include "fovea/train/options.h"
 #include "python/extension/arrays.h"
+#include "python/extension/model_call.h"
 #include "python/extension/option_rows.h"
 #include "python/extension/signals.h"
 
@@ -32,31 +30,10 @@ namespace fovea::python {
 
 namespace {
 
-using Texts = std::map<std::string, std::string>;
-
 SamplingOptions sampling_from(const Texts& given) {
-  SamplingOptions options;
-  for (Field& field : fields_of(options)) {
-    const auto text = given.find(field.name);
-    if (text != given.end()) set_from_text(field, text->second, field.name);
-  }
+  const auto options = options_from<SamplingOptions>(given);
   check_options(options);
   return options;
-}
-
-struct LoadOptions {
-  Precision precision = Precision::kFloat32;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("precision", precision, "of products");
-  }
-};
-
-Precision precision_from(const std::string& text) {
-  LoadOptions options;
-  set_from_text(fields_of(options).front(), text, "precision");
-  return options.precision;
 }
 
 /// A model in memory. Several threads of Python may use it at once.

@@ -5,6 +5,7 @@
 #include "fovea/base/context.h"
 #include "fovea/base/version.h"
 #include "python/extension/attention.h"
+#include "python/extension/classifier.h"
 #include "python/extension/errors.h"
 #include "python/extension/flex.h"
 #include "python/extension/language_model.h"
@@ -27,4 +28,5 @@ NB_MODULE(_fovea, m) {
   fovea::python::bind_sdpa(m);
   fovea::python::bind_flex(m);
   fovea::python::bind_language_model(m);
+  fovea::python::bind_classifier(m);
 }

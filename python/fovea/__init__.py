@@ -2,9 +2,12 @@
 """Attention and Transformers on the CPU.
 
 `attention` and `attend` are the operator on arrays of numpy, forward and backward; fovea.torch has it on
-tensors of PyTorch. `LanguageModel` trains and uses language models. help() of a function lists its keywords:
+tensors of PyTorch. `LanguageModel` trains and uses language models, `Classifier` classifiers
+of texts. help() of a function lists its keywords:
 help(fovea.attend), help(fovea.LanguageModel.train).
 """
+
+from typing import TYPE_CHECKING, Any
 
 from ._attention import Attended, attend, attention
 from ._captured import Captured, captured
@@ -22,9 +25,13 @@ from ._fovea import VERSION as __version__
 from ._language_model import LanguageModel
 from ._threads import set_threads
 
+if TYPE_CHECKING:
+    from ._classifier import Classifier
+
 __all__ = [
     "Attended",
     "Captured",
+    "Classifier",
     "DataError",
     "Diverged",
     "Error",
@@ -40,3 +47,15 @@ __all__ = [
     "captured",
     "set_threads",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Classifier":  # which needs numpy, whose import takes as long as all of this
+        from ._classifier import Classifier
+
+        return Classifier
+    raise AttributeError(f"module 'fovea' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

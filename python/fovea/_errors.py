@@ -63,7 +63,8 @@ _CLASSES: dict[str, type[Error]] = {
 # What messages of the command name, and what a caller from Python has instead. The extension has taken the dashes
 # off some of them. (Texts, since compiling them would slow the import.)
 _COMMANDS_HELP = r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b"
-_FUNCTIONS = {"attention": "attend", "train lm": "LanguageModel.train", "generate": "LanguageModel.generate",
+_FUNCTIONS = {"attention": "attend", "train lm": "LanguageModel.train",
+              "train classify": "Classifier.train", "generate": "LanguageModel.generate",
               "eval": "LanguageModel.evaluate"}
 _OPTIONS_HELP = r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (?:is for|takes)(?:, and what it is if left out)?"
 _HELP = (

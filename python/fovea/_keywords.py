@@ -68,7 +68,7 @@ class Sampling(TypedDict, total=False):
 
 
 class Training(TypedDict, total=False):
-    """Of train."""
+    """Of LanguageModel.train."""
 
     valid: Text | None
     valid_fraction: SupportsFloat | None
@@ -77,7 +77,7 @@ class Training(TypedDict, total=False):
     subword_sampling: SupportsFloat | None
     lower: bool | None
     min_count: SupportsIndex | None
-    vocabulary: Text | SupportsIndex | None
+    vocabulary: Text | None
     data: Text | None
     marks: bool | None
     max_length: SupportsIndex | None
@@ -147,6 +147,189 @@ class Training(TypedDict, total=False):
     overwrite: bool | None
     report: bool | None
     lang: Literal["en", "zh"] | None
+
+
+class ClassifierTraining(TypedDict, total=False):
+    """Of Classifier.train."""
+
+    valid: Text | None
+    valid_fraction: SupportsFloat | None
+    format: Literal["auto", "tsv", "csv", "jsonl", "fasttext", "lines"] | None
+    text_column: Text | None
+    label_column: Text | None
+    header: Literal["auto", "yes", "no"] | None
+    separator: Text | None
+    label_separator: Text | None
+    bad_rows: Literal["stop", "skip"] | None
+    multi_label: bool | None
+    regression: bool | None
+    class_weights: Text | None
+    metric: Literal["auto", "loss", "accuracy", "macro-f1", "micro-f1", "rmse", "pearson"] | None
+    tokenizer: Text | None
+    tokenizer_model: Text | None
+    subword_sampling: SupportsFloat | None
+    words: Literal["spaces", "punctuation"] | None
+    lower: bool | None
+    min_count: SupportsIndex | None
+    embeddings: Text | None
+    max_length: SupportsIndex | None
+    truncate: Literal["end", "front"] | None
+    batch_size: SupportsIndex | None
+    model: Literal["auto", "linear", "bag", "encoder"] | None
+    encoder: Text | None
+    pooling: Literal["mean", "max", "first", "last", "attention"] | None
+    ngrams: SupportsIndex | None
+    ngram_width: SupportsIndex | None
+    buckets: SupportsIndex | None
+    init: Literal["gpt2", "source", "keras"] | None
+    heads: SupportsIndex | None
+    kv_heads: SupportsIndex | None
+    head_dim: SupportsIndex | None
+    width: SupportsIndex | None
+    ff: SupportsIndex | None
+    dropout: SupportsFloat | None
+    encoder_dropout: SupportsFloat | None
+    freeze_embeddings: bool | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw-keys", "shaw", "rotary", "none"] | None
+    position_max: SupportsIndex | None
+    position_join: Literal["add", "concat"] | None
+    sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
+    embedding_scale: SupportsFloat | None
+    t5_buckets: SupportsIndex | None
+    t5_max_distance: SupportsIndex | None
+    shaw_clip: SupportsIndex | None
+    rope_base: SupportsFloat | None
+    qk_norm: bool | None
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    attention_norm: Literal["softmax", "sigmoid", "none"] | None
+    log_n_scale: bool | None
+    softcap: SupportsFloat | None
+    sink: bool | None
+    norm: Literal["layer", "rms"] | None
+    norm_position: Literal["pre", "post"] | None
+    ln_variant: Literal["standard", "unbiased"] | None
+    bias: bool | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    forget_bias: SupportsFloat | None
+    lr: SupportsFloat | None
+    min_lr: SupportsFloat | None
+    schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
+    warmup: SupportsIndex | None
+    decay_share: SupportsFloat | None
+    beta1: SupportsFloat | None
+    beta2: SupportsFloat | None
+    epsilon: SupportsFloat | None
+    weight_decay: SupportsFloat | None
+    clip: SupportsFloat | None
+    accumulate: SupportsIndex | None
+    stop_after: Text | None
+    eval_every: Text | None
+    save_every: Text | None
+    log_every: SupportsIndex | None
+    observe_every: SupportsIndex | None
+    evaluate_training: bool | None
+    patience: SupportsIndex | None
+    keep: SupportsIndex | None
+    precision: Literal["float32", "bf16"] | None
+    save_dtype: Literal["float32", "bf16"] | None
+    seed: SupportsIndex | None
+    word_ngrams: Text | None
+    char_ngrams: Text | None
+    weighting: Literal["auto", "tfidf", "ratio"] | None
+    regularization_c: SupportsFloat | None
+    folds: SupportsIndex | None
+    config: Text | None
+    threads: SupportsIndex | None
+    overwrite: bool | None
+    report: bool | None
+    lang: Literal["en", "zh"] | None
+
+
+class Fitting(TypedDict, total=False):
+    """Of Classifier and its fit."""
+
+    valid: Text | None
+    valid_fraction: SupportsFloat | None
+    bad_rows: Literal["stop", "skip"] | None
+    multi_label: bool | None
+    regression: bool | None
+    class_weights: Text | None
+    metric: Literal["auto", "loss", "accuracy", "macro-f1", "micro-f1", "rmse", "pearson"] | None
+    tokenizer: Text | None
+    tokenizer_model: Text | None
+    subword_sampling: SupportsFloat | None
+    words: Literal["spaces", "punctuation"] | None
+    lower: bool | None
+    min_count: SupportsIndex | None
+    embeddings: Text | None
+    max_length: SupportsIndex | None
+    truncate: Literal["end", "front"] | None
+    batch_size: SupportsIndex | None
+    model: Literal["auto", "linear", "bag", "encoder"] | None
+    encoder: Text | None
+    pooling: Literal["mean", "max", "first", "last", "attention"] | None
+    ngrams: SupportsIndex | None
+    ngram_width: SupportsIndex | None
+    buckets: SupportsIndex | None
+    init: Literal["gpt2", "source", "keras"] | None
+    heads: SupportsIndex | None
+    kv_heads: SupportsIndex | None
+    head_dim: SupportsIndex | None
+    width: SupportsIndex | None
+    ff: SupportsIndex | None
+    dropout: SupportsFloat | None
+    encoder_dropout: SupportsFloat | None
+    freeze_embeddings: bool | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw-keys", "shaw", "rotary", "none"] | None
+    position_max: SupportsIndex | None
+    position_join: Literal["add", "concat"] | None
+    sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
+    embedding_scale: SupportsFloat | None
+    t5_buckets: SupportsIndex | None
+    t5_max_distance: SupportsIndex | None
+    shaw_clip: SupportsIndex | None
+    rope_base: SupportsFloat | None
+    qk_norm: bool | None
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    attention_norm: Literal["softmax", "sigmoid", "none"] | None
+    log_n_scale: bool | None
+    softcap: SupportsFloat | None
+    sink: bool | None
+    norm: Literal["layer", "rms"] | None
+    norm_position: Literal["pre", "post"] | None
+    ln_variant: Literal["standard", "unbiased"] | None
+    bias: bool | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    forget_bias: SupportsFloat | None
+    lr: SupportsFloat | None
+    min_lr: SupportsFloat | None
+    schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
+    warmup: SupportsIndex | None
+    decay_share: SupportsFloat | None
+    beta1: SupportsFloat | None
+    beta2: SupportsFloat | None
+    epsilon: SupportsFloat | None
+    weight_decay: SupportsFloat | None
+    clip: SupportsFloat | None
+    accumulate: SupportsIndex | None
+    stop_after: Text | None
+    eval_every: Text | None
+    save_every: Text | None
+    log_every: SupportsIndex | None
+    observe_every: SupportsIndex | None
+    evaluate_training: bool | None
+    patience: SupportsIndex | None
+    precision: Literal["float32", "bf16"] | None
+    save_dtype: Literal["float32", "bf16"] | None
+    seed: SupportsIndex | None
+    word_ngrams: Text | None
+    char_ngrams: Text | None
+    weighting: Literal["auto", "tfidf", "ratio"] | None
+    regularization_c: SupportsFloat | None
+    folds: SupportsIndex | None
+    config: Text | None
+    threads: SupportsIndex | None
+    verbose: bool | None
 
 
 class Results(Generic[Kind]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _fovea
 from ._errors import usage_error
 from ._options import documented, training_rows
-from ._parts import option_text, unknown_keyword
+from ._parts import option_text, text_of, unknown_keyword
 from ._paths import Path, path_of, paths_of
 from ._threads import threads_of
 
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._keywords import Sampling, Training
-
-
-def _text_of(name: str, text: object) -> str:
-    """A text that has UTF-8."""
-    if not isinstance(text, str):
-        raise usage_error(f"{name}: expected a text; got {type(text).__name__}", "give a str")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise usage_error(f"{name}: character {error.start} is half of a surrogate pair, {text[error.start]!r}",
-                          "such a text has no UTF-8: text.encode(errors='replace').decode()", "E0203") from None
-    return text
 
 
 def _tokens_of(ids: object) -> list[int]:
@@ -106,7 +94,8 @@ class LanguageModel:
         from . import _training
 
         files = paths_of("train", train) if train is not None else []
-        _training.run(files, path_of("output", output), resume, on_update, dict(options))
+        task = _training.Task("lm", training_rows())
+        _training.run(task, files, path_of("output", output), resume, on_update, dict(options))
         return cls.load(output)
 
     @documented(_fovea.sampling_options())
@@ -120,7 +109,7 @@ class LanguageModel:
 
     def _generate(self, function: str, prompt: str, threads: int | None, options: Sampling) -> Iterator[str]:
         texts, count = _sampling(function, options), threads_of(threads)
-        _text_of("prompt", prompt)
+        text_of("prompt", prompt)
         return _pieces(lambda write: self._model.generate(prompt, texts, count, write))
 
     def evaluate(self, test: Path | Iterable[Path], *, threads: int | None = None) -> dict[str, Any]:
@@ -131,7 +120,7 @@ class LanguageModel:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
-        return list(self._model.encode(_text_of("text", text)))
+        return list(self._model.encode(text_of("text", text)))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; bytes that are no UTF-8 become U+FFFD."""

@@ -13,12 +13,31 @@ Row = tuple[str, str, str]  # name, what it must be, what it does
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def training_rows() -> list[Row]:
-    """(name, what it must be, what it does) of each keyword of a training but those of run().
+_OWN = ("train",)  # which has an argument of its own
 
-    The revision is no choice of a user's: it says what a folder meant when it was written."""
-    rows = [row for row in _fovea.training_options() if row[0] not in ("train", "revision")]
-    return [*rows, *_fovea.run_options()]
+
+def training_rows() -> list[Row]:
+    """(name, what it must be, what it does) of each keyword of training a language model but those of run()."""
+    return [*(row for row in _fovea.training_options() if row[0] not in _OWN), *_fovea.run_options()]
+
+
+def _without(rows: Iterable[Row], names: Iterable[str]) -> list[Row]:
+    left_out = set(names)
+    return [row for row in rows if row[0] not in left_out]
+
+
+def classifier_rows() -> list[Row]:
+    """The same of a classifier of texts: pairs of them, and numbers, have the command."""
+    others = ("input", "second_column", "pair_encoder", *_OWN)
+    return [*_without(_fovea.classifier_options(), others), *_without(_fovea.run_options(), ["preset"])]
+
+
+def fit_rows() -> list[Row]:
+    """Those that fit() has: texts come from memory, and the folder of the run is gone afterwards."""
+    of_files = [name for name, _, _ in _fovea.table_options() if name != "bad_rows"]
+    of_folders = ("overwrite", "report", "lang", "keep")
+    verbose = ("verbose", "true or false", "print what the training says to stderr")
+    return [*_without(classifier_rows(), [*of_files, *of_folders]), verbose]
 
 
 def documented(rows: Iterable[Row]) -> Callable[[Function], Function]:

@@ -126,6 +126,18 @@ def _window_text(value: object) -> str:
                       " array [H, 2] has a window for each head", "E0203")
 
 
+def text_of(name: str, text: object) -> str:
+    """A text that has UTF-8."""
+    if not isinstance(text, str):
+        raise usage_error(f"{name}: expected a text; got {type(text).__name__}", "give a str")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise usage_error(f"{name}: character {error.start} is half of a surrogate pair, {text[error.start]!r}",
+                          "such a text has no UTF-8: text.encode(errors='replace').decode()", "E0203") from None
+    return text
+
+
 def unknown_keyword(function: str, name: str, known: Iterable[str]) -> Exception:
     """The error for a keyword that a function does not have."""
     names = sorted(known)

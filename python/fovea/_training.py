@@ -12,19 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from ._errors import InternalError, error_of, usage_error
-from ._options import training_rows
+from ._errors import InternalError, error_of, usage_error, with_keywords
+from ._options import Row
 from ._parts import option_text, unknown_keyword
 from ._paths import path_of, paths_of
 from ._threads import threads_of
 
 PROGRAM = pathlib.Path(__file__).with_name("bin") / "fovea"
 # Beside the settings of the run; `train`, `output` and `resume` have arguments of their own.
+_WARNING = "warning: "
 _SWITCHES = ("overwrite", "report")  # which have no other way to say no
 _SECONDS_BETWEEN_LOOKS = 0.02
+STANDARD_INPUT = "-"  # as a file
 # If this process is killed, the training is told to save and stop (prctl's PR_SET_PDEATHSIG is 1): a resumed
 # one would find the folder in use.
 _LAUNCHER = (
@@ -33,8 +36,17 @@ _LAUNCHER = (
 )
 
 
-def _flags(options: dict[str, Any]) -> list[str]:
-    known = {name for name, _, _ in training_rows()}
+class Task(NamedTuple):
+    """A command that trains, and how it is called."""
+
+    command: str  # "lm"
+    rows: list[Row]  # the keywords that stand for its options
+    texts: IO[bytes] | None = None  # STANDARD_INPUT among the files
+    speaks: bool = False
+
+
+def _flags(rows: list[Row], options: dict[str, Any]) -> list[str]:
+    known = {name for name, _, _ in rows}
     words: list[str] = []
     for name, value in options.items():
         if name not in known:
@@ -51,15 +63,18 @@ def _flags(options: dict[str, Any]) -> list[str]:
     return words
 
 
-def _words(files: list[str], output: str, resume: bool | str | os.PathLike[str], options: dict[str, Any]) -> list[str]:
+def _words(task: Task, files: list[str], output: str, resume: bool | str | os.PathLike[str],
+           options: dict[str, Any]) -> list[str]:
     given = {**options, "threads": threads_of(options.get("threads"))}
-    words = [os.fspath(PROGRAM), "train", "lm", *_flags(given), "--json", "--quiet", "--output", output]
+    words = [os.fspath(PROGRAM), "train", task.command, *_flags(task.rows, given), "--json", "--output", output]
+    if not task.speaks:
+        words.append("--quiet")
     if resume is True:
         words.append("--resume")
     elif resume is not False:
         words.append("--resume=" + path_of("resume", resume, "give True, or a checkpoint"))
     for file in files:
-        if file.startswith("-"):
+        if file.startswith("-") and file != STANDARD_INPUT:
             raise usage_error(f"train: {file} begins with a dash", "write it as ./" + file)
     for word in words:
         _check_word(word)
@@ -105,14 +120,35 @@ class _Lines:
             self._file.close()
 
 
-def _error_from(said: str, status: int) -> Exception:
-    for line in reversed(said.splitlines()):
-        try:
-            told = json.loads(line)
-            return error_of(told["error"], told["message"], told["hint"], training_rows())
-        except (ValueError, KeyError, TypeError):
-            continue
-    return InternalError(f"train: the training ended with status {status}: {said.strip()}")
+class _Said:
+    """What the training says, for people and, if it fails, as an object."""
+
+    def __init__(self, file: IO[str], task: Task) -> None:
+        self._file, self._task = file, task
+        self._read = 0
+        self._kept = ""
+
+    def pass_on(self) -> None:
+        """Warnings become warnings of Python; the rest is printed if it is asked for."""
+        text = self._kept + os.pread(self._file.fileno(), 1 << 20, self._read).decode(errors="replace")
+        self._read = os.fstat(self._file.fileno()).st_size
+        *lines, self._kept = text.split("\n")
+        for line in lines:
+            if line.startswith(_WARNING):
+                warnings.warn(with_keywords(line.removeprefix(_WARNING), self._task.rows), stacklevel=5)
+            elif self._task.speaks and not line.startswith("{"):
+                print(line, file=sys.stderr, flush=True)
+
+    def error(self, status: int) -> Exception:
+        self._file.seek(0)
+        said = self._file.read()
+        for line in reversed(said.splitlines()):
+            try:
+                told = json.loads(line)
+                return error_of(told["error"], told["message"], told["hint"], self._task.rows)
+            except (ValueError, KeyError, TypeError):
+                continue
+        return InternalError(f"train: the training ended with status {status}: {said.strip()}")
 
 
 def _stop(process: subprocess.Popen[Any]) -> None:
@@ -123,6 +159,7 @@ def _stop(process: subprocess.Popen[Any]) -> None:
 
 
 def run(
+    task: Task,
     files: list[str],
     output: str,
     resume: bool | str | os.PathLike[str],
@@ -134,23 +171,25 @@ def run(
     if on_update is not None and not callable(on_update):
         raise usage_error(f"on_update: expected a function; got {type(on_update).__name__}",
                           "write a function of one line of metrics.jsonl, a dict")
-    words = _words(files, output, resume, options)
+    words = _words(task, files, output, resume, options)
     lines = _Lines(pathlib.Path(output) / "metrics.jsonl")
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as file:
         # A session of its own, so that Ctrl-C comes here alone.
         launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(int(signal.SIGTERM)), str(os.getpid())]
-        process = subprocess.Popen([*launcher, *words], stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        process = subprocess.Popen([*launcher, *words], stdin=task.texts or subprocess.DEVNULL, stdout=file, stderr=file,
                                    start_new_session=True)
+        said = _Said(file, task)
         try:
             while process.poll() is None:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
+                said.pass_on()
                 for line in lines.new() if on_update is not None else ():
                     on_update(line)  # type: ignore[misc]
+            said.pass_on()
             for line in lines.new() if on_update is not None and process.returncode == 0 else ():
                 on_update(line)  # type: ignore[misc]
         finally:
             _stop(process)
             lines.close()
         if process.returncode:
-            said.seek(0)
-            raise _error_from(said.read(), process.returncode)
+            raise said.error(process.returncode)

@@ -30,6 +30,10 @@ model = fovea.LanguageModel.train("a.txt", "m", layers=2, stop_after="20u", vali
 reveal_type(model.generate("a", max_tokens=3))
 reveal_type(model.logits([1]))
 reveal_type(model.weights()["wte"])
+classifier = fovea.Classifier(folds=3).fit(["a", "b"], [0, 1], verbose=True)
+reveal_type(classifier.score(["a"], [0]))
+fovea.Classifier(fold=3)  # wrong
+fovea.Classifier.train("a.tsv", "m", multi_label="yes")  # wrong
 fovea.attend(x, x, x, casual=True)  # wrong
 fovea.attention(x, x, x, casual=True)  # wrong
 fovea.attend(x, x, x, causal="sideways")  # wrong
@@ -41,7 +45,8 @@ fovea.LanguageModel.train("a.txt", "m", lairs=2)  # wrong
 fovea.LanguageModel.train("a.txt", "m", layers="two")  # wrong
 """
 ARRAY = re.compile(r"ndarray\[")
-REVEALED = [ARRAY] * 4 + [re.compile(r'"(builtins\.)?str"'), *[re.compile(r"ndarray\[.*(float32|_32Bit)")] * 2]
+REVEALED = [ARRAY] * 4 + [re.compile(r'"(builtins\.)?str"'), *[re.compile(r"ndarray\[.*(float32|_32Bit)")] * 2,
+            re.compile(r'"(builtins\.)?float"')]
 TORCH = """
 import torch
 import fovea.torch
@@ -118,7 +123,9 @@ class HelpTest(unittest.TestCase):
         self.assertTrue(all(does for _, _, does in rows))
         self.assert_lists(fovea.attend, rows)
         self.assert_lists(fovea.LanguageModel.generate, _fovea.sampling_options())
-        self.assert_lists(fovea.LanguageModel.train, [row for row in _options.training_rows() if row[0] != "vocabulary"])
+        self.assert_lists(fovea.LanguageModel.train, _options.training_rows())
+        self.assert_lists(fovea.Classifier.train, _options.classifier_rows())
+        self.assert_lists(fovea.Classifier.fit, _options.fit_rows())
 
     def test_options_of_a_run_say_what_the_command_says(self):
         done = subprocess.run([sys.executable, "-m", "fovea", "train", "lm", "--help"], capture_output=True, check=True,
