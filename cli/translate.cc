@@ -13,9 +13,9 @@
 #include "cli/field_options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
-#include "fovea/config/json.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/translation_line.h"
 
 namespace fovea::cli {
 
@@ -29,20 +29,6 @@ std::string pharaoh(const TranslatedText& made) {
     links += fmt::format("{}{}-{}", links.empty() ? "" : " ", source, target);
   }
   return links;
-}
-
-// A translation as an object.
-Json::Object object_of(const TranslatedText& made, bool alignments) {
-  Json::Object object;
-  object.emplace_back("translation", made.text);
-  object.emplace_back("score", made.score);
-  object.emplace_back("log_probability", made.log_probability);
-  object.emplace_back("tokens", made.tokens);
-  if (!alignments) return object;
-  Json::Array links;
-  for (const auto& [source, target] : made.alignment) links.push_back(Json::Array{source, target});
-  object.emplace_back("alignment", std::move(links));
-  return object;
 }
 
 class TranslationAnswers {
@@ -74,7 +60,8 @@ class TranslationAnswers {
     const auto results = translator_.translate();
     std::string lines;
     for (std::size_t n = 0; n < results.size(); ++n) {
-      lines += json_ ? object_line(sources[n], results[n]) : text_lines(results[n]);
+      lines += json_ ? translation_json(sources[n], results[n], options_) + "\n"
+                     : text_lines(results[n]);
       ++answered_;
       emptied_ += results[n][0].text.empty() && results[n][0].tokens > 0;  // 0: an empty line
     }
@@ -93,18 +80,6 @@ class TranslationAnswers {
       lines += '\n';
     }
     return lines;
-  }
-
-  std::string object_line(const std::string& source, const std::vector<TranslatedText>& all) const {
-    Json::Object object;
-    object.emplace_back("source", source);
-    for (auto& member : object_of(all[0], options_.alignments)) object.push_back(std::move(member));
-    if (options_.search.nbest > 1) {
-      Json::Array best;
-      for (const TranslatedText& made : all) best.push_back(object_of(made, options_.alignments));
-      object.emplace_back("nbest", std::move(best));
-    }
-    return Json(std::move(object)).line() + "\n";
   }
 
   LineTranslator& translator_;

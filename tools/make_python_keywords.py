@@ -25,7 +25,8 @@ Array = Any  # of numpy, or with DLPack or a buffer
 Text = str | PathLike[str] | SupportsFloat | Iterable[str | PathLike[str] | SupportsFloat]
 Kind = TypeVar("Kind")
 '''
-TYPES = {"a text": "Text", "a list of texts": "Text", "a whole number": "SupportsIndex",
+TYPES = {"a text": "Text", "a list of texts": "Text", "whole numbers with commas": "Text",
+         "a whole number": "SupportsIndex",
          "a whole number, not negative and below 2^64": "SupportsIndex", "a finite number": "SupportsFloat",
          "true or false": "bool"}
 # What Python takes beyond what the command does.
@@ -37,6 +38,8 @@ def type_of(name, expected):
     if expected.startswith("one of: "):
         words = ", ".join(f'"{word}"' for word in expected.removeprefix("one of: ").split(", "))
         found = f"Literal[{words}]"
+    elif expected.startswith("some of, with commas: "):
+        found = "Text"
     elif re.match(r"(float|int|bool) \[", expected):
         found = "Array"
     else:
@@ -76,6 +79,9 @@ def text():
             + keywords("Sampling", "Of generate and stream.", _fovea.sampling_options())
             + keywords("Training", "Of LanguageModel.train.", _options.training_rows())
             + keywords("ClassifierTraining", "Of Classifier.train.", _options.classifier_rows())
+            + keywords("TaggerTraining", "Of Tagger.train.", _options.tagger_rows())
+            + keywords("TranslatorTraining", "Of Translator.train.", _options.translator_rows())
+            + keywords("Translating", "Of Translator.translate.", _fovea.translation_options())
             + keywords("Fitting", "Of Classifier and its fit.", _options.fit_rows()) + results())
 
 

@@ -10,8 +10,10 @@
 #include "python/extension/flex.h"
 #include "python/extension/language_model.h"
 #include "python/extension/sdpa.h"
+#include "python/extension/tagger.h"
 #include "python/extension/team.h"
 #include "python/extension/traced.h"
+#include "python/extension/translator.h"
 
 namespace nb = nanobind;
 
@@ -29,4 +31,6 @@ NB_MODULE(_fovea, m) {
   fovea::python::bind_flex(m);
   fovea::python::bind_language_model(m);
   fovea::python::bind_classifier(m);
+  fovea::python::bind_tagger(m);
+  fovea::python::bind_translator(m);
 }

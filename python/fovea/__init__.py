@@ -3,7 +3,7 @@
 
 `attention` and `attend` are the operator on arrays of numpy, forward and backward; fovea.torch has it on
 tensors of PyTorch. `LanguageModel` trains and uses language models, `Classifier` classifiers
-of texts. help() of a function lists its keywords:
+of texts, `Tagger` taggers and segmenters, `Translator` translators. help() of a function lists its keywords:
 help(fovea.attend), help(fovea.LanguageModel.train).
 """
 
@@ -23,7 +23,9 @@ from ._errors import (
 )
 from ._fovea import VERSION as __version__
 from ._language_model import LanguageModel
+from ._tagger import Tagger
 from ._threads import set_threads
+from ._translator import Translator
 
 if TYPE_CHECKING:
     from ._classifier import Classifier
@@ -40,6 +42,8 @@ __all__ = [
     "LanguageModel",
     "ModelError",
     "OutOfMemory",
+    "Tagger",
+    "Translator",
     "UsageError",
     "__version__",
     "attend",

@@ -18,7 +18,7 @@ from ._errors import Error, UsageError, usage_error
 from ._model_files import LABELS, ModelFiles
 from ._options import classifier_rows, documented, fit_rows
 from ._parts import option_text, text_of, unknown_keyword
-from ._paths import Path, path_of, paths_of
+from ._paths import Path, path_of
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -113,9 +113,8 @@ class Classifier:
     ) -> Self:
         """Trains on files of labelled texts, into the folder `output`, and loads what came of it: `fovea train
         classify`, whose options are the keywords. All else is as in LanguageModel.train."""
-        files = paths_of("train", train) if train is not None else []
         task = _training.Task("classify", classifier_rows())
-        _training.run(task, files, path_of("output", output), resume, on_update, dict(options))
+        _training.train(task, train, output, resume, on_update, options)
         return cls.load(output)
 
     @classmethod

@@ -64,7 +64,8 @@ _CLASSES: dict[str, type[Error]] = {
 # off some of them. (Texts, since compiling them would slow the import.)
 _COMMANDS_HELP = r"\bfovea ((?:[a-z-]+ )+)(?:--)?help\b"
 _FUNCTIONS = {"attention": "attend", "train lm": "LanguageModel.train",
-              "train classify": "Classifier.train", "generate": "LanguageModel.generate",
+              "train classify": "Classifier.train", "train tag": "Tagger.train",
+              "train translate": "Translator.train", "translate": "Translator.translate", "generate": "LanguageModel.generate",
               "eval": "LanguageModel.evaluate"}
 _OPTIONS_HELP = r"(?:\bsee )?(?:--|\b)help (?:says|for) what (\S+) (?:is for|takes)(?:, and what it is if left out)?"
 _HELP = (

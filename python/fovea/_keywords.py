@@ -245,6 +245,213 @@ class ClassifierTraining(TypedDict, total=False):
     lang: Literal["en", "zh"] | None
 
 
+class TaggerTraining(TypedDict, total=False):
+    """Of Tagger.train."""
+
+    valid: Text | None
+    valid_fraction: SupportsFloat | None
+    task: Literal["tag", "segment"] | None
+    joint: bool | None
+    format: Literal["auto", "conll", "conllu", "words"] | None
+    word_column: SupportsIndex | None
+    tag_column: Text | None
+    column: Text | None
+    comments: bool | None
+    scheme: Text | None
+    metric: Literal["auto", "loss", "accuracy", "span-f1"] | None
+    lower: bool | None
+    min_count: SupportsIndex | None
+    word_dropout: SupportsFloat | None
+    tokenizer: Literal["char", "sentencepiece"] | None
+    tokenizer_model: Text | None
+    subword_sampling: SupportsFloat | None
+    embeddings: Text | None
+    max_length: SupportsIndex | None
+    batch_size: SupportsIndex | None
+    encoder: Text | None
+    head: Text | None
+    word_width: SupportsIndex | None
+    character_reader: Literal["none", "conv", "bilstm"] | None
+    character_width: SupportsIndex | None
+    character_features: SupportsIndex | None
+    shape_width: SupportsIndex | None
+    ngram_width: SupportsIndex | None
+    buckets: SupportsIndex | None
+    linear: bool | None
+    linear_buckets: SupportsIndex | None
+    linear_dropout: SupportsFloat | None
+    init: Literal["gpt2", "source", "keras"] | None
+    heads: SupportsIndex | None
+    kv_heads: SupportsIndex | None
+    head_dim: SupportsIndex | None
+    width: SupportsIndex | None
+    ff: SupportsIndex | None
+    input_dropout: SupportsFloat | None
+    dropout: SupportsFloat | None
+    encoder_dropout: SupportsFloat | None
+    freeze_embeddings: bool | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw-keys", "shaw", "rotary", "none"] | None
+    position_max: SupportsIndex | None
+    position_join: Literal["add", "concat"] | None
+    sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
+    embedding_scale: SupportsFloat | None
+    t5_buckets: SupportsIndex | None
+    t5_max_distance: SupportsIndex | None
+    shaw_clip: SupportsIndex | None
+    rope_base: SupportsFloat | None
+    qk_norm: bool | None
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    attention_norm: Literal["softmax", "sigmoid", "none"] | None
+    log_n_scale: bool | None
+    softcap: SupportsFloat | None
+    sink: bool | None
+    norm: Literal["layer", "rms"] | None
+    norm_position: Literal["pre", "post"] | None
+    ln_variant: Literal["standard", "unbiased"] | None
+    bias: bool | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    forget_bias: SupportsFloat | None
+    lr: SupportsFloat | None
+    min_lr: SupportsFloat | None
+    schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
+    warmup: SupportsIndex | None
+    decay_share: SupportsFloat | None
+    beta1: SupportsFloat | None
+    beta2: SupportsFloat | None
+    epsilon: SupportsFloat | None
+    weight_decay: SupportsFloat | None
+    clip: SupportsFloat | None
+    accumulate: SupportsIndex | None
+    stop_after: Text | None
+    eval_every: Text | None
+    save_every: Text | None
+    log_every: SupportsIndex | None
+    observe_every: SupportsIndex | None
+    evaluate_training: bool | None
+    patience: SupportsIndex | None
+    keep: SupportsIndex | None
+    precision: Literal["float32", "bf16"] | None
+    save_dtype: Literal["float32", "bf16"] | None
+    seed: SupportsIndex | None
+    config: Text | None
+    threads: SupportsIndex | None
+    overwrite: bool | None
+    report: bool | None
+    lang: Literal["en", "zh"] | None
+
+
+class TranslatorTraining(TypedDict, total=False):
+    """Of Translator.train."""
+
+    source: Text | None
+    target: Text | None
+    valid_source: Text | None
+    valid_target: Text | None
+    valid: Text | None
+    valid_fraction: SupportsFloat | None
+    tokenizer: Text | None
+    target_tokenizer: Text | None
+    tokenizer_model: Text | None
+    target_tokenizer_model: Text | None
+    subword_sampling: SupportsFloat | None
+    shared_vocabulary: bool | None
+    lower: bool | None
+    words: Literal["spaces", "punctuation"] | None
+    min_count: SupportsIndex | None
+    batch_tokens: SupportsIndex | None
+    token_dropout: SupportsFloat | None
+    label_smoothing: SupportsFloat | None
+    metric: Literal["loss", "bleu", "chrf"] | None
+    model: Literal["transformer", "bahdanau-gru"] | None
+    encoder_layers: SupportsIndex | None
+    decoder_layers: SupportsIndex | None
+    encoder: Text | None
+    init: Literal["gpt2", "source", "keras"] | None
+    heads: SupportsIndex | None
+    kv_heads: SupportsIndex | None
+    head_dim: SupportsIndex | None
+    width: SupportsIndex | None
+    ff: SupportsIndex | None
+    block: SupportsIndex | None
+    dropout: SupportsFloat | None
+    position: Literal["learned", "sinusoidal", "alibi", "kerple", "kerple-power", "t5", "shaw-keys", "shaw", "rotary", "none"] | None
+    position_max: SupportsIndex | None
+    position_join: Literal["add", "concat"] | None
+    sinusoid: Literal["interleaved", "sin-cos", "cos-sin"] | None
+    embedding_scale: SupportsFloat | None
+    t5_buckets: SupportsIndex | None
+    t5_max_distance: SupportsIndex | None
+    shaw_clip: SupportsIndex | None
+    rope_base: SupportsFloat | None
+    decoder_position: Text | None
+    qk_norm: bool | None
+    score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
+    attention_norm: Literal["softmax", "sigmoid", "none"] | None
+    log_n_scale: bool | None
+    softcap: SupportsFloat | None
+    sink: bool | None
+    norm: Literal["layer", "rms"] | None
+    norm_position: Literal["pre", "post"] | None
+    ln_variant: Literal["standard", "unbiased"] | None
+    bias: bool | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    forget_bias: SupportsFloat | None
+    share_embeddings: bool | None
+    tie: bool | None
+    lr: SupportsFloat | None
+    min_lr: SupportsFloat | None
+    schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
+    warmup: SupportsIndex | None
+    decay_share: SupportsFloat | None
+    beta1: SupportsFloat | None
+    beta2: SupportsFloat | None
+    epsilon: SupportsFloat | None
+    weight_decay: SupportsFloat | None
+    clip: SupportsFloat | None
+    accumulate: SupportsIndex | None
+    stop_after: Text | None
+    eval_every: Text | None
+    save_every: Text | None
+    log_every: SupportsIndex | None
+    observe_every: SupportsIndex | None
+    evaluate_training: bool | None
+    patience: SupportsIndex | None
+    keep: SupportsIndex | None
+    precision: Literal["float32", "bf16"] | None
+    save_dtype: Literal["float32", "bf16"] | None
+    seed: SupportsIndex | None
+    average: SupportsIndex | None
+    average_best: SupportsIndex | None
+    preset: Text | None
+    config: Text | None
+    threads: SupportsIndex | None
+    overwrite: bool | None
+    report: bool | None
+    lang: Literal["en", "zh"] | None
+
+
+class Translating(TypedDict, total=False):
+    """Of Translator.translate."""
+
+    beam: SupportsIndex | None
+    nbest: SupportsIndex | None
+    length_penalty: SupportsFloat | None
+    length_norm: Literal["gnmt", "marian"] | None
+    coverage_penalty: SupportsFloat | None
+    patience: SupportsFloat | None
+    max_ratio: SupportsFloat | None
+    sample: bool | None
+    temperature: SupportsFloat | None
+    top_k: SupportsIndex | None
+    top_p: SupportsFloat | None
+    seed: SupportsIndex | None
+    alignments: bool | None
+    alignment_layer: SupportsIndex | None
+    long_lines: Literal["refuse", "split"] | None
+    raw: bool | None
+    truecase: bool | None
+
+
 class Fitting(TypedDict, total=False):
     """Of Classifier and its fit."""
 

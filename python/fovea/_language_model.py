@@ -93,9 +93,7 @@ class LanguageModel:
         code of the command."""
         from . import _training
 
-        files = paths_of("train", train) if train is not None else []
-        task = _training.Task("lm", training_rows())
-        _training.run(task, files, path_of("output", output), resume, on_update, dict(options))
+        _training.train(_training.Task("lm", training_rows()), train, output, resume, on_update, options)
         return cls.load(output)
 
     @documented(_fovea.sampling_options())

@@ -32,6 +32,16 @@ def classifier_rows() -> list[Row]:
     return [*_without(_fovea.classifier_options(), others), *_without(_fovea.run_options(), ["preset"])]
 
 
+def tagger_rows() -> list[Row]:
+    """The same of a tagger or a segmenter."""
+    return [*_without(_fovea.tagger_options(), _OWN), *_without(_fovea.run_options(), ["preset"])]
+
+
+def translator_rows() -> list[Row]:
+    """The same of a translator."""
+    return [*_without(_fovea.translator_options(), _OWN), *_fovea.translator_run_options()]
+
+
 def fit_rows() -> list[Row]:
     """Those that fit() has: texts come from memory, and the folder of the run is gone afterwards."""
     of_files = [name for name, _, _ in _fovea.table_options() if name != "bad_rows"]

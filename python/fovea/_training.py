@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 from ._errors import InternalError, error_of, usage_error, with_keywords
@@ -48,6 +48,7 @@ class Task(NamedTuple):
 def _flags(rows: list[Row], options: dict[str, Any]) -> list[str]:
     known = {name for name, _, _ in rows}
     words: list[str] = []
+    lists = {name for name, expected, _ in rows if expected == "a list of texts"}
     for name, value in options.items():
         if name not in known:
             raise unknown_keyword("train", name, known)
@@ -56,7 +57,7 @@ def _flags(rows: list[Row], options: dict[str, Any]) -> list[str]:
             continue
         if isinstance(value, bool):
             words.append(flag if value else "--no-" + flag[2:])
-        elif name == "valid" and not isinstance(value, str):
+        elif name in lists and not isinstance(value, str):
             words += [flag, *paths_of(name, value)]
         else:
             words.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else option_text(name, value)}")
@@ -156,6 +157,19 @@ def _stop(process: subprocess.Popen[Any]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         process.wait()
+
+
+def train(
+    task: Task,
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None,
+    output: str | os.PathLike[str],
+    resume: bool | str | os.PathLike[str],
+    on_update: Callable[[dict[str, Any]], object] | None,
+    options: Mapping[str, Any],
+) -> None:
+    """Trains on files, into a folder."""
+    run(task, paths_of("train", files) if files is not None else [], path_of("output", output), resume, on_update,
+        dict(options))
 
 
 def run(

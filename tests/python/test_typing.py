@@ -126,6 +126,9 @@ class HelpTest(unittest.TestCase):
         self.assert_lists(fovea.LanguageModel.train, _options.training_rows())
         self.assert_lists(fovea.Classifier.train, _options.classifier_rows())
         self.assert_lists(fovea.Classifier.fit, _options.fit_rows())
+        self.assert_lists(fovea.Tagger.train, _options.tagger_rows())
+        self.assert_lists(fovea.Translator.train, _options.translator_rows())
+        self.assert_lists(fovea.Translator.translate, _fovea.translation_options())
 
     def test_options_of_a_run_say_what_the_command_says(self):
         done = subprocess.run([sys.executable, "-m", "fovea", "train", "lm", "--help"], capture_output=True, check=True,
