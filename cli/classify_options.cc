@@ -37,7 +37,9 @@ void take_pooling(ClassifierConfig& model, const std::vector<std::string>& set) 
 void take_model(ClassifierSettings& settings, const std::vector<std::string>& set) {
   choose_model(settings);
   const bool split = std::find(set.begin(), set.end(), "text.valid_fraction") != set.end();
-  if (settings.model.kind == ClassifierModel::kLinear && !split) settings.text.valid_fraction = 0;
+  const bool may_be_linear = settings.model.kind == ClassifierModel::kLinear ||
+                             settings.model.kind == ClassifierModel::kAuto;
+  if (may_be_linear && !split) settings.text.valid_fraction = 0;
 }
 
 }  // namespace

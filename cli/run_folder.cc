@@ -10,6 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
+#include "fovea/task/classify/trials.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/task/tag/tagger.h"
 #include "fovea/task/task_table.h"
@@ -28,10 +29,10 @@ namespace fs = std::filesystem;
 
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 13> kOurFiles = {
-    "model.safetensors",  "metrics.jsonl", kStartsName,     "loss.svg",      kReportName,
-    "config.json",        kWordListName,   kCharactersName, kKnownWordsName, kTargetWordListName,
-    kTargetTokenizerName, "tokenizer.txt", kManifestName};
+constexpr std::array<std::string_view, 14> kOurFiles = {
+    "model.safetensors", "metrics.jsonl",      kStartsName,     "loss.svg",      kReportName,
+    kTrialsName,         "config.json",        kWordListName,   kCharactersName, kKnownWordsName,
+    kTargetWordListName, kTargetTokenizerName, "tokenizer.txt", kManifestName};
 // The files that a new run writes before the manifest.
 constexpr std::array<std::string_view, 7> kEarlyFiles = {
     "config.json",   "tokenizer.txt",     kWordListName,       kCharactersName,

@@ -8,6 +8,7 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,7 @@ class TrainingLog final : public TrainingObserver {
   void works(std::string_view what, double fraction_done) override;
   void evaluation_begins(index step) override;
   void evaluated(const EvaluationRecord& record) override;
+  void told(const std::string& what) override { note(what); }
   void measured(const MetricsRecord& record) override;
   void saved(index step, const std::filesystem::path& checkpoint) override;
   Request request() override;
@@ -252,7 +254,8 @@ MemoryForecast forecast_memory(const Context& context, const Job& job) {
 
 // A run that fails before it has saved weights is removed, so that the same command can start
 // again. A run that diverged is kept: its metrics show how.
-TrainResult train_in(const RunFolder& folder, const std::function<TrainResult()>& train) {
+template <class F>
+auto train_in(const RunFolder& folder, F&& train) {
   try {
     return train();
   } catch (const Error& error) {
@@ -332,6 +335,33 @@ int dry_run(const Context& context, Job& job) {
   return 0;
 }
 
+// Before the first file is written or removed.
+void open_folder(const Job& job, std::optional<RunFolder>& run_folder) {
+  listen_to_signals();
+  if (!run_folder) run_folder.emplace(job.place.folder, job.place.use);
+  run_folder->clear();
+}
+
+// Returns false if it was interrupted. What was chosen is then trained as a new run.
+bool search(const Context& context, Job& job, const RunFolder& run_folder) {
+  TrainingLog log(0, job.options.progress, job.training.unit());
+  log.begins({});
+  const bool resume = job.place.use == FolderUse::kResume;
+  const std::optional<std::string> found = train_in(
+      run_folder, [&] { return job.training.search(context, job.place.folder, resume, log); });
+  log.finish();
+  if (!found) {
+    say(fmt::format("stopped in the search for settings; to go on: fovea {} --resume -o {}",
+                    job.training.command(), shell_word(job.place.folder.string())));
+    return false;
+  }
+  std::istringstream lines(*found);
+  for (std::string line; std::getline(lines, line);) note(line);
+  job.stored.reset();
+  job.place.use = FolderUse::kNew;
+  return true;
+}
+
 int run_job(const Context& context, Job& job) {
   const std::filesystem::path& folder = job.place.folder;
   const FolderUse use = job.place.use;
@@ -344,6 +374,12 @@ int run_job(const Context& context, Job& job) {
   if (use == FolderUse::kResume) run_folder.emplace(folder, use);
   settle(job);
   if (job.stored) require_nothing_lost(job.place, *job.stored);
+  const bool has_searched = job.training.searches();
+  if (has_searched) {
+    job.training.prepare_search();
+    open_folder(job, run_folder);
+    if (!search(context, job, *run_folder)) return stop_status();
+  }
   prepare(job);
   const RunCost cost = job.training.cost();
   const MemoryForecast memory = forecast_memory(context, job);
@@ -352,9 +388,7 @@ int run_job(const Context& context, Job& job) {
              job.training.sizes());
   }
   describe_run(context, job.training.description(), cost, memory);
-  listen_to_signals();  // before the first file is written or removed
-  if (!run_folder) run_folder.emplace(folder, use);
-  run_folder->clear();
+  if (!has_searched) open_folder(job, run_folder);
   return train(context, job, cost, *run_folder);
 }
 

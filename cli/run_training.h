@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,17 @@ class Training {
   virtual Precision precision() const = 0;
   /// The settings, checked, as TOML.
   virtual std::string toml(const RunOptions& run) const = 0;
+
+  /// Whether settings are searched for before the data are read for the training.
+  virtual bool searches() const { return false; }
+  /// Reads the data for the search.
+  virtual void prepare_search() {}
+  /// Searches; the settings are then those that were chosen. Returns what to say of it, or nothing
+  /// if it was interrupted.
+  virtual std::optional<std::string> search(const Context&, const std::filesystem::path& /*folder*/,
+                                            bool /*resume*/, TrainingObserver&) {
+    return "";
+  }
 
   /// Reads the data. Returns what a user may want to know. Throws if they are not those of the
   /// stored run.

@@ -3,6 +3,7 @@
 // them.
 #include <fmt/core.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,9 @@
 #include "cli/classify_options.h"
 #include "cli/commands.h"
 #include "cli/run_training.h"
+#include "cli/search_report.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/task/classify/search.h"
 
 namespace fovea::cli {
 
@@ -67,6 +70,17 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   std::vector<OptionSpec> options() const override { return train_classify_options(input_); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);
+  }
+
+  bool searches() const override { return !settings_.search.budget.empty(); }
+  void prepare_search() override { search_.emplace(settings_); }
+  std::optional<std::string> search(const Context& context, const std::filesystem::path& folder,
+                                    bool resume, TrainingObserver& observer) override {
+    SearchResult result = search_->run(context, folder, resume, observer);
+    search_.reset();
+    if (result.stopped) return std::nullopt;
+    settings_ = std::move(result.settings);
+    return search_report(result.trials, result.best);
   }
 
   std::vector<std::string> description() const override {
@@ -132,6 +146,7 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   }
 
   const InputKind input_;  // pairs, or any other
+  std::optional<ClassifierSearch> search_;
 };
 
 }  // namespace

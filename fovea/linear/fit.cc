@@ -68,6 +68,7 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
   ChosenNgrams chosen;
   chosen.rules.split = split;
   chosen.rules.lower = lower;
+  chosen.rules.binary = is_binary(options.weighting);
   const auto read = [](const std::string& option, std::string_view found, std::string_view name) {
     return parse_lengths(option == "auto" ? found : std::string_view(option), name);
   };
@@ -93,7 +94,7 @@ std::vector<NgramWeighting> weightings_of(ClassifierTask task, index values,
                                           const LinearFitOptions& options) {
   constexpr index kMuch = 3'000'000;
   using enum NgramWeighting;
-  if (task == ClassifierTask::kRegression) return {kTfidf};
+  if (task == ClassifierTask::kRegression) return {is_binary(options.weighting) ? kBinary : kTfidf};
   if (options.weighting != kAuto) return {options.weighting};
   if (values > kMuch) return {kRatio};
   return {kTfidf, kRatio};
@@ -107,7 +108,7 @@ std::vector<double> path_of(NgramWeighting weighting, ClassifierTask task, index
   if (options.c > 0) return {options.c};
   if (folds == 0) return {kUsual};
   const bool is_number = task == ClassifierTask::kRegression;
-  double c = is_number ? 1.0 / 16 : weighting == NgramWeighting::kTfidf ? 1 : 0.25;
+  double c = is_number ? 1.0 / 16 : has_ratios(weighting) ? 0.25 : 1;
   std::vector<double> path;
   for (int n = 0; n < kValues; ++n, c *= 4) path.push_back(c);
   return path;
@@ -283,7 +284,7 @@ OutputProblem Fitter::problem_of(NgramWeighting weighting, index output, index l
     (problem.y[at] > 0 ? with : without) += problem.costs[at];
   }
   if (!is_number()) problem.offset = std::log(with / without);
-  if (weighting == NgramWeighting::kRatio) take_ratios(problem);
+  if (has_ratios(weighting)) take_ratios(problem);
   return problem;
 }
 

@@ -19,13 +19,23 @@ namespace fovea {
 /// What the columns of n-grams are multiplied with before the problem is solved.
 enum class NgramWeighting : std::uint8_t {
   kAuto,
-  kTfidf,  ///< nothing more than their tf-idf
-  kRatio,  ///< log-count ratios of a class and the others (Wang & Manning 2012, section 2.1)
+  kTfidf,        ///< nothing more than their tf-idf
+  kRatio,        ///< log-count ratios of a class and the others (Wang & Manning 2012, section 2.1)
+  kBinary,       ///< as kTfidf, but an n-gram counts once in a text
+  kBinaryRatio,  ///< as kRatio, likewise
 };
 inline constexpr EnumName<NgramWeighting> kNgramWeightingNames[] = {
     {NgramWeighting::kAuto, "auto"},
     {NgramWeighting::kTfidf, "tfidf"},
-    {NgramWeighting::kRatio, "ratio"}};
+    {NgramWeighting::kRatio, "ratio"},
+    {NgramWeighting::kBinary, "binary"},
+    {NgramWeighting::kBinaryRatio, "binary-ratio"}};
+inline bool is_binary(NgramWeighting weighting) {
+  return weighting == NgramWeighting::kBinary || weighting == NgramWeighting::kBinaryRatio;
+}
+inline bool has_ratios(NgramWeighting weighting) {
+  return weighting == NgramWeighting::kRatio || weighting == NgramWeighting::kBinaryRatio;
+}
 inline std::span<const EnumName<NgramWeighting>> enum_names(NgramWeighting) {
   return kNgramWeightingNames;
 }
@@ -49,7 +59,7 @@ struct LinearFitOptions {
           {.needs = kLinear, .shown = "auto|LENGTHS"});
     visit("weighting", weighting,
           "--model linear: tf-idf alone, or times the log-count ratio of a class and the others; "
-          "auto: by cross-validation",
+          "binary: an n-gram counts once in a text; auto: tfidf or ratio, by cross-validation",
           {.needs = kLinear});
     visit("regularization_c", c,
           "--model linear: weight C of the loss beside the squares of the weights (as scikit-learn "

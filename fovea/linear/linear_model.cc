@@ -15,13 +15,13 @@ namespace fovea {
 
 namespace {
 
-// From counts to (1 + log t) idf, in place. Returns the square of the length.
+// From counts to (1 + log t) idf, or to idf, in place. Returns the square of the length.
 double weigh(std::span<const std::int32_t> columns, std::span<float> values,
-             const std::vector<float>& idf) {
+             const std::vector<float>& idf, bool binary) {
   double square = 0;
   for (std::size_t n = 0; n < columns.size(); ++n) {
-    const double value =
-        (1 + std::log(double{values[n]})) * double{idf[static_cast<std::size_t>(columns[n])]};
+    const double often = binary ? 1 : 1 + std::log(double{values[n]});
+    const double value = often * double{idf[static_cast<std::size_t>(columns[n])]};
     values[n] = static_cast<float>(value);
     square += value * value;
   }
@@ -142,7 +142,8 @@ SparseRows training_rows(const Context& context, std::span<const std::string> te
     context.for_ranges(count, 1000, [&](index begin, index end) {
       for (index i = begin; i < end; ++i) {
         own[static_cast<std::size_t>(i)] =
-            weigh(part_of(rows.columns, rows, i), part_of(rows.values, rows, i), block.idf);
+            weigh(part_of(rows.columns, rows, i), part_of(rows.values, rows, i), block.idf,
+                  features.rules.binary);
       }
     });
     block.damping = damping_of(rows, own);
@@ -188,7 +189,7 @@ SparseRow FeatureReader::read(std::string_view text) {
     append_counts(reader_, block.kind, block.names, found_, columns_, values_);
     const auto columns = std::span(columns_).subspan(begin);
     const auto values = std::span(values_).subspan(begin);
-    const double own = weigh(columns, values, block.idf);
+    const double own = weigh(columns, values, block.idf, features_.rules.binary);
     square += scale(columns, values, own, features_, b, first_column);
     first_column += block.names.size();
   }

@@ -29,9 +29,9 @@ struct NgramBlock {
 
 /// The features of texts, in columns: those of each block in turn, then one for the bias.
 ///
-/// A column of an n-gram with count t in the text has (1 + log t) idf; each block is damped as
-/// above, and divided by the root of the number of blocks. The last column, r, is the length of all
-/// that: 0 of a text without a known n-gram, up to 1.
+/// A column of an n-gram with count t in the text has (1 + log t) idf, with binary rules idf; each
+/// block is damped as above, and divided by the root of the number of blocks. The last column, r,
+/// is the length of all that: 0 of a text without a known n-gram, up to 1.
 struct NgramFeatures {
   NgramRules rules = {};
   std::vector<NgramBlock> blocks = {};

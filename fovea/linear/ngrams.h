@@ -38,6 +38,7 @@ struct NgramRules {
   NgramLengths words = {}, characters = {};
   WordSplit split = WordSplit::kPunctuation;
   bool lower = true;
+  bool binary = false;  ///< whether an n-gram occurs counts, not how often
 
   NgramLengths lengths(NgramKind kind) const {
     return kind == NgramKind::kWords ? words : characters;

@@ -77,19 +77,22 @@ void require_same_run(const RunIdentity& began, const RunIdentity& now) {
   require(began.tokenizer, now.tokenizer, "tokenizer");
 }
 
-void append_start(const std::filesystem::path& folder, ProcessStart start) {
-  const std::filesystem::path file = folder / kStartsName;
+void append_line(const std::filesystem::path& file, std::string_view what) {
   const std::string before = read_run_file(file);
   const bool torn = !before.empty() && before.back() != '\n';
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0) fail_writing(file, errno);
   std::string line = torn ? "\n" : "";
-  line += to_json_line(start);
+  line += what;
   line += '\n';
-  const bool written = write_line(fd, line);
+  const bool written = write_line(fd, line) && ::fsync(fd) == 0;
   const int error = errno;
   ::close(fd);
   if (!written) fail_writing(file, error);
+}
+
+void append_start(const std::filesystem::path& folder, ProcessStart start) {
+  append_line(folder / kStartsName, to_json_line(start));
 }
 
 std::vector<ProcessStart> read_starts(const std::filesystem::path& folder) {

@@ -110,6 +110,10 @@ struct RunState {
   }
 };
 
+/// Adds a line to a file of the run, and flushes it to the disk. A last line that is incomplete, as
+/// after a process that was killed, stays a line of its own. Throws kWrite, kDiskFull.
+void append_line(const std::filesystem::path& file, std::string_view what);
+
 // The processes of a run: starts.jsonl, one JSON object per line.
 
 inline constexpr std::string_view kStartsName = "starts.jsonl";

@@ -112,6 +112,8 @@ class TrainingObserver {
   virtual void works(std::string_view /*what*/, double /*fraction_done*/) {}
   virtual void evaluation_begins(index /*step*/) {}
   virtual void evaluated(const EvaluationRecord&) {}
+  /// A result on the way, a line.
+  virtual void told(const std::string& /*what*/) {}
   /// After evaluated(), if there are metrics.
   virtual void measured(const MetricsRecord&) {}
   virtual void saved(index /*step*/, const std::filesystem::path& /*checkpoint*/) {}

@@ -43,6 +43,21 @@ LinearModel model_of_cats(ClassifierTask task, index classes) {
   return {std::move(features), std::move(weights)};
 }
 
+TEST(NgramFeatures, OfBinaryRulesDoNotSayHowOften) {
+  const std::vector<std::string> texts = {"sun sun sun rain", "sun rain", "fog"};
+  NgramRules rules = rules_of("1", "0");
+  for (const bool binary : {false, true}) {
+    rules.binary = binary;
+    NgramFeatures features = learn_features(texts, rules, 2);
+    const SparseRows rows = training_rows(Context(1), texts, features);
+    const auto first = rows.row(0).values, second = rows.row(1).values;
+    EXPECT_EQ(std::equal(first.begin(), first.end(), second.begin(), second.end()), binary);
+    FeatureReader reader(features);
+    const auto read = reader.read(texts[0]).values;
+    EXPECT_TRUE(std::equal(read.begin(), read.end(), first.begin(), first.end()));
+  }
+}
+
 TEST(NgramFeatures, AreDampedTfidf) {
   NgramFeatures features = learn_features(cats(), rules_of("1", "0"), 2);
   const SparseRows rows = training_rows(Context(1), cats(), features);

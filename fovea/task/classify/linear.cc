@@ -28,6 +28,7 @@ NgramRules rules_of(const ClassifierSettings& settings) {
   rules.characters = parse_lengths(settings.linear.char_ngrams, "char_ngrams");
   rules.split = settings.text.words;
   rules.lower = settings.text.lower;
+  rules.binary = is_binary(settings.linear.weighting);
   return rules;
 }
 
@@ -146,17 +147,8 @@ RunTime linear_time(const Context& context, const ClassifierRun& run) {
           .basis = fmt::format("{} problems of {} n-grams of texts", size.problems(), size.values)};
 }
 
-TrainResult train_linear(const Context& context, const ClassifierRun& run,
-                         const std::filesystem::path& folder, const StartAt& start,
-                         TrainingObserver& observer) {
-  const double began = monotonic_seconds();
-  if (start.resume) {
-    require_same_data(folder, run);
-  } else {
-    write_model_files(folder, model_files(run));
-  }
-  append_start(folder, start_of_process(0, context.threads(), run.identity));
-  observer.begins({});
+std::optional<MeasuredFit> fit_measured(const Context& context, const ClassifierRun& run,
+                                        TrainingObserver& observer) {
   const ClassifierConfig& model = run.settings.model;
   const KnownTexts& known = run.linear->training;
   NgramFeatures features = run.linear->features;
@@ -173,22 +165,42 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
       .interrupted = [&] { return observer.request() == Request::kStop; }};
   std::optional<LinearFit> fit =
       fit_linear(context, data, run.settings.linear, run.settings.recipe.seed, watch);
-  if (!fit) return {.state = {}, .stopped = true};
+  if (!fit) return std::nullopt;
   const KnownTexts& held = run.linear->validation;
-  std::optional<Validation> found;
+  MeasuredFit done{.fit = std::move(*fit)};
+  const LinearModel& linear = done.fit.model;
   if (!held.texts.empty()) {
-    found = measured(predictions(context, fit->model, held.texts), held.truth, run, fit->model);
-  } else if (!fit->unseen.empty()) {
-    found = measured(std::move(fit->unseen), known.truth, run, fit->model);
+    done.found = measured(predictions(context, linear, held.texts), held.truth, run, linear);
+  } else if (!done.fit.unseen.empty()) {
+    done.found = measured(std::move(done.fit.unseen), known.truth, run, linear);
   }
+  return done;
+}
+
+TrainResult train_linear(const Context& context, const ClassifierRun& run,
+                         const std::filesystem::path& folder, const StartAt& start,
+                         TrainingObserver& observer) {
+  const double began = monotonic_seconds();
+  if (start.resume) {
+    require_same_data(folder, run);
+  } else {
+    write_model_files(folder, model_files(run));
+  }
+  append_start(folder, start_of_process(0, context.threads(), run.identity));
+  observer.begins({});
+  const std::optional<MeasuredFit> done = fit_measured(context, run, observer);
+  if (!done) return {.state = {}, .stopped = true};
+  const LinearFit& fit = done->fit;
+  const KnownTexts& known = run.linear->training;
   const Validation training =
-      measured(predictions(context, fit->model, known.texts), known.truth, run, fit->model);
-  write_model_weights(folder, fit->model.tensors(),
-                      {{"step", std::to_string(fit->chosen + 1)},
-                       {"weighting", std::string(to_string(fit->trials[fit->chosen].weighting))},
-                       {"c", fmt::format("{}", fit->trials[fit->chosen].c)}});
+      measured(predictions(context, fit.model, known.texts), known.truth, run, fit.model);
+  const LinearTrial& chosen = fit.trials[fit.chosen];
+  write_model_weights(folder, fit.model.tensors(),
+                      {{"step", std::to_string(fit.chosen + 1)},
+                       {"weighting", std::string(to_string(chosen.weighting))},
+                       {"c", fmt::format("{}", chosen.c)}});
   TrainResult result;
-  result.state = write_records(folder, *fit, training, found, monotonic_seconds() - began);
+  result.state = write_records(folder, fit, training, done->found, monotonic_seconds() - began);
   result.state.tokens = result.process_tokens = run.texts_to_train();
   result.process_step_seconds = result.state.seconds;
   return result;

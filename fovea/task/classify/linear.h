@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "fovea/base/context.h"
 #include "fovea/task/classify/run.h"
@@ -18,6 +19,17 @@ void learn_ngrams(ClassifierRun& run);
 RunCost linear_cost(const ClassifierRun& run);
 double linear_memory(const Context& context, const ClassifierRun& run);
 RunTime linear_time(const Context& context, const ClassifierRun& run);
+
+/// A model that was fitted, and how good it is on texts that it had not seen, those of --valid or
+/// else of cross-validation; nothing if there were too few.
+struct MeasuredFit {
+  LinearFit fit;
+  std::optional<Validation> found = {};
+};
+
+/// Fits the model of a run. Nothing if it was interrupted.
+std::optional<MeasuredFit> fit_measured(const Context& context, const ClassifierRun& run,
+                                        TrainingObserver& observer);
 
 /// Fits the model, measures it and writes it. metrics.jsonl has an evaluation for each setting that
 /// cross-validation tried, numbered from 1, and the metrics of the one that was chosen: of texts

@@ -30,12 +30,6 @@ constexpr index kLongestBag = 4096, kLongestOfEncoder = 512;
 
 constexpr std::string_view kLessText = "use less text, or a machine with more memory";
 
-ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
-  if (text.regression) return ClassifierTask::kRegression;
-  if (text.multi_label) return ClassifierTask::kMultiLabel;
-  return labels == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel;
-}
-
 // Checks the sizes before any file is read.
 void check_sizes(const ClassifierSettings& settings) {
   ClassifierConfig probe = settings.model;
@@ -329,15 +323,22 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
                           RunWeights weights) {
   check_options(settings);
   check_sizes(settings);
+  LabelledSet set = read_labelled_set(settings.text, settings.recipe.seed);
+  return prepare_run(std::move(settings), std::move(set), std::move(known), weights);
+}
+
+ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
+                          std::unique_ptr<Tokenizer> known, RunWeights weights) {
   ClassifierTextOptions& text = settings.text;
-  LabelledSet set = read_labelled_set(text, settings.recipe.seed);
   ClassifierRun run;
   run.notes = std::move(set.notes);
   run.outputs.labels = set.labels.names();
   run.outputs.columns = set.form;
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
-  if (settings.model.kind == ClassifierModel::kLinear) {
+  if (settings.model.kind == ClassifierModel::kLinear ||
+      settings.model.kind == ClassifierModel::kAuto) {
+    settings.model.kind = ClassifierModel::kLinear;
     return prepare_linear(std::move(run), std::move(settings), set);
   }
   take_input(run, settings, set, std::move(known));

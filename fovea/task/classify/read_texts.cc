@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/read_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -10,6 +12,7 @@
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/tensor/checksum.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
@@ -174,6 +177,21 @@ TableOptions table_options(const ClassifierTextOptions& options) {
   return table;
 }
 
+void hold_back(LabelledSet& set, double fraction, bool regression, std::uint64_t seed) {
+  set.validates = draw_stratified(strata_of(set.table, regression), fraction, seed);
+}
+
+std::string fingerprint(const LabelledSet& set) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    const LabelledText& row = set.table.rows[i];
+    std::string one = fmt::format("{}\n{}", set.validates[i] ? 1 : 0, row.text);
+    for (const std::string& label : row.labels) one += "\n" + label;
+    parts.push_back(xxh3_128(one));
+  }
+  return xxh3_128(fmt::format("{}", fmt::join(parts, "")));
+}
+
 LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed) {
   if (options.train.empty()) {
     throw Error(ErrorCode::kUsage, fmt::format("no {}s to train on", words_of(options.input).entry),
@@ -190,8 +208,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   const auto trains = static_cast<std::size_t>(set.table.size());
   if (options.valid.empty()) {
     require_one_label(set.table, options);
-    set.validates =
-        draw_stratified(strata_of(set.table, options.regression), options.valid_fraction, seed);
+    hold_back(set, options.valid_fraction, options.regression, seed);
     if (options.valid_fraction > 0 &&
         std::find(set.validates.begin(), set.validates.end(), true) == set.validates.end()) {
       set.notes.push_back(fmt::format("no validation: {} {}s are too few for --valid-fraction {}",
@@ -213,6 +230,29 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
   }
   require_difference(set, options);
   return set;
+}
+
+LabelledSet part_of(const LabelledSet& set, double share, bool regression, std::uint64_t seed) {
+  if (share >= 1) return set;
+  // What is drawn is never all of a stratum, so that what is left has each.
+  std::vector<index> strata = strata_of(set.table, regression);
+  const std::vector<bool> dropped = draw_stratified(strata, 1 - share, seed);
+  LabelledSet part;
+  part.table.places = set.table.places;
+  part.table.input = set.table.input;
+  part.labels = set.labels;
+  part.label_of_two = set.label_of_two;
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
+    for (; static_cast<index>(i) >= set.table.ends[file]; ++file) {
+      part.table.ends.push_back(part.table.size());
+    }
+    if (dropped[i] && !set.validates[i]) continue;
+    part.table.rows.push_back(set.table.rows[i]);
+    part.validates.push_back(set.validates[i]);
+  }
+  part.table.ends.resize(set.table.ends.size(), part.table.size());
+  return part;
 }
 
 std::string choose_tokenizer(const LabelledSet& set, std::vector<std::string>& notes) {

@@ -45,6 +45,16 @@ TableOptions table_options(const ClassifierTextOptions& options);
 /// no text to train on has; kInputTooSmall if all texts have the same label, labels or number.
 LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_t seed);
 
+/// Draws this part of the texts to train on, of those with the same labels alike, for validation.
+void hold_back(LabelledSet& set, double fraction, bool regression, std::uint64_t seed);
+
+/// The checksum of the texts, their labels or numbers, and which of them validate.
+std::string fingerprint(const LabelledSet& set);
+
+/// A part of the texts to train on, drawn by the seed, of those with the same labels alike; all
+/// texts to validate on.
+LabelledSet part_of(const LabelledSet& set, double share, bool regression, std::uint64_t seed);
+
 /// "word" or "char": what suits the texts. Appends to `notes` which, and why.
 std::string choose_tokenizer(const LabelledSet& set, std::vector<std::string>& notes);
 

@@ -12,6 +12,7 @@
 #include "fovea/data/examples.h"
 #include "fovea/data/word_vectors.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/training_task.h"
 
@@ -55,6 +56,10 @@ struct ClassifierRun {
 /// nothing. Throws kOptionValue, kUsage, what LabelledReader and read_word_vectors throw, and
 /// kInputFormat, kInputTooSmall for texts whose labels cannot be learned.
 ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
+                          RunWeights weights = RunWeights::kNew);
+/// The same of options that are checked and texts that are read.
+ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
+                          std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
 
 /// The cost of a run, computed before it begins.

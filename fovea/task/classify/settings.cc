@@ -6,6 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
+#include "fovea/task/classify/trials.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
@@ -61,14 +62,23 @@ bool is_of_networks(const Field& field) {
   return group == "model" && field.traits.is_option && name != "model";
 }
 
-// The first such setting that is not the default, if there is one. It points into `given`.
-std::optional<Field> network_setting(ClassifierSettings& given) {
+// The first setting of a kind that is not the default, if there is one. It points into `given`.
+std::optional<Field> setting_of(ClassifierSettings& given, bool (*is_of)(const Field&)) {
   ClassifierSettings usual(given.text.input);
   const std::vector<Field> is = fields_of(given), was = fields_of(usual);
   for (std::size_t n = 0; n < is.size(); ++n) {
-    if (is_of_networks(is[n]) && value_text(is[n]) != value_text(was[n])) return is[n];
+    if (is_of(is[n]) && value_text(is[n]) != value_text(was[n])) return is[n];
   }
   return std::nullopt;
+}
+
+std::optional<Field> network_setting(ClassifierSettings& given) {
+  return setting_of(given, is_of_networks);
+}
+
+bool has_linear_setting(ClassifierSettings& given) {
+  return setting_of(given, [](const Field& field) { return field.table() == "linear"; })
+      .has_value();
 }
 
 void check_linear(ClassifierSettings s) {
@@ -150,7 +160,14 @@ void choose_model(ClassifierSettings& settings) {
   using enum ClassifierModel;
   if (settings.model.kind != kAuto) return;
   const bool linear = settings.text.input == InputKind::kText && !network_setting(settings);
+  if (linear && !settings.search.budget.empty() && !has_linear_setting(settings)) return;
   settings.model.kind = linear ? kLinear : settings.model.encoder.empty() ? kBag : kEncoder;
+}
+
+ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
+  if (text.regression) return ClassifierTask::kRegression;
+  if (text.multi_label) return ClassifierTask::kMultiLabel;
+  return labels == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel;
 }
 
 void check_options(const ClassifierSettings& s) {
@@ -163,6 +180,7 @@ void check_options(const ClassifierSettings& s) {
   check_text(s.text);
   check_pairs(s);
   check_linear(s);
+  if (!s.search.budget.empty()) parse_budget(s.search.budget);
 }
 
 }  // namespace fovea

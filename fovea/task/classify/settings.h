@@ -138,6 +138,18 @@ struct ClassifierTextOptions {
   }
 };
 
+/// A search for settings (task/classify/search.h).
+struct AutoOptions {
+  std::string budget;  ///< none: there is no search to do
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("auto", budget,
+          "search for settings first, in this time (90s, 10m, 2h) or number of trials (40t)",
+          {.needs = {"input", "text"}, .place = HelpPlace::kModel, .shown = "TIME"});
+  }
+};
+
 struct ClassifierSettings {
   ClassifierSettings() : ClassifierSettings(InputKind::kText) {}
   /// The defaults of this input.
@@ -147,11 +159,13 @@ struct ClassifierSettings {
   ClassifierConfig model;
   LinearFitOptions linear;
   TrainOptions recipe;
+  AutoOptions search;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit_groups(visit, *this);
     visit("linear", linear, "a linear model", {.resume = OnResume::kNo});
+    visit("search", search, "a search for settings");
   }
 };
 
@@ -169,8 +183,12 @@ void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs
 void resolve_lengths(TrainOptions& recipe, index updates_per_epoch);
 
 /// What --model auto is: linear of texts, unless a setting that only a bag or an encoder reads is
-/// not its default; else one of these two.
+/// not its default; else one of these two. Of a search it stays auto, unless a setting that some
+/// models alone read is not its default.
 void choose_model(ClassifierSettings& settings);
+
+/// What is asked of a text with so many labels to train on.
+ClassifierTask task_of(const ClassifierTextOptions& text, index labels);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.
 void check_options(const ClassifierSettings& settings);

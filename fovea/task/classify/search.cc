@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/search.h"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "fovea/base/clock.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/base/random.h"
+#include "fovea/data/epoch_order.h"
+#include "fovea/task/classify/linear.h"
+#include "fovea/task/classify/run.h"
+#include "fovea/train/run_summary.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr index kThird = 3;            // of the settings of a rung the next one has so many
+constexpr index kFewestOnRung = 1000;  // texts
+constexpr index kMostRungs = 4;
+constexpr index kFewestForNetworks = 2000;   // texts
+constexpr double kSecondsForNetworks = 300;  // of the budget
+constexpr double kShareOfTrial = 1.0 / 6;    // of the budget: a network that takes longer fails
+constexpr double kHeldBack = 0.1;            // where networks are tried without --valid
+constexpr std::string_view kScratchName = "trial.tmp";
+
+std::vector<std::string> words_of(std::string_view options) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < options.size();) {
+    const std::size_t end = std::min(options.find(' ', begin), options.size());
+    if (end > begin) words.emplace_back(options.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// Sets what options say: "--word-ngrams 1-2 --no-lower".
+void set_options(ClassifierSettings& settings, std::string_view options) {
+  std::vector<Field> fields = fields_of(settings);
+  const std::vector<std::string> words = words_of(options);
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const bool is_off = words[w].starts_with("--no-");
+    const std::string name = is_off ? "--" + words[w].substr(5) : words[w];
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& one) {
+      return one.traits.is_option && option_name(one.name) == name;
+    });
+    const bool has_value = is_off || w + 1 < words.size();
+    if (field == fields.end() || !has_value) {
+      fail(ErrorCode::kModelDamaged, "{}: expected options, got {}", kTrialsName, options);
+    }
+    set_from_text(*field, is_off ? "false" : words[++w], name);
+  }
+}
+
+// All of a with all of b behind each.
+std::vector<std::string> times(const std::vector<std::string>& a,
+                               const std::vector<std::string>& b) {
+  std::vector<std::string> all;
+  for (const std::string& first : a) {
+    for (const std::string& second : b) {
+      all.push_back(second.empty() ? first : fmt::format("{} {}", first, second));
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> values(std::string_view option, std::initializer_list<const char*> of) {
+  std::vector<std::string> all;
+  for (const char* value : of) all.push_back(fmt::format("{} {}", option, value));
+  return all;
+}
+
+std::vector<std::string> linear_settings(const ClassifierSettings& s, bool has_blanks) {
+  const bool is_number = s.text.regression;
+  const auto weightings = is_number
+                              ? values("--weighting", {"tfidf", "binary"})
+                              : values("--weighting", {"tfidf", "ratio", "binary", "binary-ratio"});
+  std::vector<std::string> lengths;
+  if (has_blanks) {
+    lengths = times(values("--word-ngrams", {"1", "1-2", "1-3"}),
+                    values("--char-ngrams", {"0", "1-3", "2-5", "3-6", "2-6"}));
+    for (std::string& more :
+         times({"--word-ngrams 0"}, values("--char-ngrams", {"1-4", "2-5", "3-6"}))) {
+      lengths.push_back(std::move(more));
+    }
+  } else {
+    lengths =
+        times({"--word-ngrams 0"}, values("--char-ngrams", {"1", "1-2", "1-3", "1-4", "2-4"}));
+  }
+  return times(
+      times(times({"--model linear"}, lengths), weightings),
+      has_blanks ? std::vector<std::string>{"", "--no-lower"} : std::vector<std::string>{""});
+}
+
+std::vector<std::string> bag_settings() {
+  return times(times(times(times({"--model bag"}, values("--ngrams", {"1", "2", "3"})),
+                           values("--width", {"64", "128"})),
+                     values("--dropout", {"0.3", "0.5", "0.8"})),
+               values("--lr", {"0.001", "0.002", "0.004"}));
+}
+
+std::vector<std::string> encoder_settings() {
+  const std::vector<std::string> encoders = {
+      "--encoder conv3 --pooling max", "--encoder conv5 --pooling max", "--encoder textcnn:3,4,5",
+      "--encoder bigru --pooling attention"};
+  return times(times(times(times({"--model encoder"}, encoders), values("--width", {"64", "128"})),
+                     values("--dropout", {"0.2", "0.5"})),
+               values("--lr", {"0.001", "0.002"}));
+}
+
+index rung_count(index rows) {
+  index rungs = 1;
+  for (index least = rows / kThird; least >= kFewestOnRung && rungs < kMostRungs; least /= kThird) {
+    ++rungs;
+  }
+  return rungs;
+}
+
+index count_training(const LabelledSet& set) {
+  return std::count(set.validates.begin(), set.validates.end(), false);
+}
+
+// Watches a trial: it ends where the time is up, or where the user stops the search.
+class TrialWatch final : public TrainingObserver {
+ public:
+  TrialWatch(TrainingObserver& outer, std::string what, double done, double deadline)
+      : outer_(outer), what_(std::move(what)), done_(done), deadline_(deadline) {}
+
+  void works(std::string_view, double) override { show(); }
+  void updated(const UpdateRecord&, double) override { show(); }
+  Request request() override {
+    if (outer_.request() == Request::kStop) user_stopped_ = true;
+    const bool is_late = monotonic_seconds() >= deadline_;
+    return user_stopped_ || is_late ? Request::kStop : Request::kNone;
+  }
+  bool user_stopped() const { return user_stopped_; }
+
+ private:
+  void show() { outer_.works(what_, done_); }
+
+  TrainingObserver& outer_;
+  const std::string what_;
+  const double done_, deadline_;
+  bool user_stopped_ = false;
+};
+
+// What a training chose by itself, as options; `given` says auto.
+std::string options_found(const LinearFit& fit, const LinearFitOptions& given,
+                          const LinearFitOptions& is) {
+  const LinearTrial& chosen = fit.trials[fit.chosen];
+  std::vector<std::string> options;
+  const auto found = [&](std::string_view name, std::string_view value) {
+    options.push_back(fmt::format("--{} {}", name, value));
+  };
+  if (given.word_ngrams == "auto") found("word-ngrams", is.word_ngrams);
+  if (given.char_ngrams == "auto") found("char-ngrams", is.char_ngrams);
+  if (given.weighting == NgramWeighting::kAuto) found("weighting", to_string(chosen.weighting));
+  if (given.c == 0) found("regularization-c", fmt::format("{}", chosen.c));
+  return fmt::format("{}", fmt::join(options, " "));
+}
+
+class Searcher {
+ public:
+  Searcher(const Context& context, const ClassifierSettings& settings, const LabelledSet& set,
+           fs::path folder, TrainingObserver& observer)
+      : context_(context),
+        settings_(settings),
+        set_(set),
+        folder_(std::move(folder)),
+        observer_(observer),
+        budget_(parse_budget(settings.search.budget)) {}
+
+  SearchResult run(bool resume);
+
+ private:
+  SearchHead head();
+  std::string config_of_search() const;
+  void begin(bool resume);
+  void list_settings();
+  std::vector<std::string> drawn(const std::vector<std::string>& all, std::uint64_t stream) const;
+  std::optional<std::string> without_given(const std::string& options) const;
+  bool measure_round(index round, std::vector<std::string> members);
+  bool measure(SearchTrial trial);
+  bool is_over() const;
+  double spent() const { return spent_ + monotonic_seconds() - began_; }
+  ClassifierSettings settings_of(const SearchTrial& trial) const;
+  bool train(SearchTrial& trial, TrialWatch& watch);
+  bool train_linear(const ClassifierRun& run, SearchTrial& trial, TrialWatch& watch) const;
+  bool train_network(const ClassifierRun& run, SearchTrial& trial, TrialWatch& watch) const;
+
+  const Context context_;
+  const ClassifierSettings& settings_;
+  LabelledSet set_;
+  const fs::path folder_;
+  TrainingObserver& observer_;
+  const SearchBudget budget_;
+  const double began_ = monotonic_seconds();
+  double spent_ = 0;  // by the processes before
+  index rungs_ = 1;
+  bool has_networks_ = false, stopped_ = false;
+  std::vector<std::string> order_;  // of the settings
+  std::vector<SearchTrial> known_;  // of the processes before
+  std::vector<SearchTrial> trials_;
+};
+
+// The options without those that the user has set: these stay as they are. Nothing for another
+// model than that of the user.
+std::optional<std::string> Searcher::without_given(const std::string& options) const {
+  ClassifierSettings given = settings_, tried = settings_, usual(settings_.text.input);
+  set_options(tried, options);
+  const ClassifierModel kind = settings_.model.kind;
+  if (kind != ClassifierModel::kAuto && kind != tried.model.kind) return std::nullopt;
+  given.model.kind = ClassifierModel::kAuto;
+  const std::vector<Field> is = fields_of(given), was = fields_of(usual);
+  std::vector<std::string> words = words_of(options), kept;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const bool is_off = words[w].starts_with("--no-");
+    const std::string name = is_off ? "--" + words[w].substr(5) : words[w];
+    const auto at = std::find_if(is.begin(), is.end(), [&](const Field& one) {
+      return one.traits.is_option && option_name(one.name) == name;
+    });
+    const auto n = static_cast<std::size_t>(at - is.begin());
+    const bool is_given = at != is.end() && value_text(is[n]) != value_text(was[n]);
+    if (!is_given) kept.push_back(words[w]);
+    if (is_off) continue;
+    ++w;
+    if (!is_given) kept.push_back(words[w]);
+  }
+  return fmt::format("{}", fmt::join(kept, " "));
+}
+
+// What is left of them, each once, in an order that is drawn.
+std::vector<std::string> Searcher::drawn(const std::vector<std::string>& all,
+                                         std::uint64_t stream) const {
+  std::vector<std::string> different;
+  for (const std::string& options : all) {
+    std::optional<std::string> left = without_given(options);
+    if (!left || std::find(different.begin(), different.end(), *left) != different.end()) continue;
+    different.push_back(std::move(*left));
+  }
+  std::vector<index> order(different.size());
+  std::iota(order.begin(), order.end(), index{0});
+  Random random(settings_.recipe.seed, RandomUse::kSeeds, stream);
+  shuffle(order, random);
+  std::vector<std::string> shuffled;
+  for (const index n : order) shuffled.push_back(different[static_cast<std::size_t>(n)]);
+  return shuffled;
+}
+
+// The defaults come first; every third is a network, where these are tried.
+void Searcher::list_settings() {
+  using enum ClassifierModel;
+  const ClassifierModel kind = settings_.model.kind;
+  std::vector<std::string> texts, linear, networks;
+  for (std::size_t i = 0; i < set_.table.rows.size(); i += 1 + set_.table.rows.size() / 2000) {
+    texts.push_back(set_.table.rows[i].text);
+  }
+  const auto defaults = [&](std::vector<std::string>& all, std::string_view model) {
+    all.insert(all.begin(), fmt::format("--model {}", model));
+  };
+  if (kind == kAuto || kind == kLinear) {
+    const ChosenNgrams usual = choose_ngrams(texts, {}, settings_.text.words, settings_.text.lower);
+    linear = drawn(linear_settings(settings_, usual.rules.words.any()), 0);
+    defaults(linear, to_string(kLinear));
+  }
+  if (has_networks_) {
+    std::vector<std::string> bags = drawn(bag_settings(), 1),
+                             encoders = drawn(encoder_settings(), 2);
+    if (kind != kEncoder) defaults(bags, to_string(kBag));
+    for (std::size_t n = 0; n < std::max(bags.size(), encoders.size()); ++n) {
+      if (n < bags.size()) networks.push_back(bags[n]);
+      if (n < encoders.size()) networks.push_back(encoders[n]);
+    }
+    if (kind == kEncoder && !settings_.model.encoder.empty()) {
+      defaults(networks,
+               fmt::format("{} --encoder {}", to_string(kEncoder), settings_.model.encoder));
+    }
+  }
+  for (std::size_t l = 0, n = 0; l < linear.size() || n < networks.size();) {
+    const bool is_network =
+        l >= linear.size() || (order_.size() % kThird == 2 && n < networks.size());
+    order_.push_back(is_network ? networks[n++] : linear[l++]);
+  }
+}
+
+SearchHead Searcher::head() {
+  ClassifierSettings given = settings_, usual(settings_.text.input);
+  const std::vector<Field> is = fields_of(given), was = fields_of(usual);
+  std::string changed;
+  for (std::size_t n = 0; n < is.size(); ++n) {
+    const bool counts =
+        is[n].traits.is_option && !is[n].traits.is_path && is[n].table() != "search";
+    if (!counts || value_text(is[n]) == value_text(was[n])) continue;
+    changed += fmt::format("{} {} ", option_name(is[n].name), value_text(is[n]));
+  }
+  return {.data = fingerprint(set_),
+          .models = has_networks_ ? "linear,bag,encoder" : "linear",
+          .given = changed,
+          .rows = count_training(set_),
+          .rungs = rungs_,
+          .seed = static_cast<index>(settings_.recipe.seed)};
+}
+
+// A search that is interrupted has a configuration, too, by which it is resumed.
+std::string Searcher::config_of_search() const {
+  ClassifierSettings settings = settings_;
+  settings.model.task = task_of(settings.text, set_.labels.size());
+  settings.model.classes = settings.text.regression ? 1 : set_.labels.size();
+  settings.model.vocabulary = kFirstLearnedToken;
+  return config_text(settings, {.labels = set_.labels.names()});
+}
+
+// Takes what stands in the folder, or begins there.
+void Searcher::begin(bool resume) {
+  const ClassifierModel kind = settings_.model.kind;
+  SearchRecords before = resume ? read_trials(folder_) : SearchRecords{};
+  const bool can = budget_.in_time() ? budget_.seconds >= kSecondsForNetworks : true;
+  has_networks_ = kind == ClassifierModel::kBag || kind == ClassifierModel::kEncoder;
+  if (kind == ClassifierModel::kAuto) {
+    // A search that goes on tries the models that it began with, whatever its budget is now.
+    has_networks_ = before.head.rows > 0 ? before.head.models != "linear"
+                                         : can && count_training(set_) >= kFewestForNetworks;
+  }
+  const bool validates = std::count(set_.validates.begin(), set_.validates.end(), true) > 0;
+  if (has_networks_ && !validates) {
+    hold_back(set_, kHeldBack, settings_.text.regression, settings_.recipe.seed);
+  }
+  rungs_ = rung_count(count_training(set_));
+  SearchHead now = head();
+  if (before.head.rows > 0 && !(before.head == now)) {
+    throw Error(ErrorCode::kConfig,
+                fmt::format("cannot resume: the trials in {} are of a search of other texts or "
+                            "options",
+                            (folder_ / kTrialsName).string()),
+                "give the options and texts that it began with, or train into another folder");
+  }
+  if (!resume) write_model_files(folder_, {{{"config.json", config_of_search()}}});
+  known_ = std::move(before.trials);
+  for (const SearchTrial& trial : known_) spent_ += trial.seconds;
+  write_trials(folder_, {std::move(now), known_});
+}
+
+bool Searcher::is_over() const {
+  return static_cast<index>(trials_.size()) >= budget_.trials ||
+         (!trials_.empty() && spent() >= budget_.seconds);
+}
+
+ClassifierSettings Searcher::settings_of(const SearchTrial& trial) const {
+  ClassifierSettings settings = settings_;
+  settings.search.budget.clear();
+  set_options(settings, trial.options);
+  set_options(settings, trial.found);
+  if (settings.recipe.min_lr > settings.recipe.lr ||
+      trial.options.find("--lr ") != std::string::npos) {
+    settings.recipe.min_lr = settings.recipe.lr / 10;  // as of a user who gives --lr alone
+  }
+  if (settings.model.kind != ClassifierModel::kLinear && settings.text.valid_fraction == 0) {
+    settings.text.valid_fraction = kHeldBack;
+  }
+  return settings;
+}
+
+bool Searcher::train_linear(const ClassifierRun& run, SearchTrial& trial, TrialWatch& watch) const {
+  const std::optional<MeasuredFit> done = fit_measured(context_, run, watch);
+  if (!done) return false;
+  if (!done->found) {
+    trial.failure = "too few texts to validate";
+    return true;
+  }
+  trial.loss = done->found->loss;
+  trial.metrics = done->found->metrics;
+  // What suits a part of the texts need not suit all.
+  if (trial.rung == rungs_) {
+    trial.found = options_found(done->fit, settings_of(trial).linear, run.settings.linear);
+  }
+  return true;
+}
+
+bool Searcher::train_network(const ClassifierRun& run, SearchTrial& trial,
+                             TrialWatch& watch) const {
+  const fs::path scratch = folder_ / kScratchName;
+  std::error_code error;
+  remove_tree(scratch, error);
+  create_folder(scratch);
+  const TrainResult result = train_classifier(context_, run, scratch, {}, watch);
+  const RunSummary summary = run_summary(scratch);
+  remove_tree(scratch, error);
+  if (result.stopped) return false;
+  trial.loss = summary.best_valid_loss;
+  trial.metrics = summary.best_valid_metrics;
+  return true;
+}
+
+// Returns false if it was interrupted.
+bool Searcher::train(SearchTrial& trial, TrialWatch& watch) {
+  const double share = static_cast<double>(trial.rows) / static_cast<double>(count_training(set_));
+  try {
+    const ClassifierRun run = prepare_run(
+        settings_of(trial), part_of(set_, share, settings_.text.regression, settings_.recipe.seed));
+    if (training_memory(context_, run) > static_cast<double>(reachable_memory().bytes)) {
+      trial.failure = "it takes more memory than there is";
+      return true;
+    }
+    return run.linear ? train_linear(run, trial, watch) : train_network(run, trial, watch);
+  } catch (const Error& error) {
+    const ErrorCode code = error.code();
+    if (code != ErrorCode::kOutOfMemory && code != ErrorCode::kInputTooSmall &&
+        code != ErrorCode::kDiverged) {
+      throw;
+    }
+    trial.failure = error.what();
+    return true;
+  }
+}
+
+// Adds a trial: the known one of its number, or that which is measured now. Returns false where the
+// search ends.
+bool Searcher::measure(SearchTrial trial) {
+  const std::size_t number = trials_.size();
+  if (number < known_.size()) {
+    const SearchTrial& before = known_[number];
+    if (before.options != trial.options || before.rows != trial.rows) {
+      fail(ErrorCode::kModelDamaged, "{}: expected {} on {} texts as trial {}, got {} on {}",
+           (folder_ / kTrialsName).string(), trial.options, trial.rows, number + 1, before.options,
+           before.rows);
+    }
+    trials_.push_back(before);
+    return true;
+  }
+  if (is_over()) return false;
+  const bool is_network = trial.options.find("--model linear") == std::string::npos;
+  const double began = monotonic_seconds();
+  double deadline =
+      trials_.empty() ? std::numeric_limits<double>::infinity() : began + budget_.seconds - spent();
+  const double own = began + budget_.seconds * kShareOfTrial;
+  const bool is_limited = is_network && own < deadline;
+  if (is_limited) deadline = own;
+  const double done = budget_.in_time()
+                          ? spent() / budget_.seconds
+                          : static_cast<double>(number) / static_cast<double>(budget_.trials);
+  TrialWatch watch(observer_, fmt::format("trial {}", number + 1), done, deadline);
+  if (!train(trial, watch)) {
+    stopped_ = watch.user_stopped();
+    if (stopped_ || !is_limited) return false;
+    trial.failure = fmt::format("it takes more than {:.0f} s", budget_.seconds * kShareOfTrial);
+  }
+  trial.seconds = monotonic_seconds() - began;
+  append_trial(folder_, trial);
+  trials_.push_back(std::move(trial));
+  if (best_trial(trials_) + 1 == trials_.size()) {
+    const SearchTrial& best = trials_.back();
+    observer_.told(fmt::format("trial {}: loss {:.4f} on {} texts, the best so far: {}", best.trial,
+                               best.loss, best.rows, best.options));
+  }
+  return true;
+}
+
+bool Searcher::measure_round(index round, std::vector<std::string> members) {
+  const index all = count_training(set_);
+  for (index rung = 1; rung <= rungs_ && !members.empty(); ++rung) {
+    index rows = all;
+    for (index above = rung; above < rungs_; ++above) rows /= kThird;
+    const std::size_t first = trials_.size();
+    for (const std::string& options : members) {
+      if (!measure({.trial = static_cast<index>(trials_.size()) + 1,
+                    .round = round,
+                    .rung = rung,
+                    .rows = rows,
+                    .options = options})) {
+        return false;
+      }
+    }
+    std::vector<SearchTrial> own(trials_.begin() + static_cast<std::ptrdiff_t>(first),
+                                 trials_.end());
+    std::stable_sort(own.begin(), own.end(), [](const SearchTrial& a, const SearchTrial& b) {
+      return !std::isnan(a.loss) && (std::isnan(b.loss) || a.loss < b.loss);
+    });
+    const auto kept = (own.size() + kThird - 1) / kThird;
+    members.clear();
+    for (std::size_t n = 0; n < kept; ++n) {
+      if (!std::isnan(own[n].loss)) members.push_back(own[n].options);
+    }
+  }
+  return true;
+}
+
+// What the data say, they say again when the choice is trained.
+void forget_found(ClassifierSettings& settings) {
+  const ClassifierConfig usual = ClassifierSettings(settings.text.input).model;
+  settings.model.task = usual.task;
+  settings.model.classes = usual.classes;
+  settings.model.vocabulary = usual.vocabulary;
+  settings.model.block = usual.block;
+}
+
+SearchResult Searcher::run(bool resume) {
+  begin(resume);
+  list_settings();
+  std::size_t size = 1;
+  for (index rung = 1; rung < rungs_; ++rung) size *= kThird;
+  index round = 1;
+  for (std::size_t next = 0; next < order_.size(); next += size, ++round) {
+    const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(next);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(size, order_.size() - next));
+    if (!measure_round(round, {begin, end})) break;
+  }
+  SearchResult result;
+  result.best = best_trial(trials_);
+  result.stopped = stopped_;
+  result.settings =
+      settings_of(result.best < trials_.size() ? trials_[result.best] : SearchTrial{});
+  forget_found(result.settings);
+  choose_model(result.settings);
+  result.trials = std::move(trials_);
+  return result;
+}
+
+}  // namespace
+
+ClassifierSearch::ClassifierSearch(const ClassifierSettings& settings) : settings_(settings) {
+  check_options(settings_);
+  set_ = read_labelled_set(settings_.text, settings_.recipe.seed);
+}
+
+SearchResult ClassifierSearch::run(const Context& context, const fs::path& folder, bool resume,
+                                   TrainingObserver& observer) const {
+  return Searcher(context, settings_, set_, folder, observer).run(resume);
+}
+
+}  // namespace fovea
