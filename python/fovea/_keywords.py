@@ -235,9 +235,10 @@ class ClassifierTraining(TypedDict, total=False):
     seed: SupportsIndex | None
     word_ngrams: Text | None
     char_ngrams: Text | None
-    weighting: Literal["auto", "tfidf", "ratio"] | None
+    weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
+    auto: Text | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -531,9 +532,10 @@ class Fitting(TypedDict, total=False):
     seed: SupportsIndex | None
     word_ngrams: Text | None
     char_ngrams: Text | None
-    weighting: Literal["auto", "tfidf", "ratio"] | None
+    weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
+    auto: Text | None
     config: Text | None
     threads: SupportsIndex | None
     verbose: bool | None

@@ -242,6 +242,7 @@ LabelledSet part_of(const LabelledSet& set, double share, bool regression, std::
   part.table.input = set.table.input;
   part.labels = set.labels;
   part.label_of_two = set.label_of_two;
+  part.form = set.form;
   std::size_t file = 0;
   for (std::size_t i = 0; i < set.table.rows.size(); ++i) {
     for (; static_cast<index>(i) >= set.table.ends[file]; ++file) {
