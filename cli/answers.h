@@ -51,9 +51,10 @@ class Answers {
  public:
   /// The lines that answer these.
   using Say = std::function<std::string(std::vector<Asked>& asked)>;
+  using Print = std::function<void(std::string_view lines)>;
 
-  Answers(std::launch launch, const AnswersAtOnce& at_once, Say say)
-      : launch_(launch), at_once_(at_once), say_(std::move(say)) {}
+  Answers(std::launch launch, const AnswersAtOnce& at_once, Say say, Print print = print_answers)
+      : launch_(launch), at_once_(at_once), say_(std::move(say)), print_(std::move(print)) {}
   ~Answers() {
     if (lines_.valid()) lines_.wait();
   }
@@ -90,12 +91,13 @@ class Answers {
   }
 
   void finish() {
-    if (lines_.valid()) print_answers(lines_.get());
+    if (lines_.valid()) print_(lines_.get());
   }
 
   const std::launch launch_;
   const AnswersAtOnce at_once_;
   const Say say_;
+  const Print print_;
   std::vector<Asked> next_;
   std::size_t words_ = 0, bytes_ = 0;  // of these
   std::future<std::string> lines_;     // of the entries before

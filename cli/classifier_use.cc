@@ -23,6 +23,15 @@ std::string_view why_without_effect(std::string_view option, const LoadedClassif
   if (option == "top" || option == "plots") {
     return task == ClassifierTask::kRegression ? "the model tells a number, and has no labels" : "";
   }
+  if (option == "min_probability") {
+    return task == ClassifierTask::kRegression   ? "the model tells a number, and has no labels"
+           : task == ClassifierTask::kMultiLabel ? "a text has any number of labels; --threshold "
+                                                   "says from which probability on"
+                                                 : "";
+  }
+  if (option == "sort" && task == ClassifierTask::kRegression) {
+    return "the model tells a number, and no probability";
+  }
   if (option == "second_column") {
     return model.reads_pairs() ? "" : "the model does not read pairs of texts";
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_printer.h"
 #include "cli/answers.h"
 #include "cli/classifier_use.h"
 #include "cli/commands.h"
@@ -30,64 +31,64 @@ namespace {
 
 constexpr index kMostSamples = 1024;  // of numbers
 
-// A text and what messages call it.
-struct AskedText {
-  std::string text, name;
-};
-
 class TextAnswers {
  public:
-  TextAnswers(const Context& context, const LoadedClassifier& model, const PredictionChoice& choice,
-              bool json)
+  TextAnswers(const Context& context, const LoadedClassifier& model, AnswerPrinter& printer)
       : model_(model),
-        choice_(choice),
-        json_(json),
+        printer_(printer),
         predictor_(context, model),
-        answers_(launch_of(context),
-                 {.entries = TextPredictor::kTextsAtOnce, .bytes = TextPredictor::kBytesAtOnce},
-                 [this](const std::vector<AskedText>& texts) { return said_of(texts); }) {}
+        answers_(
+            launch_of(context),
+            {.entries = TextPredictor::kTextsAtOnce, .bytes = TextPredictor::kBytesAtOnce},
+            [this](const std::vector<AskedText>& texts) { return said_of(texts); },
+            [this](std::string_view lines) { printer_.print(lines); }) {}
 
   // Answers samples of numbers. Throws NobodyReads.
   void answer(const FrameSet& set, const std::string& file) {
     for (index begin = 0; begin < set.samples(); begin += kMostSamples) {
       const index end = std::min(set.samples(), begin + kMostSamples);
-      print_answers(lines_of(predictor_.predict(set, begin, end, file)));
+      const Rows<const float> found = predictor_.predict(set, begin, end, file);
+      std::string lines;
+      for (index i = 0; i < found.rows; ++i) lines += printer_.lines_of({}, row_of(found, i));
+      printer_.print(lines);
     }
   }
 
-  // Takes the text of the row. Throws NobodyReads.
-  void add(LabelledText& row, std::string name) {
-    const std::size_t bytes = row.text.size();
-    answers_.add({std::move(row.text), std::move(name)}, bytes);
+  // Throws NobodyReads.
+  void add(AskedText asked) {
+    const std::size_t bytes = asked.text.size() + asked.raw.row.size();
+    answers_.add(std::move(asked), bytes);
   }
 
   // Prints a line for each text that is not answered yet. Throws NobodyReads.
   void answer() { answers_.answer(); }
 
+  const LoadedClassifier& model() const { return model_; }
   const TextPredictor& predictor() const { return predictor_; }
+  AnswerPrinter& printer() const { return printer_; }
 
  private:
-  std::string said_of(const std::vector<AskedText>& texts) {
-    std::vector<NamedText> named;
-    for (const auto& [text, name] : texts) named.push_back({text, name});
-    return lines_of(predictor_.predict(named));
+  static Vec<const float> row_of(Rows<const float> rows, index i) {
+    return {rows[i], rows.columns};
   }
 
-  std::string lines_of(Rows<const float> found) const {
-    const ClassifierAnswers answers{model_.config().task, model_.labels, model_.numbers,
-                                    model_.thresholds()};
+  std::string said_of(const std::vector<AskedText>& texts) {
+    std::vector<NamedText> named;
+    for (const AskedText& asked : texts) {
+      if (!asked.is_bad) named.push_back({asked.text, asked.name});
+    }
+    const Rows<const float> found = predictor_.predict(named);
     std::string lines;
-    for (index i = 0; i < found.rows; ++i) {
-      const Vec<const float> values{found[i], found.columns};
-      lines += (json_ ? prediction_json : prediction_text)(answers, values, choice_);
-      lines += '\n';
+    index next = 0;
+    for (const AskedText& asked : texts) {
+      lines += asked.is_bad ? printer_.lines_of(asked, std::nullopt)
+                            : printer_.lines_of(asked, row_of(found, next++));
     }
     return lines;
   }
 
   const LoadedClassifier& model_;
-  const PredictionChoice choice_;
-  const bool json_;
+  AnswerPrinter& printer_;
   TextPredictor predictor_;
   Answers<AskedText> answers_;
 };
@@ -111,11 +112,19 @@ void answer_file(const std::string& file, const TableOptions& options, TextAnswe
                     "read it line by line",
                     name, to_string(found.format)));
   }
+  answers.printer().begin(*reader, answers.model().settings.text.table.label_separator);
   const auto read = [&] {
-    for (LabelledText row; reader->next(row);) answers.add(row, reader->place(row));
+    for (LabelledText row; reader->next(row);) {
+      answers.add({.text = std::move(row.text),
+                   .name = reader->place(row),
+                   .line = row.line,
+                   .is_bad = reader->is_bad(),
+                   .raw = options.raw_rows ? reader->take_raw(row) : RawRow()});
+    }
   };
   answer_all(read, answer);
   for (const std::string& note : reader->notes()) warn(note);
+  answers.printer().end(options.raw_rows ? reader->take_rest() : "");
 }
 
 // Samples of numbers. The weights come first: what cannot be written is no answer either.
@@ -129,6 +138,7 @@ void answer_frames(const Context& context, const LoadedClassifier& model, const 
     write_tensors(weights, arrays);
   }
   answers.answer(set, name);
+  answers.printer().end("");
 }
 
 // Numbers come from a file that is named.
@@ -188,13 +198,23 @@ void require_input(std::string_view command, bool pairs, const LoadedClassifier&
 
 int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions table) {
   set_messages_from(arguments);
-  const std::string file = arguments.text("FILE", "-");
-  check_log_is_apart({&file, 1}, arguments.text("DIR"));
-  warn_of_unread_variables(spec.options);
+  AnswerOutput output;
   PredictionChoice choice;
   std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
+  for (std::string& name : set_from_outside(flags_of(fields_of(output)), arguments)) {
+    if (name != "json") said.push_back(std::move(name));
+  }
+  const std::string file = arguments.text("FILE", "-");
+  const std::string files[] = {file, output.output.empty() ? file : output.output};
+  check_log_is_apart(files, arguments.text("DIR"));
+  warn_of_unread_variables(spec.options);
   for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
+  table.raw_rows = !output.output.empty();
+  const bool stops = table.bad_rows == BadRows::kStop &&
+                     std::find(said.begin(), said.end(), "bad_rows") != said.end();
+  table.keeps_bad_rows = table.raw_rows && !stops;
   check_options(choice);
+  check_output(output, file);
   const std::string weights = weights_file(arguments);
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);
@@ -204,7 +224,9 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   require_file(model, file);
   table = table_of_texts(model, std::move(table));
   tell_threads(context);
-  TextAnswers answers(context, model, choice, arguments.on("json"));
+  AnswerPrinter printer({model.config().task, model.labels, model.numbers, model.thresholds()},
+                        choice, output);
+  TextAnswers answers(context, model, printer);
   const double began = monotonic_seconds();
   try {
     model.reads_frames() ? answer_frames(context, model, file, weights, answers)
@@ -215,12 +237,29 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   const double seconds = monotonic_seconds() - began;
   const TextPredictor& predictor = answers.predictor();
   warn_of_truncated(model, predictor.truncated(), predictor.texts());
+  if (const index abstained = printer.abstained(); abstained > 0) {
+    note(
+        fmt::format("without a label: {} of {}; theirs has a probability below "
+                    "--min-probability {}",
+                    abstained, predictor.texts(), choice.min_probability));
+  }
   const InputWords words = words_of(model.settings.text.input);
   detail(fmt::format("{} {}s, {} {}s in {:.3f} s ({:.0f} {}s/s); the model: {:.3f} s",
                      predictor.texts(), words.entry, predictor.tokens(), words.row, seconds,
                      static_cast<double>(predictor.texts()) / seconds, words.entry,
                      predictor.model_seconds()));
   return 0;
+}
+
+}  // namespace
+
+namespace {
+
+void add_output_options(CommandSpec& spec) {
+  AnswerOutput output;
+  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(output)), "Output"))) {
+    spec.options.push_back(std::move(option));
+  }
 }
 
 }  // namespace
@@ -240,12 +279,12 @@ CommandSpec classify_spec() {
   fovea classify model texts.txt
   echo "a wonderful film" | fovea classify model
   fovea classify model texts.txt.zst --top 3 --json
-  fovea classify model reviews.tsv --text-column review
+  fovea classify model reviews.csv -o answers.csv            the table with columns behind its own
+  fovea classify model pool.csv -o next.csv --sort uncertain what to label next, first
   fovea classify gestures test.npz --weights weights.npz
 
 Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)"};
-  spec.options.push_back({"json", OptionKind::kFlag, "",
-                          "print each answer as a JSON object on a line of its own", "Output", ""});
+  add_output_options(spec);
   spec.options.push_back({"weights", OptionKind::kValue, "FILE",
                           "models of numbers: write the weights of time steps and joints to this "
                           ".npz file",
@@ -279,8 +318,7 @@ CommandSpec pairs_spec() {
   fovea pairs model questions.jsonl --text-column question --second-column answer --json
 
 Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)"};
-  spec.options.push_back({"json", OptionKind::kFlag, "",
-                          "print each answer as a JSON object on a line of its own", "Output", ""});
+  add_output_options(spec);
   for (OptionSpec& option : options_of(pair_table_flags(table), "Input")) {
     spec.options.push_back(std::move(option));
   }

@@ -399,7 +399,7 @@ void check_page_file(const PageFile& page) {
   if (!page.overwrite) {
     refuse(ErrorCode::kOutputExists, "exists already", "choose another file, or say --overwrite");
   }
-  if (!fs::is_regular_file(found) || !has_mark(path, page.mark)) {
+  if (!fs::is_regular_file(found) || (!page.mark.empty() && !has_mark(path, page.mark))) {
     refuse(ErrorCode::kOutputExists, fmt::format("is no {} that fovea has written", page.kind),
            "choose another file");
   }

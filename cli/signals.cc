@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <csignal>
 
 namespace fovea::cli {
@@ -14,7 +16,12 @@ volatile std::sig_atomic_t save_wanted = 0;
 
 int status_of(int signal) { return 128 + signal; }
 
-void leave(int signal) { ::_exit(status_of(signal)); }
+char unfinished[PATH_MAX] = "";  // the name of a file, which is written before it counts
+
+void leave(int signal) {
+  if (unfinished[0] != '\0') ::unlink(unfinished);
+  ::_exit(status_of(signal));
+}
 void note_save(int) { save_wanted = 1; }
 void note_stop(int signal) {
   if (signal == SIGUSR2) {
@@ -52,6 +59,17 @@ void handle_all(void (*stop)(int)) {
 }  // namespace
 
 void prepare_for_signals() { handle_all(leave); }
+
+void remove_if_stopped(const std::filesystem::path& file) {
+  if (file.native().size() >= sizeof(unfinished)) return;
+  unfinished[0] = '\0';
+  if (file.empty()) return;
+  std::copy_n(file.c_str() + 1, file.native().size(), unfinished + 1);
+  unfinished[0] = file.native()[0];
+  handle(SIGINT, leave);
+  handle(SIGTERM, leave);
+  if (!is_ignored(SIGHUP)) handle(SIGHUP, leave);
+}
 
 void listen_to_signals() { handle_all(note_stop); }
 

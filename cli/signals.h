@@ -2,6 +2,8 @@
 // Signals as requests: a handler sets a flag, which the training reads between its steps.
 #pragma once
 
+#include <filesystem>
+
 #include "fovea/train/trainer.h"
 
 namespace fovea::cli {
@@ -9,6 +11,9 @@ namespace fovea::cli {
 /// For a process that will train, until it has read its data and writes: SIGINT, SIGTERM and SIGHUP
 /// end it at once, with the exit status of a training that they stop; SIGUSR1 and SIGUSR2 are kept.
 void prepare_for_signals();
+
+/// SIGINT, SIGTERM and SIGHUP remove this file before they end the process; "": none any more.
+void remove_if_stopped(const std::filesystem::path& file);
 
 /// From now on the signals are requests.
 /// SIGINT, SIGTERM, SIGHUP: save and stop; a second SIGINT or SIGTERM ends the process at once.

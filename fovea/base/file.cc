@@ -42,8 +42,8 @@ class Descriptor {
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
 
@@ -117,6 +117,26 @@ void create_missing(const fs::path& path, std::vector<fs::path>& made) {
   if (create_folder(path)) made.push_back(path);
 }
 
+// An empty file. O_NONBLOCK: opening a FIFO must not wait for a reader.
+int open_to_write(const fs::path& path) {
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (fd.get() < 0) fail_writing(path, "create", errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) fail_writing(path, "inspect", errno);
+  require_regular(status, path);
+  if (::ftruncate(fd.get(), 0) != 0) {
+    const int error = errno;
+    ::unlink(path.c_str());
+    fail_writing(path, "truncate", error);
+  }
+  return fd.release();
+}
+
+void close_durably(Descriptor& fd, const fs::path& path) {
+  if (::fsync(fd.get()) != 0) fail_writing(path, "flush", errno);
+  if (::close(fd.release()) != 0) fail_writing(path, "close", errno);
+}
+
 [[noreturn]] void fail_too_large(const fs::path& path, std::uint64_t bytes) {
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("{}: {} bytes do not fit into memory", path.string(), bytes),
@@ -147,41 +167,56 @@ std::string read_file(const fs::path& path) {
 }
 
 void write_file_durably(const fs::path& path, std::string_view bytes) {
-  // O_NONBLOCK: opening a FIFO must not wait for a reader.
-  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666));
-  if (fd.get() < 0) fail_writing(path, "create", errno);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) fail_writing(path, "inspect", errno);
-  require_regular(status, path);
+  Descriptor fd(open_to_write(path));
   try {
-    if (::ftruncate(fd.get(), 0) != 0) fail_writing(path, "truncate", errno);
     write_all(fd.get(), bytes, path);
-    if (::fsync(fd.get()) != 0) fail_writing(path, "flush", errno);
-    if (::close(fd.release()) != 0) fail_writing(path, "close", errno);
+    close_durably(fd, path);
   } catch (...) {
     ::unlink(path.c_str());
     throw;
   }
 }
 
-void write_file_atomically(const fs::path& path, std::string_view bytes) {
+struct AtomicFile::Opened {
+  Folder folder;
+  Descriptor fd;
+};
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
   struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists) require_regular(status, path);
-  // A link stays a link: the file that it points to is replaced.
-  const fs::path target = exists ? fs::canonical(path) : path;
-  const Folder folder(target.parent_path());
-  static std::atomic<unsigned> number{0};  // two threads may write to one path
-  fs::path temporary = target;
-  temporary += fmt::format(".tmp.{}.{}", ::getpid(), number.fetch_add(1));
-  write_file_durably(temporary, bytes);
-  const bool same_mode = !exists || ::chmod(temporary.c_str(), status.st_mode & 07777) == 0;
-  if (!same_mode || ::rename(temporary.c_str(), target.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    fail_writing(path, "rename into place", error);
+  if (::stat(path.c_str(), &status) == 0) {
+    require_regular(status, path);
+    // A link stays a link: the file that it points to is replaced.
+    target_ = fs::canonical(path);
+    mode_ = status.st_mode & 07777;
   }
-  folder.flush();
+  Folder folder(target_.parent_path());
+  static std::atomic<unsigned> number{0};  // two threads may write to one path
+  temporary_ = target_;
+  temporary_ += fmt::format(".tmp.{}.{}", ::getpid(), number.fetch_add(1));
+  opened_ = std::make_unique<Opened>(std::move(folder), Descriptor(open_to_write(temporary_)));
+}
+
+AtomicFile::~AtomicFile() {
+  if (opened_) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view bytes) { write_all(opened_->fd.get(), bytes, temporary_); }
+
+void AtomicFile::publish() {
+  close_durably(opened_->fd, temporary_);
+  const bool same_mode = !mode_ || ::chmod(temporary_.c_str(), *mode_) == 0;
+  if (!same_mode || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    fail_writing(path_, "rename into place", errno);
+  }
+  const std::unique_ptr<Opened> done = std::move(opened_);
+  done->folder.flush();
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.publish();
 }
 
 void publish_folder(const fs::path& folder, const fs::path& target) {

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,29 @@ std::string read_file(const std::filesystem::path& path);
 /// old file is untouched, the temporary one removed. Never replaces what is not a regular file.
 /// Throws kWrite, kDiskFull.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// The same for what is written piece by piece.
+class AtomicFile {
+ public:
+  /// Opens the temporary file.
+  explicit AtomicFile(const std::filesystem::path& path);
+  /// Removes it, unless it was published.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);
+  /// Makes it the file. Nothing can be written then.
+  void publish();
+  const std::filesystem::path& temporary() const { return temporary_; }
+
+ private:
+  const std::filesystem::path path_;
+  std::filesystem::path target_, temporary_;
+  std::optional<unsigned> mode_;  // of the file that is replaced
+  struct Opened;
+  std::unique_ptr<Opened> opened_;  // null: published
+};
 
 /// Writes and flushes a file inside a folder that is not published yet. Throws as above.
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);

@@ -5,6 +5,8 @@ import csv
 import io
 import json
 import shutil
+import signal
+import subprocess
 import unittest
 
 from forged import forge_json
@@ -158,6 +160,187 @@ class Forms(TablesTest):
             self.assert_error(self.run_fovea("classify", self.folder / "model", stdin=b"a\n"), 4,
                               "config.json: expected columns in")
             self.edit(lambda about, old=old: about.update(old))
+
+
+class Answered(TablesTest):
+    """classify -o: the table, with the answer behind its own columns."""
+
+    def setUp(self):
+        super().setUp()
+        self.train = self.file("train.csv", table(["id", "text", "label"], [(i, *row) for i, row in enumerate(rows())]))
+        self.fit(self.train)
+        self.out = self.folder / "out.csv"
+
+    def ask(self, file, *args, output=None):
+        done = self.succeed("classify", self.folder / "model", file, "-o", output or self.out, *args)
+        self.assertEqual(done.stdout, b"")
+        return done.stderr.decode()
+
+    def read(self, between=","):
+        with open(self.out, encoding="utf-8-sig", newline="") as file:
+            return list(csv.reader(file, delimiter=between))
+
+    def test_every_byte_of_the_table_stays(self):
+        for end, between, first in (("\r\n", ",", "\ufeff"), ("\n", ";", ""), ("\r\n", ";", "\ufeffsep=;\r\n")):
+            cells = [(i, text) for i, (text, _) in enumerate(rows())]
+            text = first + table(["id", "text"], cells, between, end, quoting=csv.QUOTE_NONNUMERIC)
+            file = self.file("in.csv", text[:-len(end)])  # the last line does not end
+            self.ask(file, "--overwrite")
+            expected = [line.split("\t") for line in self.lines([text for text, _ in rows()])]
+            given = list(csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), delimiter=between))
+            names = next(i for i, row in enumerate(given) if "id" in row)
+            got = self.read(between)
+            self.assertEqual(got[names], [*given[names], "label", "probability"])
+            self.assertEqual(got[names + 1:], [[*row, *answer] for row, answer in zip(given[names + 1:], expected)])
+            written = self.out.read_bytes().decode()
+            for label, probability in expected:
+                written = written.replace(f"{between}{label}{between}{probability}", "", 1)
+            self.assertEqual(written.replace(f"{between}label{between}probability", "", 1), text[:-len(end)])
+
+    def test_rows_that_cannot_be_read_stay_in_place(self):
+        file = self.folder / "in.csv"
+        file.write_bytes(b'id,text\n1,a wonderful film\n\n2,a,b\n3,"x" y\n4,\xff\xfe\n5,"in two\nlines, dreadful"\n6\n7,good\n')
+        said = self.ask(file)
+        self.assertIn("rows that cannot be read: 4 of 7; they stay without an answer", said)
+        lines = self.out.read_bytes().split(b"\n")
+        self.assertEqual(len(lines), 11)
+        self.assertEqual([lines[i] for i in (0, 2, 3, 4, 5, 8)],
+                         [b"id,text,label,probability", b"", b"2,a,b,,", b'3,"x" y,,', b"4,\xff\xfe,,", b"6,,"])
+        self.assertRegex(lines[1], rb"^1,a wonderful film,good,0\.\d+$")
+        self.assertRegex(lines[7], rb'^lines, dreadful",bad,0\.\d+$')
+        self.assert_error(self.run_fovea("classify", self.folder / "model", file, "-o", self.folder / "no.csv",
+                                         "--bad-rows", "stop"), 3, "in.csv:4: expected 2 columns")
+        self.assertEqual([f.name for f in self.folder.glob("no*")], [])  # nor a temporary file
+
+    def test_objects_keep_their_keys(self):
+        file = self.file("in.jsonl", '{"id": 1, "text": "a wonderful film", "more": [1, {"a": null}]}\r\n{"text":"dreadful"} \n'
+                         '{"id": 3}\n{"text": }\n')
+        self.out = self.folder / "out.jsonl"
+        said = self.ask(file)
+        self.assertIn("rows that cannot be read: 2 of 4", said)
+        first, second, third, fourth = self.out.read_bytes().split(b"\n")[:4]
+        self.assertTrue(first.startswith(b'{"id": 1, "text": "a wonderful film", "more": [1, {"a": null}],"label":"good"'), first)
+        self.assertEqual(list(json.loads(first)), ["id", "text", "more", "label", "probability", "probabilities"])
+        self.assertEqual(json.loads(second)["label"], "bad")
+        self.assertEqual(json.loads(third), {"id": 3, "label": None, "probability": None, "probabilities": None})
+        self.assertEqual(fourth, b'{"text": }')
+        file.write_text('{"text": "good"}\n{"text": "bad", "label": "x"}\n')
+        self.assert_error(self.run_fovea("classify", self.folder / "model", file, "-o", self.out, "--overwrite"), 3,
+                          "in.jsonl:2: the object has the key label")
+
+    def test_names_that_are_taken(self):
+        self.ask(self.train)
+        self.assertEqual(self.read()[0], ["id", "text", "label", "predicted_label", "predicted_probability"])
+        again = self.folder / "again.csv"
+        again.write_bytes(self.out.read_bytes())
+        self.ask(again, "--overwrite", "--top", 2)
+        self.assertEqual(self.read()[0][5:], ["predicted_predicted_" + name for name in
+                                              ("label", "probability", "label_2", "probability_2")])
+
+    def test_labels_are_quoted_as_the_table_needs(self):
+        odd = [(text, {"good": 'a "fine" one', "bad": "no; never"}[label]) for text, label in rows()]
+        self.fit(self.file("t.csv", table(["text", "label"], odd, ";")))
+        self.ask(self.file("in.csv", "text;n\nwonderful;1\ndreadful;2\n"))
+        self.assertEqual([row[:3] for row in self.read(";")[1:]],
+                         [["wonderful", "1", 'a "fine" one'], ["dreadful", "2", "no; never"]])
+
+    def test_files_that_are_refused(self):
+        model, file = self.folder / "model", self.train
+        for args, status, said in (((file, "-o", file, "--overwrite"), 2, "is the file that is read"),
+                                   ((file, "-o", self.folder / "x.jsonl"), 2, "the texts are csv"),
+                                   ((file, "-o", self.folder / "x.csv.gz"), 2, "is not packed"),
+                                   ((file, "-o", self.folder), 5, "is a folder"),
+                                   ((file, "-o", self.folder / "none" / "x.csv"), 5, "no such folder")):
+            self.assert_error(self.run_fovea("classify", model, *args), status, said)
+        self.out.write_text("mine")
+        self.assert_error(self.run_fovea("classify", model, file, "-o", self.out), 2, "exists already")
+        self.assertEqual(self.out.read_text(), "mine")
+
+    def test_lines_and_standard_output(self):
+        texts = self.file("in.txt", "wonderful\ndreadful\n")
+        self.ask(texts)
+        self.assertEqual(self.out.read_bytes(), self.succeed("classify", self.folder / "model", texts).stdout)
+        self.ask(self.train, "--overwrite")
+        printed = self.succeed("classify", self.folder / "model", "-", "-o", "-", stdin=self.train.read_bytes()).stdout
+        self.assertEqual(printed, self.out.read_bytes())
+
+    def test_several_labels_are_one_column(self):
+        both = [(text, label if i % 3 else "good+bad") for i, (text, label) in enumerate(rows())]
+        self.fit(self.file("t.csv", table(["text", "label"], both)), "--multi-label", "--label-separator", "+")
+        self.ask(self.file("in.csv", "text\nwonderful\n"), "--threshold", "0")
+        (names, row) = self.read()
+        self.assertEqual(names, ["text", "labels", "probabilities"])
+        self.assertEqual(sorted(row[1].split("+")), ["bad", "good"])
+        self.assertEqual(len(row[2].split("+")), 2)
+
+    def test_threads_change_nothing(self):
+        file = self.file("in.csv", table(["id", "text"], [(i, text) for i, (text, _) in enumerate(rows(20000))]))
+        for sort in ("input", "uncertain"):
+            written = []
+            for threads in (1, 3):
+                self.ask(file, "--overwrite", "-t", threads, "--sort", sort)
+                written.append(self.out.read_bytes())
+            self.assertEqual(written[0], written[1])
+
+    def test_a_signal_leaves_nothing(self):
+        process = self.start("classify", self.folder / "model", "-", "-o", self.out, stdin=subprocess.PIPE)
+        process.stdin.write(b"a wonderful film\n")
+        process.stdin.flush()
+        while not list(self.folder.glob("out.csv.tmp*")):
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        self.assertEqual(process.returncode, 143)
+        self.assertEqual(list(self.folder.glob("out.csv*")), [])
+
+
+class Certainty(TablesTest):
+    def setUp(self):
+        super().setUp()
+        self.fit(self.file("train.csv", table(["text", "label"], rows())))
+        self.asked = self.file("in.csv", "id,text\n1,wonderful film\n2,zzz\n3,wonderful dreadful\n4,\"\n\"\n5,dreadful\n")
+
+    def ask(self, *args, stdin=b""):
+        return self.succeed("classify", self.folder / "model", *args, stdin=stdin)
+
+    def test_a_label_that_is_improbable_is_empty(self):
+        sure, unsure = self.ask("--min-probability", "0.7", stdin=b"wonderful\nzzz\n").stdout.decode().splitlines()
+        self.assertTrue(sure.startswith("good\t"))
+        self.assertRegex(unsure, r"^\t0\.\d+$")
+        done = self.ask("--min-probability", "0.7", "--json", stdin=b"wonderful\nzzz\n")
+        self.assertIn(b"without a label: 1 of 2; theirs has a probability below --min-probability 0.7", done.stderr)
+        sure, unsure = map(json.loads, done.stdout.splitlines())
+        self.assertEqual((sure["label"], unsure["label"], len(unsure["probabilities"])), ("good", None, 1))
+        out = self.folder / "out.csv"
+        self.ask(self.asked, "-o", out, "--min-probability", "1")
+        self.assertIn("1,wonderful film,,0.", out.read_text())
+        self.assertNotIn(b"without a label", self.ask(stdin=b"zzz\n").stderr)
+
+    def test_what_to_label_next_comes_first(self):
+        out = self.folder / "out.csv"
+        self.ask(self.asked, "-o", out, "--sort", "uncertain")
+        with open(out, encoding="utf-8", newline="") as file:
+            names, *answers = csv.reader(file)
+        self.assertEqual(names, ["id", "text", "label", "probability"])
+        self.assertEqual(sorted(row[0] for row in answers), list("12345"))
+        sure = [float(row[3]) for row in answers]
+        self.assertEqual(sure, sorted(sure))
+        self.assertEqual([row[0] for row in answers[:2]], ["2", "4"])  # as sure as each other: in their order
+        lines = self.ask(self.asked, "--sort", "uncertain").stdout.decode().splitlines()
+        self.assertEqual([line.split("\t")[2:] for line in lines[:2]], [["3", "zzz"], ["5", "\\n"]])
+        objects = [json.loads(line) for line in self.ask(self.asked, "--sort", "uncertain", "--json").stdout.splitlines()]
+        self.assertEqual([(one["line"], one["text"]) for one in objects[:2]], [(3, "zzz"), (5, "\n")])
+
+    def test_models_without_one_label(self):
+        numbers = [(text, len(text)) for text, _ in rows()]
+        self.fit(self.file("n.csv", table(["text", "label"], numbers)), "--regression")
+        for args in ("--min-probability", "0.5"), ("--sort", "uncertain"):
+            self.assert_error(self.run_fovea("classify", self.folder / "model", *args), 2, f"{args[0]} has no effect")
+        self.ask(self.asked, "-o", self.folder / "out.csv")
+        self.assertIn("id,text,value\n", (self.folder / "out.csv").read_text())
+        self.fit(self.file("m.csv", table(["text", "label"], rows())), "--multi-label")
+        self.assert_error(self.run_fovea("classify", self.folder / "model", "--min-probability", "0.5"), 2, "--threshold")
+        self.assertEqual(len(self.ask(self.asked, "--sort", "uncertain").stdout.splitlines()), 5)
 
 
 if __name__ == "__main__":

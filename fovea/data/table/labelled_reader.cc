@@ -79,7 +79,10 @@ LabelledReader::LabelledReader(std::unique_ptr<ByteStream> stream, const std::st
     throw Error(ErrorCode::kEmptyInput, fmt::format("{} is empty", name_),
                 "name a file that holds texts");
   }
+  lines_ = lines.get();
+  if (options_.raw_rows) lines_->keep_lines();
   source_ = make_row_source(std::move(lines), options_, summary_);
+  if (summary_.has_header) header_ = lines_->take_lines();
 }
 
 LabelledReader::~LabelledReader() = default;
@@ -91,14 +94,26 @@ bool LabelledReader::next(LabelledText& row) {
       summary_.empty_lines = source_->empty_lines();
       if (!found) return false;
       check_row(row);
+      is_bad_ = false;
       ++summary_.rows;
       return true;
     } catch (const BadRow& error) {
-      if (options_.bad_rows == BadRows::kStop) throw;
+      if (options_.bad_rows == BadRows::kStop && !options_.keeps_bad_rows) throw;
       ++summary_.bad_rows;
       if (summary_.problems.size() < kProblemsToKeep) keep_problem(error);
+      if (!options_.keeps_bad_rows) continue;
+      is_bad_ = true;
+      return true;
     }
   }
+}
+
+RawRow LabelledReader::take_raw(const LabelledText& row) {
+  index before = row.line - lines_->first_kept();
+  const std::string lines = lines_->take_lines();
+  std::size_t begin = 0;
+  for (; before > 0; --before) begin = lines.find('\n', begin) + 1;
+  return {.before = lines.substr(0, begin), .row = lines.substr(begin)};
 }
 
 // The likely encoding is named once: it is that of all rows.
@@ -160,8 +175,10 @@ std::string LabelledReader::place(const LabelledText& row) const {
 std::vector<std::string> LabelledReader::notes() const {
   std::vector<std::string> notes;
   if (summary_.bad_rows == 0) return notes;
-  notes.push_back(fmt::format("{}: rows that cannot be read: {} of {}; they are left out", name_,
-                              summary_.bad_rows, summary_.bad_rows + summary_.rows));
+  notes.push_back(
+      fmt::format("{}: rows that cannot be read: {} of {}; {}", name_, summary_.bad_rows,
+                  summary_.bad_rows + summary_.rows,
+                  options_.keeps_bad_rows ? "they stay without an answer" : "they are left out"));
   for (const std::string& problem : summary_.problems) notes.push_back(problem);
   return notes;
 }
@@ -245,6 +262,7 @@ class DelimitedRows final : public RowSource {
     summary.second_column = columns_.second_name;
     summary.label_column = columns_.label_name;
     summary.separator = dialect.separator;
+    if (columns_.has_header) summary.names = first.front();
     summary.columns = static_cast<index>(columns_.count);
     const auto number = [](std::optional<std::size_t> column) {
       return column ? static_cast<index>(*column) + 1 : 0;
@@ -256,7 +274,7 @@ class DelimitedRows final : public RowSource {
   }
 
   bool next(LabelledText& row) override {
-    if (!std::exchange(pending_, false) && !records_.next(record_)) return false;
+    if (!std::exchange(pending_, false) && !next_record(row)) return false;
     row.line = record_.line;
     if (record_.fields.size() != columns_.count) fail_count();
     row.text = record_.fields[columns_.text];
@@ -271,6 +289,15 @@ class DelimitedRows final : public RowSource {
   index empty_lines() const override { return records_.empty_lines(); }
 
  private:
+  bool next_record(LabelledText& row) {
+    try {
+      return records_.next(record_);
+    } catch (const BadRow&) {
+      row.line = record_.line;
+      throw;
+    }
+  }
+
   // The fewest columns of which one is a label.
   static std::size_t with_label(const TableOptions& options) { return options.pairs ? 3 : 2; }
 
@@ -353,10 +380,10 @@ class LineRows : public RowSource {
     for (;; ++empty_lines_) {
       Line line;
       if (!lines_->next(line)) return false;
+      row.line = line.number;
       if (options_.encoding == TextEncoding::kUtf8) lines_->require_text(line);
       if (line.text.ends_with('\r')) line.text.remove_suffix(1);
       if (trimmed(line.text).empty() && !keeps_empty_lines()) continue;
-      row.line = line.number;
       row.labels.clear();
       read(line.text, row);
       return true;
@@ -552,6 +579,7 @@ class JsonRows final : public LineRows {
                       ? "say the keys: --text-column KEY --second-column KEY --label-column KEY"
                       : "say the keys: --text-column KEY --label-column KEY");
     }
+    summary_.names.assign(names.begin(), names.end());
     knows_keys_ = true;
   }
 

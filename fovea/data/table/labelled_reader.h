@@ -24,9 +24,16 @@ struct LabelledText {
   index line = 0;                   ///< of the file, from 1; a row of CSV may go on behind it
 };
 
+/// The bytes of the lines of a row.
+struct RawRow {
+  std::string before;  ///< of empty lines before it, and of a row that was left out
+  std::string row;     ///< with the end of the last line, if the file has one
+};
+
 /// The form of a file as it was found, and counts of its rows.
 struct TableSummary : TableForm {
   bool byte_order_mark = false;
+  std::vector<std::string> names;  ///< of all columns, as the header or the first object has them
   std::optional<std::size_t> label_of_two;  ///< of two columns (of pairs, three), the label's
 
   // The counts of the rows read so far.
@@ -65,6 +72,15 @@ class LabelledReader {
   bool next(LabelledText& row);
 
   const TableSummary& summary() const { return summary_; }
+  /// With raw_rows: the bytes before the first row, which end with the header; empty if there is
+  /// none.
+  const std::string& raw_header() const { return header_; }
+  /// With raw_rows: that of the row that next() has given last, once.
+  RawRow take_raw(const LabelledText& row);
+  /// With keeps_bad_rows: whether that row could not be read. It has a line, and nothing else.
+  bool is_bad() const { return is_bad_; }
+  /// The bytes behind the last row, after next() has returned false.
+  std::string take_rest() { return lines_->take_lines(); }
   /// "FILE:LINE" of a row, for messages.
   std::string place(const LabelledText& row) const;
   /// Notes for the user on the rows so far: rows that were left out and why.
@@ -78,6 +94,9 @@ class LabelledReader {
   std::string name_;
   TableSummary summary_;
   std::unique_ptr<RowSource> source_;
+  LineReader* lines_;  // which the source owns
+  std::string header_;
+  bool is_bad_ = false;
 };
 
 /// All rows of some files. `label_of_two`, unless null: which of two columns without names is the
@@ -95,7 +114,7 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
   /// Sets text, labels and line; false at the end. Throws BadRow for a row after which it can go
-  /// on.
+  /// on, of which it has set the line.
   virtual bool next(LabelledText& row) = 0;
   /// Lines that are no row, so far.
   virtual index empty_lines() const = 0;

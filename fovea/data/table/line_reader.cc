@@ -66,6 +66,10 @@ bool LineReader::next(Line& line) {
     line = {.text = unread().substr(0, size),
             .number = ++number_,
             .ended = newline != std::string_view::npos};
+    if (keeps_) {
+      if (number_ == 1 && had_byte_order_mark_) kept_ += kByteOrderMark;
+      kept_ += unread().substr(0, size + (line.ended ? 1 : 0));
+    }
     begin_ += size + (line.ended ? 1 : 0);
     return true;
   }
@@ -81,11 +85,13 @@ void LineReader::fail_long_line() {
     begin_ = end_ = 0;
     if (!fill()) break;
   }
-  throw BadRow(
+  const BadRow error(
       ErrorCode::kInputFormat,
       fmt::format("{}: expected a line of at most {}, got a longer one", place(number_),
                   size_text(longest_)),
       "give one example a line; lines end with LF (for ends of old Mac files: tr '\\r' '\\n')");
+  if (keeps_) throw Error(error);  // no BadRow any more
+  throw error;
 }
 
 bool LineReader::is_empty() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fovea/base/bytes.h"
@@ -45,6 +46,17 @@ class LineReader {
   /// goes on behind it; and what the stream throws.
   bool next(Line& line);
 
+  /// From now on the bytes of lines are kept until they are taken, and a line that is too long is
+  /// an Error, for it cannot be. Only before the first next().
+  void keep_lines() { keeps_ = true; }
+  /// All bytes from the end of those taken before to that of the last line, a byte order mark too.
+  std::string take_lines() {
+    first_kept_ = number_ + 1;
+    return std::exchange(kept_, {});
+  }
+  /// The number of the first line that take_lines() would give.
+  index first_kept() const { return first_kept_; }
+
   /// Whether there is nothing but a byte order mark. Only before the first next().
   bool is_empty();
   /// The next line that is not white space, as far as it is among the next 256 KiB; empty if
@@ -78,6 +90,9 @@ class LineReader {
   bool at_end_ = false;
   bool started_ = false;
   bool had_byte_order_mark_ = false;
+  bool keeps_ = false;
+  std::string kept_;
+  index first_kept_ = 1;
   std::string hint_;  // of the first line that is no text
 };
 

@@ -115,6 +115,8 @@ struct TableOptions {
   /// Format auto: each line is a text, unless the first one is that of a file of the known form.
   bool lines = false;
   EmptyTexts empty_texts = EmptyTexts::kRefuse;
+  bool raw_rows = false;        ///< LabelledReader::take_raw gives the bytes of rows
+  bool keeps_bad_rows = false;  ///< a row that cannot be read is counted, and is a row all the same
   TextEncoding encoding = TextEncoding::kUtf8;      ///< kAnyBytes: not for JSON; labels stay UTF-8
   std::size_t longest_row = std::size_t{64} << 20;  ///< bytes
 
