@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea export: writes a model in the form of other programs.
+// fovea export: writes a model in the form of other programs, or in a few megabytes.
 #include "fovea/task/language_model/export.h"
 
 #include <fmt/core.h>
@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/task/classify/export.h"
 
 namespace fovea::cli {
 
@@ -22,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class ExportForm { kHuggingFace };
-constexpr EnumName<ExportForm> kExportFormNames[] = {{ExportForm::kHuggingFace, "hf"}};
+enum class ExportForm { kHuggingFace, kCompact };
+constexpr EnumName<ExportForm> kExportFormNames[] = {{ExportForm::kHuggingFace, "hf"},
+                                                     {ExportForm::kCompact, "compact"}};
 std::span<const EnumName<ExportForm>> enum_names(ExportForm) { return kExportFormNames; }
 
 enum class ExportType { kFloat32, kBFloat16 };
@@ -34,15 +36,25 @@ std::span<const EnumName<ExportType>> enum_names(ExportType) { return kExportTyp
 struct ExportOptions {
   ExportForm to = ExportForm::kHuggingFace;
   ExportType dtype = ExportType::kFloat32;
+  double size = 2;
   std::string output;
   bool overwrite = false;
   bool json = false;
 
+  std::span<const std::string_view> files() const {
+    if (to == ExportForm::kCompact) return kCompactFiles;
+    return kExportedFiles;
+  }
+
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("to", to, "form of the model; hf: a folder that Hugging Face transformers opens");
+    visit("to", to,
+          "form of the model; hf: a folder that Hugging Face transformers opens; compact: a linear "
+          "classifier in a few megabytes, which fovea reads like any other");
     visit("output", output, "folder to write", {.shown = "DIR", .also = "o"});
-    visit("dtype", dtype, "type of the weights");
+    visit("dtype", dtype, "--to hf: type of the weights");
+    visit("size", size, "--to compact: most megabytes of model.safetensors",
+          {.range = ValueRange::over(0, 1000)});
     visit("overwrite", overwrite, "replace an earlier export in the folder");
     visit("json", json, "print the result as one JSON object");
   }
@@ -61,8 +73,21 @@ struct ExportResult {
   }
 };
 
+struct CompactResult {
+  CompactExport made;
+  std::string output;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("ngrams", made.ngrams, "n-grams that are kept");
+    visit("ngrams_before", made.ngrams_before, "n-grams of the model");
+    visit("bytes", made.bytes, "size of model.safetensors");
+    visit("output", output, "the folder");
+  }
+};
+
 // Nothing but an earlier export may be replaced.
-void check_folder(const fs::path& folder, bool overwrite) {
+void check_folder(const fs::path& folder, const ExportOptions& options) {
   if (!fs::exists(folder)) return;
   if (!fs::is_directory(folder)) {
     throw Error(ErrorCode::kOutputExists, fmt::format("{}: is no folder", folder.string()),
@@ -70,12 +95,12 @@ void check_folder(const fs::path& folder, bool overwrite) {
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (!overwrite) {
+    if (!options.overwrite) {
       throw Error(ErrorCode::kOutputExists,
                   fmt::format("{}: the folder is not empty", folder.string()),
                   "choose another folder, or replace an earlier export with --overwrite");
     }
-    if (std::ranges::find(kExportedFiles, name) != std::end(kExportedFiles)) continue;
+    if (std::ranges::find(options.files(), name) != options.files().end()) continue;
     throw Error(
         ErrorCode::kOutputExists,
         fmt::format("{}: {} is there, which no export writes", folder.string(), printable(name)),
@@ -87,17 +112,52 @@ DType dtype_of(ExportType type) {
   return type == ExportType::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
 }
 
+void write_hugging_face(const std::string& model, const ExportOptions& options) {
+  const LoadedLanguageModel loaded = load_language_model(model);
+  ExportResult result{export_hugging_face(loaded, options.output, dtype_of(options.dtype)),
+                      options.output,
+                      {options.files().begin(), options.files().end()}};
+  if (options.json) {
+    print(to_json_line(result) + "\n");
+  } else {
+    note(fmt::format("{}: {}", options.output, result.architecture));
+  }
+}
+
+void write_compact(const std::string& model, const ExportOptions& options) {
+  constexpr double kMega = 1e6;
+  CompactResult result{
+      export_compact(model, options.output, static_cast<index>(options.size * kMega)),
+      options.output};
+  if (options.json) {
+    print(to_json_line(result) + "\n");
+  } else {
+    note(fmt::format("{}: {} of {} n-grams, {:.2f} MB", options.output, result.made.ngrams,
+                     result.made.ngrams_before, static_cast<double>(result.made.bytes) / kMega));
+  }
+}
+
+void require_effect(const Arguments& arguments, ExportForm to) {
+  const std::string_view other = to == ExportForm::kCompact ? "dtype" : "size";
+  if (!arguments.has(other)) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("export: --{} has no effect with --to {}", other, to_string(to)),
+              "leave it out");
+}
+
 }  // namespace
 
 CommandSpec export_spec() {
   ExportOptions options;
-  CommandSpec spec{.name = "export",
-                   .summary = "Writes a model in the form of other programs.",
-                   .positionals = {{"DIR", "folder of the model"}},
-                   .options = said_or_not(options_of(flags_of(fields_of(options)), "Options")),
-                   .epilog = R"(Examples:
+  CommandSpec spec{
+      .name = "export",
+      .summary = "Writes a model in the form of other programs, or in a few megabytes.",
+      .positionals = {{"DIR", "folder of the model"}},
+      .options = said_or_not(options_of(flags_of(fields_of(options)), "Options")),
+      .epilog = R"(Examples:
   fovea export model -o exported
   fovea export model --to hf -o exported --dtype bf16
+  fovea export linear --to compact -o compact
 
 In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))"};
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
@@ -114,16 +174,11 @@ int export_model(const Arguments& arguments) {
   }
   check_log_is_apart({}, options.output);
   warn_of_unread_variables(export_spec().options);
-  check_folder(options.output, options.overwrite);
-  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
-  ExportResult result{export_hugging_face(loaded, options.output, dtype_of(options.dtype)),
-                      options.output,
-                      {kExportedFiles.begin(), kExportedFiles.end()}};
-  if (options.json) {
-    print(to_json_line(result) + "\n");
-  } else {
-    note(fmt::format("{}: {}", options.output, result.architecture));
-  }
+  require_effect(arguments, options.to);
+  check_ranges(options);
+  check_folder(options.output, options);
+  options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
+                                     : write_hugging_face(arguments.text("DIR"), options);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 """fovea export: the files of a folder, what is refused, and what is replaced."""
 
 import json
+import random
 import struct
 import unittest
 
@@ -72,6 +73,58 @@ class ExportTest(CommandTest):
         self.assert_error(self.run_fovea("export", model), 2, "--output")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out", "--to", "onnx"), 2, "E0203")
         self.assert_error(self.run_fovea("export", self.folder, "-o", self.folder / "out"), 4, "E0403")
+
+
+class CompactTest(CommandTest):
+    def train(self, *options, name="model"):
+        draw = random.Random(1)
+        words = [f"word{n}" for n in range(400)]
+        rows = []
+        for n in range(400):
+            label = ("good", "bad", "odd")[n % 3]
+            text = [*draw.sample(words, 12), label * 2, draw.choice(["good", "bad", "odd"])]
+            rows.append(f"{label}\t{' '.join(text)}\n")
+        self.table = self.folder / "texts.tsv"
+        self.table.write_text("".join(rows), encoding="utf-8")
+        self.succeed("train", "classify", "--train", self.table, "-o", self.folder / name, "-q", *options)
+        return self.folder / name
+
+    def accuracy(self, model):
+        return json.loads(self.succeed("eval", model, "--test", self.table, "--json").stdout)["accuracy"]["value"]
+
+    def test_a_compact_model_is_used_like_any(self):
+        model, small = self.train("--class-weights", "balanced"), self.folder / "small"
+        done = json.loads(self.succeed("export", model, "--to", "compact", "-o", small, "--size", "0.02",
+                                       "--json").stdout)
+        size = (small / "model.safetensors").stat().st_size
+        self.assertEqual(done["bytes"], size)
+        self.assertLess(size, 20_000)
+        self.assertGreater(size, 15_000)  # as many n-grams as there is room for
+        self.assertLess(done["ngrams"], done["ngrams_before"])
+        self.assertLess(size, (model / "model.safetensors").stat().st_size / 4)
+        self.assertGreater(self.accuracy(small), self.accuracy(model) - 0.01)
+        self.succeed("inspect", small, "--verify")
+        said = self.succeed("classify", small, "--top", "3", stdin=b"word1 goodgood\n").stdout.decode().split("\t")
+        self.assertEqual((said[0], len(said)), ("good", 6))
+        explained = json.loads(self.succeed("explain", small, "word1 goodgood", "--json").stdout)["saliency"]
+        self.assertAlmostEqual(sum(explained["values"]) + explained["bias"], explained["value"], places=4)
+        self.assertGreater(explained["values"][1], explained["values"][0])
+        self.assert_error(self.run_fovea("export", model, "--to", "compact", "-o", small), 2, "E0205")
+        self.succeed("export", small, "--to", "compact", "-o", small, "--size", "0.01", "--overwrite")
+        self.assertLess((small / "model.safetensors").stat().st_size, 10_000)
+
+    def test_what_cannot_become_compact_is_refused(self):
+        model, small = self.train("--model", "bag", "--stop-after", "4u", "--warmup", "1"), self.folder / "small"
+        self.assert_error(self.run_fovea("export", model, "--to", "compact", "-o", small), 4, "E0402",
+                          "the model is bag, and only linear classifiers become compact")
+        self.assertFalse(small.exists())
+        linear = self.train(name="linear")
+        self.assert_error(self.run_fovea("export", linear, "-o", small), 4, "E0402")
+        for words, message in ((("--to", "compact", "--dtype", "bf16"), "--dtype has no effect with --to compact"),
+                               (("--size", "1"), "--size has no effect with --to hf"),
+                               (("--to", "compact", "--size", "0"), "E0203"),
+                               (("--to", "compact", "--size", "0.0001"), "no room")):
+            self.assert_error(self.run_fovea("export", linear, "-o", small, *words), 2, message)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
+#include "fovea/linear/compact.h"
 #include "fovea/linear/decide.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
@@ -213,8 +214,10 @@ std::unique_ptr<LinearModel> load_linear(const std::filesystem::path& folder,
     resolve(settings.model);
     rules = rules_of(settings);
   });
-  return std::make_unique<LinearModel>(linear_model_from(
-      read_model_weights(folder), rules, settings.model, (folder / kWeightsName).string()));
+  const std::string where = (folder / kWeightsName).string();
+  Safetensors tensors = read_model_weights(folder);
+  if (is_compact(tensors)) tensors = unpacked(tensors, where);
+  return std::make_unique<LinearModel>(linear_model_from(tensors, rules, settings.model, where));
 }
 
 }  // namespace fovea
