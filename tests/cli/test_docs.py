@@ -243,7 +243,8 @@ class Pages(CommandTest):
         (self.folder / "reviews.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
         (self.folder / "glove.6B.100d.txt").write_text("film 0.1 -0.2 0.3\nfine 1 0.5 -1\n")
         table = "".join(f"{text},{label}\n" for label, text in rows)
-        for name, header in (("a.csv", "body,stars\n"), ("b.csv", "body,stars\n"), ("grades.csv", "text,label\n")):
+        for name, header in (("a.csv", "body,stars\n"), ("b.csv", "body,stars\n"), ("grades.csv", "text,label\n"),
+                             ("reviews.csv", "text,label\n"), ("pool.csv", "text,label\n")):
             (self.folder / name).write_text(header + table)
         (self.folder / "tags.jsonl").write_text("".join(
             json.dumps({"text": text, "labels": text.split()[:1 + label]}) + "\n" for label, text in rows))
