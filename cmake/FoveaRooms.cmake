@@ -32,7 +32,7 @@ fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_ke
 fovea_room(operator LINK fovea_parts fovea_attention fovea_tensor fovea_config fovea_report fovea_text fovea_base)
 fovea_room(linear LINK fovea_model fovea_data fovea_text fovea_tensor fovea_base)
 fovea_room(explain LINK fovea_config fovea_model fovea_nn fovea_grad fovea_report fovea_text fovea_base)
-fovea_room(pretrained SMALL LINK fovea_model fovea_tensor fovea_text fovea_config fovea_base)
+fovea_room(pretrained SMALL LINK fovea_model fovea_nn fovea_grad fovea_tensor fovea_text fovea_config fovea_base)
 fovea_room(task SMALL BUT decode LINK fovea_pretrained fovea_explain fovea_linear fovea_model fovea_metrics fovea_parts fovea_train fovea_data fovea_report fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
 
 # What only checks use. Nothing above links it, and fovea::fovea does without.

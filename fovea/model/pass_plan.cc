@@ -232,4 +232,14 @@ PassCost plan_pass(const Context& context, const TranslatorConfig& config,
       });
 }
 
+PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load) {
+  if (tokens_in(load) > kMostPlanned) return extrapolated(context, config, load);
+  const OwnedRows rows(load, config.block, config.vocabulary);
+  return plan(
+      context, load, [&](const auto& options) { return Bert(config, options); },
+      [&](Tape& tape, const Bert& model, std::span<HeadStatistics>) {
+        return model.forward(tape, {.texts = rows.view()}).rows;
+      });
+}
+
 }  // namespace fovea

@@ -8,6 +8,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/grad/tape.h"
+#include "fovea/model/bert.h"
 #include "fovea/model/classifier_config.h"
 #include "fovea/model/language_model_config.h"
 #include "fovea/model/tagger_config.h"
@@ -57,6 +58,8 @@ PassCost plan_pass(const Context& context, const ClassifierConfig& config, const
 PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
 PassCost plan_pass(const Context& context, const TranslatorConfig& config,
                    const TranslationLoad& load);
+/// Of its rows, in inference alone.
+PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load);
 
 /// The memory of batches on as many threads at once as the context has, each with a tape of its
 /// own; the packed copies are shared.

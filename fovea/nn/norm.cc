@@ -12,8 +12,10 @@ NormLayer::NormLayer(const NormOptions& options, const ParameterScope& scope) : 
 }
 
 Variable NormLayer::forward(Tape& tape, Variable x) const {
-  if (options_.kind == NormKind::kRms) return rms_norm(tape, x, tape.parameter(*gain_));
-  const double epsilon = options_.variant == LayerNormVariant::kUnbiased ? 1e-6 : 1e-5;
+  if (options_.kind == NormKind::kRms) {
+    return rms_norm(tape, x, tape.parameter(*gain_), options_.epsilon);
+  }
+  const double epsilon = options_.variant == LayerNormVariant::kUnbiased ? 1e-6 : options_.epsilon;
   return layer_norm(tape, x, tape.parameter(*gain_), parameter_or_none(tape, bias_),
                     {options_.variant, epsilon});
 }

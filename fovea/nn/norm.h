@@ -13,10 +13,11 @@ struct NormOptions {
   NormKind kind = NormKind::kLayer;
   LayerNormVariant variant = LayerNormVariant::kStandard;
   Biases bias = Biases::kLearned;  ///< layer norm only
+  double epsilon = 1e-5;           ///< but for the unbiased variant
 };
 
-/// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). Epsilon is 1e-5;
-/// for the unbiased variant 1e-6, as in the annotated Transformer.
+/// Parameters: weight [C] (the gain, starts at one) and bias [C] (starts at zero). The unbiased
+/// variant has an epsilon of 1e-6, as in the annotated Transformer.
 class NormLayer {
  public:
   NormLayer(const NormOptions& options, const ParameterScope& scope);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -444,6 +445,18 @@ std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tenso
   return order;
 }
 
+// The value of an IEEE half.
+float float_of_half(std::uint16_t half) {
+  const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16, exponent = half >> 10 & 0x1fU,
+                      fraction = half & 0x3ffU;
+  if (exponent == 0) {  // smaller than the normal ones: fraction / 2^24
+    return std::bit_cast<float>(
+        std::bit_cast<std::uint32_t>(std::ldexp(static_cast<float>(fraction), -24)) | sign);
+  }
+  const std::uint32_t widened = exponent == 0x1f ? 0xff : exponent + (127 - 15);
+  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
+}
+
 }  // namespace
 
 const Tensor* Safetensors::find(std::string_view name) const {
@@ -487,6 +500,40 @@ Tensor SafetensorsSource::read(std::size_t n) const {
                {reinterpret_cast<char*>(bytes.data()), bytes.size()});
   }
   return tensor;
+}
+
+void SafetensorsSource::read_widened(std::size_t n, Vec<float> to) const {
+  constexpr index kPiece = index{1} << 16;  // values at once
+  const SafetensorsEntry& entry = header_.entries[n];
+  check(entry.shape.size() == to.size, "{}: tensor {} has {} values, not {}", where_,
+        printable(names_[n]), entry.shape.size(), to.size);
+  const std::uint64_t begin = header_.data_begin + entry.begin;
+  if (entry.type->dtype == DType::kFloat32) {
+    if (to.size > 0) {
+      file_.read(begin, {reinterpret_cast<char*>(to.data),
+                         static_cast<std::size_t>(to.size) * sizeof(float)});
+    }
+    return;
+  }
+  const bool is_half = entry.type->name == "F16";
+  if (!is_half && entry.type->dtype != DType::kBFloat16) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: tensor {} is {}; expected F32, F16 or BF16", where_,
+                            printable(names_[n]), entry.type->name),
+                "save the model in one of these types");
+  }
+  std::vector<std::uint16_t> stored(static_cast<std::size_t>(std::min(to.size, kPiece)));
+  for (index first = 0; first < to.size; first += kPiece) {
+    const index count = std::min(kPiece, to.size - first);
+    file_.read(begin + static_cast<std::uint64_t>(first) * sizeof(std::uint16_t),
+               {reinterpret_cast<char*>(stored.data()),
+                static_cast<std::size_t>(count) * sizeof(std::uint16_t)});
+    for (index i = 0; i < count; ++i) {
+      const std::uint16_t bits = stored[static_cast<std::size_t>(i)];
+      to[first + i] =
+          is_half ? float_of_half(bits) : std::bit_cast<float>(std::uint32_t{bits} << 16);
+    }
+  }
 }
 
 void SafetensorsSource::verify(ChecksumRule rule) const {

@@ -89,6 +89,11 @@ class SafetensorsSource : public TensorSource {
   /// These throw kModelWrongKind for a type that cannot be used.
   TensorInfo info(std::size_t n) const override;
   Tensor read(std::size_t n) const override;
+  /// The shape of a tensor of any type.
+  const Shape& shape(std::size_t n) const { return header_.entries[n].shape; }
+  /// Writes the values of a tensor of F32, F16 or BF16 to as many floats, a piece at a time. Throws
+  /// kModelWrongKind for another type, kShape for another number of values.
+  void read_widened(std::size_t n, Vec<float> to) const;
   /// Throws kModelDamaged.
   void verify() const override { verify(ChecksumRule::kIfPresent); }
   void verify(ChecksumRule rule) const;

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from attention_support import problem
 from support import FOVEA, CommandTest, words
+from bert_support import write_model
 from frames_support import gestures
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
@@ -29,7 +30,7 @@ from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "generate", "classify",
-            "pairs", "tag", "translate", "explain", "demo", "eval", "inspect", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
+            "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "eval", "inspect", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
             "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
             "completion", "man")
 TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
@@ -254,6 +255,9 @@ class Pages(CommandTest):
             (self.folder / name).write_text(columns(tagged(count=30)))
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
+        write_model(self.folder / "minilm")
+        (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
+        (self.folder / "two-texts.tsv").write_text("the cat\tthe dog\n")
         (self.folder / "novel.txt").write_text("我们在北京学习。\n")
         pairs = sentences(count=40)
         (self.folder / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that make a vector of a text, as sentence-transformers saves them: a folder with BERT, its
+// tokenizer, and modules.json, which says how the rows of a text become one vector. A folder of
+// transformers alone is read as sentence-transformers reads it: the mean of the rows.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "fovea/model/bert.h"
+#include "fovea/nn/pooling.h"
+#include "fovea/text/tokenizer/wordpiece.h"
+
+namespace fovea {
+
+/// What modules.json and the files beside it say.
+struct SentenceSettings {
+  PoolingKind pooling = PoolingKind::kMean;  ///< kMean, kMax or kFirst
+  bool normalizes = false;                   ///< vectors have the length 1
+  index max_length = 0;                      ///< tokens of a text, its marks among them
+  std::string prompt{};                      ///< stands before each text
+};
+
+struct SentenceModel {
+  Bert model;
+  std::unique_ptr<const WordPiece> tokenizer;
+  SentenceSettings settings;
+  std::string checksum;  ///< XXH3-128 of all that the vectors depend on
+
+  index width() const { return model.config().width; }
+};
+
+/// Throws kModelMissing, kModelDamaged, kModelWrongKind for a module or a setting that fovea does
+/// not know, which it names, and kOutOfMemory.
+SentenceModel load_sentence_model(const std::filesystem::path& folder);
+
+}  // namespace fovea

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of many texts: fast, and with the same bits however they come.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/context.h"
+#include "fovea/base/fields.h"
+#include "fovea/base/view.h"
+#include "fovea/pretrained/sentence_model.h"
+#include "fovea/task/length_batches.h"
+
+namespace fovea {
+
+/// How the rows of a text become its vector.
+enum class EmbedPooling : std::uint8_t {
+  kModel,  ///< as the model says
+  kMean,
+  kCls,  ///< the first row
+  kMax,
+};
+
+inline constexpr EnumName<EmbedPooling> kEmbedPoolingNames[] = {{EmbedPooling::kModel, "model"},
+                                                                {EmbedPooling::kMean, "mean"},
+                                                                {EmbedPooling::kCls, "cls"},
+                                                                {EmbedPooling::kMax, "max"}};
+inline std::span<const EnumName<EmbedPooling>> enum_names(EmbedPooling) {
+  return kEmbedPoolingNames;
+}
+
+struct EmbedOptions {
+  EmbedPooling pooling = EmbedPooling::kModel;
+  bool normalize = false;
+  std::string prompt;
+  index truncate_dim = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("pooling", pooling,
+          "how the rows of a text become one vector: the mean, the row of the first mark, or the "
+          "maximum of each column; model: as the model says");
+    visit("normalize", normalize,
+          "divide each vector by its length, or do not; not said: as the model says");
+    visit("prompt", prompt,
+          "put this text before each text; not said: the model's own, if it has one",
+          {.shown = "TEXT"});
+    visit("truncate_dim", truncate_dim, "keep the first N columns; 0: all",
+          {.range = ValueRange::in(0, INT32_MAX, "all"), .shown = "N"});
+  }
+};
+
+/// What is done with a model's rows: its settings, changed by what was said.
+struct EmbedRules {
+  PoolingKind pooling = PoolingKind::kMean;
+  bool normalizes = false;        ///< vectors, before columns are left out
+  bool normalizes_again = false;  ///< behind that
+  std::string prompt;
+  index columns = 0;
+
+  /// Equal if and only if the rules give equal vectors.
+  std::string text() const;
+};
+
+/// `said` are the names of the options that were set. Throws kOptionValue.
+EmbedRules embed_rules(const SentenceModel& model, const EmbedOptions& options,
+                       std::span<const std::string> said);
+
+/// Cuts texts into batches of about the same length and gives each thread batches of its own. No
+/// bit of a vector depends on the other texts, their order or the number of threads. Belongs to one
+/// thread; the memory of one call is kept for the next.
+class Embedder {
+ public:
+  /// How many texts or bytes of text are well read before they are embedded.
+  static constexpr std::size_t kTextsAtOnce = 4096, kBytesAtOnce = std::size_t{4} << 20;
+
+  /// `model` must outlive it. Throws kOutOfMemory if there is no room for batches.
+  Embedder(const Context& context, const SentenceModel& model, EmbedRules rules);
+
+  const EmbedRules& rules() const { return rules_; }
+
+  /// [texts, rules().columns], valid until the next call. Throws kModelDamaged for a vector that is
+  /// not finite.
+  Rows<const float> embed(std::span<const std::string_view> texts);
+
+  /// How many of all texts so far were longer than the model's longest, and truncated.
+  index truncated() const { return truncated_; }
+  index texts() const { return texts_; }
+  index tokens() const { return tokens_; }
+  /// The seconds of all calls so far, without reading the texts into tokens.
+  double model_seconds() const { return tapes_.seconds(); }
+
+ private:
+  struct Tokens {
+    std::vector<token> ids;
+    bool truncated = false;
+  };
+
+  Tokens tokens_of(std::string_view text) const;
+  void embed_batch(Tape& tape, std::span<const index> batch);
+  void finish(Vec<const float> pooled, Vec<float> to) const;
+
+  const Context context_;
+  const SentenceModel& model_;
+  const EmbedRules rules_;
+  BatchTapes tapes_;
+  std::vector<Tokens> read_;
+  std::vector<float> values_;
+  index truncated_ = 0, texts_ = 0, tokens_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// WordPiece (Schuster, Nakajima 2012), as BERT cuts text: a word is cut into the longest pieces of
+// the vocabulary from its front on. Ids are those of the library `tokenizers`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/text/keyed_hash.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/text/tokenizer/bert_characters.h"
+
+namespace fovea {
+
+/// A text that is one token wherever it stands.
+struct AddedToken {
+  std::string text;
+  token id = kNoToken;
+  bool is_mark = true;       ///< stands for no text: [SEP]
+  bool normalized = false;   ///< it is looked for in the text that the normalizer has written
+  bool takes_left = false;   ///< with the white space before it
+  bool takes_right = false;  ///< with that behind it
+};
+
+struct WordPieceModel {
+  std::vector<std::string> names;  ///< of the tokens; "##ing" continues a word
+  std::string unknown = "[UNK]";
+  std::string prefix = "##";
+  index longest_word = 100;  ///< a word of more characters is unknown
+  std::optional<BertNormalizer> normalizer = BertNormalizer{};
+  std::vector<AddedToken> added{};
+  std::vector<token> before{}, after{};  ///< the marks around a text
+  bool tidies = true;                    ///< decode() leaves out blanks before punctuation
+};
+
+/// Immutable; any number of threads may use one at once.
+class WordPiece {
+ public:
+  /// Throws kModelDamaged for a vocabulary that contradicts itself: a name that is there twice, no
+  /// unknown token, an added token whose id has another name.
+  explicit WordPiece(WordPieceModel model);
+  WordPiece(const WordPiece&) = delete;
+  WordPiece& operator=(const WordPiece&) = delete;
+
+  const WordPieceModel& model() const { return model_; }
+  index size() const { return static_cast<index>(model_.names.size()); }
+  /// kNoToken if no token has the name.
+  token id_of(std::string_view name) const;
+  const std::string& name(token id) const { return model_.names[static_cast<std::size_t>(id)]; }
+
+  /// Appends the tokens of a text, without the marks around it. Bytes that are not UTF-8 become
+  /// U+FFFD.
+  void encode(std::vector<token>& ids, std::string_view text) const;
+  /// The text of tokens, with a blank between two words. Marks stand for nothing.
+  std::string decode(std::span<const token> ids) const;
+
+ private:
+  // The vocabulary, of pieces that begin words or that continue them, without their prefix.
+  struct Pieces {
+    explicit Pieces(std::size_t count) : table(count) {}
+    WordTable table;
+    std::size_t longest = 0;  // bytes
+  };
+
+  void add_names();
+  void add_added();
+  void encode_normalized(std::vector<token>& ids, std::string_view text) const;
+  void encode_plain(std::vector<token>& ids, std::string_view text) const;
+  void encode_word(std::vector<token>& ids, std::string_view word, index characters) const;
+
+  const WordPieceModel model_;
+  Pieces begins_, continues_;
+  token unknown_ = kNoToken;
+  KeyedMap<std::string_view, token> ids_;
+  std::vector<AddedToken> raw_, normalized_;  // longest first
+  std::vector<bool> is_mark_;                 // of each token
+};
+
+}  // namespace fovea
