@@ -292,6 +292,7 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
   const TrainResult result =
       train_in(run_folder, [&] { return train_observed(context, job, std::move(start), log); });
   log.finish();
+  for (const std::string& finding : job.training.findings()) warn(finding);
   const std::string folder = job.place.folder.string();
   if (result.stopped) {
     const std::string where = job.training.solves()

@@ -69,6 +69,8 @@ class Training {
   virtual std::vector<std::string> prepare(const StoredRun* stored) = 0;
   /// The summary of the data, a line each: shown before the training, but not with --quiet.
   virtual std::vector<std::string> overview() const { return {}; }
+  /// Warnings about what has been trained, a line each.
+  virtual std::vector<std::string> findings() const { return {}; }
   /// For --verbose: the data and the model, a line each.
   virtual std::vector<std::string> description() const = 0;
   virtual RunCost cost() const = 0;

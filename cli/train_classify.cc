@@ -94,6 +94,10 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
         fmt::format("vocabulary of {} tokens, {}", run_.tokenizer->vocabulary_size(), updates())};
   }
 
+  std::vector<std::string> findings() const override {
+    return notices_of_uses(run_.uses->uses, run_.outputs.labels, "validation");
+  }
+
   TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
                     TrainingObserver& observer) const override {
     return train_classifier(context, run_, folder, std::move(start), observer);

@@ -38,6 +38,26 @@ double bytes_of(const LabelledText& row) {
   return bytes + sizeof(double) * static_cast<double>(row.numbers.size());
 }
 
+// Names of columns are short, in any script, and end no sentence.
+bool may_be_name(std::string_view text) {
+  constexpr index kLongest = 40;
+  return count_characters(text) <= kLongest && text.find_first_of(".!?;:") == text.npos &&
+         text.find("\u3002") == text.npos;
+}
+
+// Whether the first row reads like names of columns though other labels are there once, too: its
+// label is no number, and its text has at most three words and is much shorter than the others.
+bool reads_like_names(std::span<const LabelledText> rows) {
+  constexpr index kTimesShorter = 4;
+  const std::string& text = rows.front().text;
+  if (std::count(text.begin(), text.end(), ' ') > 2 || number_of(rows.front().labels.front())) {
+    return false;
+  }
+  index characters = 0;
+  for (const LabelledText& row : rows.subspan(1)) characters += count_characters(row.text);
+  return characters >= kTimesShorter * count_characters(text) * static_cast<index>(rows.size() - 1);
+}
+
 // Names of columns that are not the usual ones are read as a row, whose label is a class of its own
 // then. Nothing if that is unlikely.
 std::optional<std::string> note_of_names(std::span<const LabelledText> rows,
@@ -50,7 +70,9 @@ std::optional<std::string> note_of_names(std::span<const LabelledText> rows,
   const bool alone = first.size() == 1 && counts[first.front()] == 1 && counts.size() > 1;
   const auto once = std::count_if(counts.begin(), counts.end(),
                                   [](const auto& label) { return label.second == 1; });
-  if (!alone || once > 1) return std::nullopt;
+  if (!alone || !may_be_name(rows.front().text) || (once > 1 && !reads_like_names(rows))) {
+    return std::nullopt;
+  }
   return fmt::format(
       "{}: the label {} is that of this row alone; if the row names the columns, say so: "
       "--label-column {}",

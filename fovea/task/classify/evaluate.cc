@@ -15,6 +15,7 @@
 #include "fovea/data/table/labelled_reader.h"
 #include "fovea/linear/decide.h"
 #include "fovea/metrics/probabilities.h"
+#include "fovea/task/classify/notices.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/text/keyed_hash.h"
@@ -115,6 +116,7 @@ class ClassifierTest {
   void read(const std::string& file, std::vector<std::string>& notes);
   void read_frames(const std::string& file);
   ClassifierScore score();
+  LabelUses uses(const ClassifierScore& score) const;
 
  private:
   struct Row {
@@ -365,6 +367,13 @@ ClassifierScore ClassifierTest::score() {
   return score;
 }
 
+LabelUses ClassifierTest::uses(const ClassifierScore& score) const {
+  if (task_ == ClassifierTask::kRegression) return {};
+  LabelUses uses{.truth = score.support(), .predicted = score.predicted(), .texts = score.examples};
+  for (const ScoresOf<Interval>& label : score.by_label()) uses.right += label.f1.value > 0 ? 1 : 0;
+  return uses;
+}
+
 }  // namespace
 
 ClassifierScore evaluate_classifier(const Context& context, const LoadedClassifier& model,
@@ -376,7 +385,11 @@ ClassifierScore evaluate_classifier(const Context& context, const LoadedClassifi
   require_option(options.mistakes >= 0, "errors", options.mistakes, "at least 0");
   ClassifierTest test(context, model, options);
   for (const std::string& file : files) test.read(file, notes);
-  return test.score();
+  ClassifierScore score = test.score();
+  for (std::string& note : notices_of_uses(test.uses(score), score.labels, "test")) {
+    notes.push_back(std::move(note));
+  }
+  return score;
 }
 
 }  // namespace fovea

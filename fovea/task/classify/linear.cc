@@ -55,7 +55,7 @@ double loss_of(const float* values, const Examples& truth, index i, const Classi
 }
 
 Validation measured(std::vector<float> values, const Examples& truth, const ClassifierRun& run,
-                    const LinearModel& linear) {
+                    const LinearModel& linear, BestUses* uses = nullptr) {
   const ClassifierConfig& model = run.settings.model;
   SetPredictions found{.values = std::move(values)};
   for (index i = 0; i < truth.size(); ++i) {
@@ -63,7 +63,10 @@ Validation measured(std::vector<float> values, const Examples& truth, const Clas
   }
   found.weight = static_cast<double>(truth.size());
   found.values = decisive_rows(model.task, found.values, linear.weights().thresholds);
-  return measure(found, truth, model, run.outputs.numbers, run.settings.text.metric);
+  Validation validation =
+      measure(found, truth, model, run.outputs.numbers, run.settings.text.metric);
+  if (uses != nullptr) uses->take(found.values, truth, model, validation.goodness());
+  return validation;
 }
 
 std::vector<float> predictions(const Context& context, const LinearModel& model,
@@ -171,9 +174,10 @@ std::optional<MeasuredFit> fit_measured(const Context& context, const Classifier
   MeasuredFit done{.fit = std::move(*fit)};
   const LinearModel& linear = done.fit.model;
   if (!held.texts.empty()) {
-    done.found = measured(predictions(context, linear, held.texts), held.truth, run, linear);
+    done.found =
+        measured(predictions(context, linear, held.texts), held.truth, run, linear, run.uses.get());
   } else if (!done.fit.unseen.empty()) {
-    done.found = measured(std::move(done.fit.unseen), known.truth, run, linear);
+    done.found = measured(std::move(done.fit.unseen), known.truth, run, linear, run.uses.get());
   }
   return done;
 }

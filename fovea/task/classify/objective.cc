@@ -175,12 +175,18 @@ Variable ClassifierObjective::loss_of_batch(const ExampleBatch& batch) {
   return model_.loss_of(tape_, logits, texts, options_);
 }
 
-std::optional<Validation> ClassifierObjective::measure_set(
-    const ExampleSet& set, const std::function<bool()>& interrupted) {
+std::optional<Validation> ClassifierObjective::measure_set(const ExampleSet& set,
+                                                           const std::function<bool()>& interrupted,
+                                                           BestUses* uses) {
   const auto predictions =
       predict_set(free_tape(), model_, set, texts_.class_weights, interrupted, texts_.frames);
   if (!predictions) return std::nullopt;
-  return measure(*predictions, set.examples, model_.config(), texts_.numbers, texts_.metric);
+  Validation found =
+      measure(*predictions, set.examples, model_.config(), texts_.numbers, texts_.metric);
+  if (uses != nullptr) {
+    uses->take(predictions->values, set.examples, model_.config(), found.goodness());
+  }
+  return found;
 }
 
 }  // namespace fovea

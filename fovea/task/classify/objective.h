@@ -21,8 +21,9 @@ struct ClassifierTexts {
   const NumberScale& numbers;                ///< of regression
   Rows<const float> frames = {};             ///< with input npz
   ClassifierMetric metric = ClassifierMetric::kAuto;
-  index accumulate = 1;    ///< batches of an update
-  std::uint64_t seed = 0;  ///< of dropout
+  index accumulate = 1;      ///< batches of an update
+  std::uint64_t seed = 0;    ///< of dropout
+  BestUses* uses = nullptr;  ///< where the labels of validations are counted
 };
 
 /// The views of a batch that the model takes. `frames`: with input npz, what the ids name.
@@ -80,7 +81,7 @@ class ClassifierObjective final
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
   bool has_validation() const override { return texts_.validation != nullptr; }
   std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
-    return measure_set(*texts_.validation, interrupted);
+    return measure_set(*texts_.validation, interrupted, texts_.uses);
   }
   std::optional<Validation> validate_training(const std::function<bool()>& interrupted) override {
     return measure_set(ExampleSet(texts_.training), interrupted);
@@ -91,7 +92,8 @@ class ClassifierObjective final
   double weight_of(const ExampleBatch& batch) const override;
   Variable loss_of_batch(const ExampleBatch& batch) override;
   std::optional<Validation> measure_set(const ExampleSet& set,
-                                        const std::function<bool()>& interrupted);
+                                        const std::function<bool()>& interrupted,
+                                        BestUses* uses = nullptr);
 
   const ClassifierTexts texts_;
 };

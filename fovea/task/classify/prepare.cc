@@ -332,6 +332,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   ClassifierTextOptions& text = settings.text;
   ClassifierRun run;
   run.notes = std::move(set.notes);
+  run.overview = std::move(set.overview);
   run.outputs.labels = set.labels.names();
   run.outputs.columns = set.form;
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;

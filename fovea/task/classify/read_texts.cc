@@ -12,6 +12,7 @@
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/notices.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
@@ -216,6 +217,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
     }
   } else {
     read(options.valid);
+    set.validates_apart = true;
     require_one_label(set.table, options);
     set.validates.assign(set.table.rows.size(), true);
     std::fill_n(set.validates.begin(), trains, false);
@@ -229,6 +231,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
     }
   }
   require_difference(set, options);
+  if (options.input == InputKind::kText) note_repeated_texts(set);
   return set;
 }
 

@@ -29,7 +29,9 @@ struct LabelledSet {
   std::vector<bool> validates;              ///< [texts]
   std::vector<FrameFile> frames;            ///< with input npz: the files of the table
   LabelSet labels;                          ///< of the texts to train on; none for regression
-  std::vector<std::string> notes;           ///< of the reader
+  std::vector<std::string> notes;           ///< of the reader, and what is odd about the texts
+  std::vector<std::string> overview = {};   ///< the same, where it is no reason to warn
+  bool validates_apart = false;             ///< the texts to validate on have files of their own
   std::optional<std::size_t> label_of_two;  ///< of two columns, the one of the label
   TableForm form;                           ///< of the first file of texts
 };

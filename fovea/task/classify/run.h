@@ -12,6 +12,7 @@
 #include "fovea/data/examples.h"
 #include "fovea/data/word_vectors.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/notices.h"
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/training_task.h"
@@ -46,6 +47,7 @@ struct ClassifierRun {
   std::optional<ExampleEvaluation> validation;
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
   RunIdentity identity;
+  std::shared_ptr<BestUses> uses = std::make_shared<BestUses>();  ///< of the validation so far
 
   index texts_to_train() const {
     return linear ? linear->training.truth.size() : training->examples().size();

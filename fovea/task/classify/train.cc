@@ -50,7 +50,8 @@ ClassifierObjective make_objective(const Context& context, const Classifier& mod
            .frames = run.frames.rows(),
            .metric = run.settings.text.metric,
            .accumulate = run.settings.recipe.accumulate,
-           .seed = run.settings.recipe.seed}};
+           .seed = run.settings.recipe.seed,
+           .uses = run.uses.get()}};
 }
 
 TrainResult train_classifier(const Context& context, const ClassifierRun& run,

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/classify/notices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "fovea/task/classify/read_texts.h"
+#include "fovea/text/keyed_hash.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+constexpr index kFewestTexts = 10;      // of a set that says anything
+constexpr index kFewestOfLabel = 5;     // texts of a label that may be missed by chance
+constexpr std::size_t kMostListed = 5;  // labels
+
+constexpr std::string_view kWhatToDo =
+    "add texts of them, or say --class-weights balanced; are their labels right?";
+
+bool is_word_byte(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z');
+}
+
+// The words of a text, and nothing else.
+void take_words(std::string_view text, std::string& words) {
+  words.clear();
+  bool apart = false;
+  for (const char each : text) {
+    const char c = each >= 'A' && each <= 'Z' ? static_cast<char>(each + ('a' - 'A')) : each;
+    if (!is_word_byte(c)) {
+      apart = !words.empty();
+      continue;
+    }
+    if (apart) words += ' ';
+    apart = false;
+    words += c;
+  }
+}
+
+// Texts that have the same words stand beside each other, in their order.
+struct Words {
+  std::uint64_t hash;
+  std::size_t row;
+};
+
+std::vector<Words> sorted_words(const std::vector<LabelledText>& rows) {
+  std::vector<Words> all;
+  std::string words;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    take_words(rows[i].text, words);
+    if (!words.empty()) all.push_back({keyed_hash(words), i});
+  }
+  std::sort(all.begin(), all.end(), [](const Words& a, const Words& b) {
+    return a.hash != b.hash ? a.hash < b.hash : a.row < b.row;
+  });
+  return all;
+}
+
+struct Repeated {
+  index trains = 0, other_label = 0;  // texts to train on that repeat another one
+  index validates = 0;                // texts to validate on that are among those to train on
+};
+
+Repeated count_repeated(const LabelledSet& set) {
+  const std::vector<LabelledText>& rows = set.table.rows;
+  const std::vector<Words> all = sorted_words(rows);
+  Repeated found;
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    const LabelledText* first = nullptr;  // to train on
+    index validates = 0;
+    for (end = begin; end < all.size() && all[end].hash == all[begin].hash; ++end) {
+      const LabelledText& row = rows[all[end].row];
+      if (set.validates[all[end].row]) {
+        ++validates;
+      } else if (first == nullptr) {
+        first = &row;
+      } else {
+        ++found.trains;
+        if (row.labels != first->labels) ++found.other_label;
+      }
+    }
+    if (first != nullptr) found.validates += validates;
+  }
+  return found;
+}
+
+double share(index part, index all) { return static_cast<double>(part) / static_cast<double>(all); }
+
+}  // namespace
+
+void BestUses::take(const std::vector<float>& predictions, const Examples& truth,
+                    const ClassifierConfig& config, double found) {
+  if (config.task == ClassifierTask::kRegression || found < goodness) return;
+  const auto classes = static_cast<std::size_t>(config.classes);
+  goodness = found;
+  uses = {.truth = std::vector<index>(classes),
+          .predicted = std::vector<index>(classes),
+          .texts = truth.size()};
+  for (index i = 0; i < truth.size(); ++i) {
+    const float* const row = predictions.data() + i * config.classes;
+    const index likeliest = std::max_element(row, row + classes) - row;
+    for (index k = 0; k < config.classes; ++k) {
+      const bool is_true = truth.has_label(i, k);
+      const bool is_said =
+          config.task == ClassifierTask::kMultiLabel ? row[k] >= 0.5f : k == likeliest;
+      uses.truth[static_cast<std::size_t>(k)] += is_true ? 1 : 0;
+      uses.predicted[static_cast<std::size_t>(k)] += is_said ? 1 : 0;
+      uses.right += is_true && is_said ? 1 : 0;
+    }
+  }
+}
+
+std::vector<std::string> notices_of_uses(const LabelUses& uses,
+                                         const std::vector<std::string>& labels,
+                                         std::string_view set) {
+  if (uses.texts < kFewestTexts) return {};
+  const auto is_used = [](index count) { return count > 0; };
+  const auto said = std::count_if(uses.predicted.begin(), uses.predicted.end(), is_used);
+  const auto known = std::count_if(uses.truth.begin(), uses.truth.end(), is_used);
+  if (known == 0) return {};
+  if (said == 0) {
+    return {
+        fmt::format("{}: no text is given a label, so every F1 is 0; train longer, try another "
+                    "--model, or lower --threshold",
+                    set)};
+  }
+  if (uses.right == 0) {
+    return {
+        fmt::format("{}: no prediction is right, so every F1 is 0; are the labels of the same "
+                    "kind and the texts of the right column?",
+                    set)};
+  }
+  std::vector<std::string> missed;
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    if (uses.predicted[k] == 0 && uses.truth[k] >= kFewestOfLabel) {
+      missed.push_back(fmt::format("{} ({} texts)", excerpt(labels[k]), uses.truth[k]));
+    }
+  }
+  if (missed.empty()) return {};
+  const std::size_t more = missed.size() - std::min(missed.size(), kMostListed);
+  missed.resize(missed.size() - more);
+  const std::string list = fmt::format("{}{}", fmt::join(missed, ", "),
+                                       more > 0 ? fmt::format(" and {} more", more) : "");
+  if (said == 1) {
+    const auto only = std::find_if(uses.predicted.begin(), uses.predicted.end(), is_used);
+    return {fmt::format("{}: {} alone is predicted, and never {}; {}", set,
+                        excerpt(labels[static_cast<std::size_t>(only - uses.predicted.begin())]),
+                        list, kWhatToDo)};
+  }
+  return {fmt::format("{}: never predicted: {}; {}", set, list, kWhatToDo)};
+}
+
+void note_repeated_texts(LabelledSet& set) {
+  constexpr double kManyShared = 0.01, kManyOther = 0.01;
+  const auto validates = std::count(set.validates.begin(), set.validates.end(), true);
+  const index trains = set.table.size() - validates;
+  const Repeated found = count_repeated(set);
+  if (found.trains > 0) {
+    const std::string line = fmt::format(
+        "texts to train on that repeat another one, but for case and punctuation: {} of {}{}",
+        found.trains, trains,
+        found.other_label > 0 ? fmt::format("; {} of them with another label", found.other_label)
+                              : "");
+    if (share(found.other_label, trains) >= kManyOther) {
+      set.notes.push_back(line + "; keep one of each, with the right label");
+    } else {
+      set.overview.push_back(line);
+    }
+  }
+  if (found.validates == 0) return;
+  const std::string line =
+      fmt::format("texts to validate on that are among those to train on: {} of {}",
+                  found.validates, validates);
+  // Where the texts are split at random, copies are in both, and are counted above.
+  if (set.validates_apart && share(found.validates, validates) >= kManyShared) {
+    set.notes.push_back(line + "; remove them from --train or --valid: the validation is too good");
+  } else {
+    set.overview.push_back(line);
+  }
+}
+
+}  // namespace fovea
