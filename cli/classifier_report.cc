@@ -55,6 +55,19 @@ void add_numbers(std::string& report, const ClassifierScore& score) {
   });
 }
 
+// The thresholds of a linear model; of two classes the second has one.
+void add_thresholds(std::string& report, const ClassifierScore& score) {
+  constexpr std::size_t kMost = 12;
+  if (score.thresholds.empty()) return;
+  report += fmt::format("\nthresholds of the model ({}): ", score.threshold_rule);
+  const std::size_t first = score.classes ? 1 : 0;
+  for (std::size_t k = first; k < std::min(first + kMost, score.labels.size()); ++k) {
+    report += fmt::format("{}{} {:.4f}", k == first ? "" : ", ", shown_label(score.labels[k]),
+                          score.thresholds[k]);
+  }
+  report += score.labels.size() > first + kMost ? ", ... (all: --json)\n" : "\n";
+}
+
 void add_labels(std::string& report, const ClassifierScore& score) {
   const std::string_view name = score.classes ? "class" : "label";
   const index widest = std::max(widest_of(score), display_width(name));
@@ -150,6 +163,7 @@ std::string report_of(const ClassifierScore& score) {
   report += '\n';
   add_numbers(report, score);
   if (!score.numbers) add_labels(report, score);
+  add_thresholds(report, score);
   if (score.confusion) add_confusion(report, score);
   if (score.reliability) add_reliability(report, score);
   add_mistakes(report, score);

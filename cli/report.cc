@@ -14,12 +14,15 @@
 #include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
+#include "fovea/report/learning.h"
 #include "fovea/report/run_report.h"
 #include "fovea/report/run_tables.h"
 #include "fovea/report/terminal_plot.h"
+#include "fovea/task/classify/learning_curve.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/text/utf8.h"
@@ -35,6 +38,7 @@ struct ReportPage {
   std::string output = "report.html";
   std::string csv;
   bool terminal = false;
+  bool learning_curve = false;
   PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
 
@@ -45,6 +49,9 @@ struct ReportPage {
     visit("csv", csv, "write every number of the curves into this file; -: to stdout",
           {.only_command_line = true, .shown = "FILE"});
     visit("terminal", terminal, "draw the losses with characters, to stdout",
+          {.only_command_line = true});
+    visit("learning_curve", learning_curve,
+          "train the linear classifiers anew on 1/16 to all of their texts: is more data worth it?",
           {.only_command_line = true});
     visit("lang", lang, "language of the page and of --terminal");
     visit("overwrite", overwrite, "replace a page or a CSV that is there already",
@@ -104,15 +111,35 @@ void write(const std::string& file, std::size_t runs, const std::string& text) {
                    size_text(static_cast<double>(text.size()))));
 }
 
+// Trains models of parts of the texts. Ctrl-C stops it.
+class CurveWatch final : public TrainingObserver {
+ public:
+  void told(const std::string& what) override { note(what); }
+  Request request() override { return requested(); }
+};
+
+// Returns false if it was interrupted.
+bool add_learning_curves(const std::vector<std::string>& folders, std::vector<RunReport>& runs) {
+  listen_to_signals();
+  const Context context;
+  CurveWatch watch;
+  for (std::size_t n = 0; n < folders.size(); ++n) {
+    runs[n].learning = learning_curve(context, folders[n], watch);
+    if (runs[n].learning.empty() && requested() == Request::kStop) return false;
+  }
+  return true;
+}
+
 std::string losses_of(const std::vector<RunReport>& runs, PageLanguage language) {
   const char* term = std::getenv("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
   std::string text;
   for (const RunReport& run : runs) {
-    text += (text.empty() ? "" : "\n") +
-            terminal_losses(run, {.columns = result_columns(),
+    const TerminalPlotOptions how{.columns = result_columns(),
                                   .unicode = result_terminal().unicode && !dumb,
-                                  .language = language});
+                                  .language = language};
+    text += (text.empty() ? "" : "\n") + terminal_losses(run, how);
+    if (!run.learning.empty()) text += "\n" + terminal_learning(run, how);
   }
   return text;
 }
@@ -135,6 +162,7 @@ CommandSpec report_spec() {
   fovea eval model --test test.tsv --json > test.json
   fovea report model --eval test.json -o tested.html
   fovea report model --terminal
+  fovea report model --learning-curve --terminal
   fovea report small large --csv curves.csv
 
 The page needs no network. With --terminal or --csv a page is written only if -o names it.
@@ -163,7 +191,11 @@ int report(const Arguments& arguments) {
     check_page_file({"--csv", options.csv, options.overwrite, "CSV", ".csv", kRunCsvMark});
   }
   require_different(folders);
-  const std::vector<RunReport> runs = read_runs(folders, evaluations);
+  std::vector<RunReport> runs = read_runs(folders, evaluations);
+  if (options.learning_curve) {
+    if (!add_learning_curves(folders, runs)) return stop_status();
+    for (const RunReport& run : runs) note(learning_advice(run.learning, PageLanguage::kEnglish));
+  }
   if (has_page) {
     write(options.output, runs.size(),
           draw_run_page(runs, {.language = options.lang, .made = utc_time(), .version = kVersion}));

@@ -2,10 +2,13 @@
 #include "fovea/linear/decide.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <functional>
 #include <numeric>
 #include <utility>
+
+#include "fovea/base/option.h"
 
 namespace fovea {
 
@@ -48,19 +51,65 @@ float threshold_of_label(const Ranked& ranked) {
   return at_half >= kNear * best ? half : std::clamp(best_at, 1e-6F, 0.5F);
 }
 
-std::vector<float> thresholds_of_labels(std::span<const float> predictions, const Examples& truth,
-                                        index classes) {
-  std::vector<float> thresholds;
-  Ranked ranked(static_cast<std::size_t>(truth.size()));
-  for (index k = 0; k < classes; ++k) {
-    for (index i = 0; i < truth.size(); ++i) {
-      ranked[static_cast<std::size_t>(i)] = {predictions[static_cast<std::size_t>(i * classes + k)],
-                                             truth.has_label(i, k)};
+// Of the places between two texts that tell them apart, the one that fits the rule best: halfway
+// between their probabilities.
+float threshold_by(const Ranked& ranked, const ThresholdRule& rule) {
+  constexpr float kLeast = 1e-6F;
+  const auto truth = static_cast<double>(
+      std::count_if(ranked.begin(), ranked.end(), [](const auto& text) { return text.second; }));
+  const bool by_precision = rule.goal == ThresholdGoal::kPrecision;
+  double hits = 0, best = -1;
+  float found = 0.5F;
+  for (std::size_t n = 0; n < ranked.size() && truth > 0; ++n) {
+    hits += ranked[n].second ? 1 : 0;
+    const float next = n + 1 < ranked.size() ? ranked[n + 1].first : 0;
+    if (next == ranked[n].first) continue;
+    const double precision = hits / static_cast<double>(n + 1), recall = hits / truth;
+    const float between = std::clamp((ranked[n].first + next) / 2, kLeast, 1 - kLeast);
+    if (!by_precision) {
+      found = between;
+      if (recall >= rule.value) break;
+      continue;
     }
-    std::sort(ranked.begin(), ranked.end(), std::greater<>());
-    thresholds.push_back(threshold_of_label(ranked));
+    // Enough is enough: among those that reach it, the one with the most texts.
+    const double good = precision >= rule.value ? 1 + recall : precision;
+    if (good > best) best = good, found = between;
+  }
+  return found;
+}
+
+// The texts by the probability of label k, the largest first.
+void rank(std::span<const float> predictions, const Examples& truth, index classes, index k,
+          Ranked& ranked) {
+  ranked.resize(static_cast<std::size_t>(truth.size()));
+  for (index i = 0; i < truth.size(); ++i) {
+    ranked[static_cast<std::size_t>(i)] = {predictions[static_cast<std::size_t>(i * classes + k)],
+                                           truth.has_label(i, k)};
+  }
+  std::sort(ranked.begin(), ranked.end(), std::greater<>());
+}
+
+std::vector<float> thresholds_of_labels(std::span<const float> predictions, const Examples& truth,
+                                        index classes, const ThresholdRule& rule,
+                                        const std::function<bool()>& interrupted) {
+  std::vector<float> thresholds;
+  Ranked ranked;
+  for (index k = 0; k < classes; ++k) {
+    if (interrupted && interrupted()) return {};
+    rank(predictions, truth, classes, k, ranked);
+    thresholds.push_back(rule.goal == ThresholdGoal::kF1 ? threshold_of_label(ranked)
+                                                         : threshold_by(ranked, rule));
   }
   return thresholds;
+}
+
+// Of two classes: where the second is meant.
+std::vector<float> thresholds_of_two(std::span<const float> predictions, const Examples& truth,
+                                     const ThresholdRule& rule) {
+  Ranked ranked;
+  rank(predictions, truth, 2, 1, ranked);
+  const float second = threshold_by(ranked, rule);
+  return {1 - second, second};
 }
 
 // The mean F1 of the classes that texts have.
@@ -116,18 +165,46 @@ std::vector<float> thresholds_of_classes(std::span<const float> predictions, con
 
 }  // namespace
 
+ThresholdRule parse_threshold(std::string_view text) {
+  ThresholdRule rule{.goal = ThresholdGoal::kGiven};
+  std::string_view number = text;
+  if (text == "f1") return {};
+  if (text.starts_with("precision=")) rule.goal = ThresholdGoal::kPrecision;
+  if (text.starts_with("recall=")) rule.goal = ThresholdGoal::kRecall;
+  if (rule.goal != ThresholdGoal::kGiven) number.remove_prefix(text.find('=') + 1);
+  const char* const end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, rule.value);
+  // A part may be 1, a threshold not.
+  const bool fits = rule.value > 0 && (rule.value < 1 || (rule.value == 1 && number != text));
+  if (error == std::errc{} && rest == end && fits) return rule;
+  fail_option("threshold", text, "f1, precision=X, recall=X or a number, each between 0 and 1");
+}
+
 std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
-                                   const Examples& truth, index classes) {
+                                   const Examples& truth, index classes, const ThresholdRule& rule,
+                                   const std::function<bool()>& interrupted) {
+  const auto given = static_cast<float>(rule.value);
+  const bool is_given = rule.goal == ThresholdGoal::kGiven;
   switch (task) {
     case ClassifierTask::kRegression:
       return {};
     case ClassifierTask::kMultiLabel:
-      return thresholds_of_labels(predictions, truth, classes);
+      if (is_given) return std::vector<float>(static_cast<std::size_t>(classes), given);
+      return thresholds_of_labels(predictions, truth, classes, rule, interrupted);
     case ClassifierTask::kBinary:
+      if (is_given) return {1 - given, given};
+      if (rule.goal != ThresholdGoal::kF1) return thresholds_of_two(predictions, truth, rule);
+      break;
     case ClassifierTask::kSingleLabel:
       break;
   }
   return thresholds_of_classes(predictions, truth, classes);
+}
+
+double threshold_of(ClassifierTask task, std::span<const float> thresholds, index label) {
+  const double own = double{thresholds[static_cast<std::size_t>(label)]};
+  return task == ClassifierTask::kBinary ? own / (double{thresholds[0]} + double{thresholds[1]})
+                                         : own;
 }
 
 std::vector<float> decisive(ClassifierTask task, std::span<const float> probabilities,

@@ -2,13 +2,30 @@
 // From probabilities to labels: rare ones are likely seldom enough that 1/2 never names them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "fovea/data/examples.h"
 #include "fovea/model/classifier_config.h"
 
 namespace fovea {
+
+/// What a threshold is chosen for.
+enum class ThresholdGoal : std::uint8_t {
+  kF1,
+  kPrecision,  ///< the most texts of which at least this part is right
+  kRecall,     ///< the fewest texts that hold at least this part of those with the label
+  kGiven,      ///< it is this number
+};
+struct ThresholdRule {
+  ThresholdGoal goal = ThresholdGoal::kF1;
+  double value = 0;
+};
+/// "f1", "precision=.95", "recall=.9" or ".3". Throws kOptionValue for any other text.
+ThresholdRule parse_threshold(std::string_view text);
 
 /// From which probability on a label is meant, [classes] in (0, 1]; found on predictions [texts,
 /// classes] by models that have not seen the text.
@@ -19,8 +36,17 @@ namespace fovea {
 /// largest p_ik / threshold_k, threshold_k = (its share of the texts)^a, the least a
 /// from 0 to 0.9 with nearly the best macro F1; where no class has twice the texts of another, a is
 /// 0: the likeliest one.
+///
+/// Other rules than F1 are of several labels, and of two classes, where they are those of the
+/// second. Where no threshold reaches a precision, it is that of the highest. Empty if it was
+/// interrupted.
 std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
-                                   const Examples& truth, index classes);
+                                   const Examples& truth, index classes,
+                                   const ThresholdRule& rule = {},
+                                   const std::function<bool()>& interrupted = {});
+
+/// Those of label k as a probability: of two classes the one from which on the second is meant.
+double threshold_of(ClassifierTask task, std::span<const float> thresholds, index label);
 
 /// Probabilities as if thresholds were equal: of several labels 1/2 where p is the threshold, of
 /// one class p / threshold, so that they add up to 1. Their order, and what is above 1/2, is what

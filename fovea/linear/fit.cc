@@ -460,19 +460,29 @@ std::optional<LinearFit> Fitter::fit() {
                                        [](auto& a, auto& b) { return a.loss < b.loss; });
     chosen = static_cast<std::size_t>(best - trials_.begin());
     const CalibrationData& seen = unseen_by(chosen);
-    calibration = calibrate(seen, CalibrationSize::kWhole);
+    if (options_.calibrate != CalibrationKind::kNone) {
+      calibration = calibrate(seen, options_.calibrate == CalibrationKind::kPlatt
+                                        ? CalibrationSize::kWhole
+                                        : CalibrationSize::kTemperature);
+    }
     unseen = predictions_of(seen, calibration, data_.classes);
   }
   std::optional<LinearWeights> weights = solve_all(trials_[chosen], calibration);
   if (!weights) return std::nullopt;
-  // Who weights the classes has said what counts.
-  if (folds_ > 0 && data_.class_weights.empty()) {
-    weights->thresholds = find_thresholds(data_.task, unseen, data_.truth, data_.classes);
+  // Who weights the classes has said what counts, unless a rule says it as well.
+  const ThresholdRule rule = parse_threshold(options_.threshold);
+  const bool is_f1 = rule.goal == ThresholdGoal::kF1;
+  const bool is_found = folds_ > 0 && (!is_f1 || data_.class_weights.empty());
+  if (is_found || rule.goal == ThresholdGoal::kGiven) {
+    weights->thresholds = find_thresholds(data_.task, unseen, data_.truth, data_.classes, rule,
+                                          [this] { return interrupted(); });
+    if (stop_) return std::nullopt;
   }
   return LinearFit{.model = {data_.features, std::move(*weights)},
                    .trials = std::move(trials_),
                    .chosen = chosen,
-                   .unseen = std::move(unseen)};
+                   .unseen = std::move(unseen),
+                   .fold = std::move(fold_)};
 }
 
 }  // namespace

@@ -40,12 +40,28 @@ inline std::span<const EnumName<NgramWeighting>> enum_names(NgramWeighting) {
   return kNgramWeightingNames;
 }
 
+/// How probabilities are made of logits of texts that a model had not seen.
+enum class CalibrationKind : std::uint8_t {
+  kNone,
+  kTemperature,  ///< one factor, of several labels one for each (Guo et al. 2017)
+  kPlatt,  ///< a factor and a shift for each label (Platt 1999); of classes one factor for all
+};
+inline constexpr EnumName<CalibrationKind> kCalibrationKindNames[] = {
+    {CalibrationKind::kNone, "none"},
+    {CalibrationKind::kTemperature, "temperature"},
+    {CalibrationKind::kPlatt, "platt"}};
+inline std::span<const EnumName<CalibrationKind>> enum_names(CalibrationKind) {
+  return kCalibrationKindNames;
+}
+
 struct LinearFitOptions {
   std::string word_ngrams = "auto";
   std::string char_ngrams = "auto";
   NgramWeighting weighting = NgramWeighting::kAuto;
   double c = 0;
   index folds = 0;
+  CalibrationKind calibrate = CalibrationKind::kPlatt;
+  std::string threshold = "f1";
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -66,8 +82,17 @@ struct LinearFitOptions {
           "has it); 0: by cross-validation",
           {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
-          "--model linear: parts of cross-validation; 0: 5, of more than 5000 texts 3",
+          "--model linear: parts of cross-validation, whose scores are told with their interval; "
+          "0: 5, of more than 5000 texts 3, and no interval",
           {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
+    visit("calibrate", calibrate,
+          "--model linear: how cross-validation makes probabilities of logits: a factor, or platt: "
+          "a factor and shifts",
+          {.needs = kLinear});
+    visit("threshold", threshold,
+          "--model linear: from which probability on a label, or the second of two classes, is "
+          "meant: chosen by f1, for precision=X or recall=X, or a number",
+          {.needs = kLinear, .shown = "f1|precision=X|recall=X|X"});
   }
 };
 
@@ -104,6 +129,7 @@ struct LinearFit {
   std::vector<LinearTrial> trials;  ///< one where C is given; not measured without folds
   std::size_t chosen = 0;           ///< of the trials
   std::vector<float> unseen;  ///< [texts, classes] predictions by models that had not seen the text
+  std::vector<std::int32_t> fold = {};  ///< [texts] of cross-validation; without folds none
 };
 
 struct FitObserver {

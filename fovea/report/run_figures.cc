@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "fovea/report/learning.h"
 #include "fovea/report/run_tables.h"
 
 namespace fovea {
@@ -79,7 +80,8 @@ std::string html_of(Figure figure, PageLanguage language) {
   if (figure.has_legend) html += legend_of(figure.plot);
   html += "<div class=\"picture plot\">\n" + draw_inline(figure.plot, figure.id) + "</div>\n";
   for (const std::string& words : figure.words) html += fmt::format("<p>{}</p>\n", words);
-  return html + points_table(figure.series, language) + "</figure>\n";
+  if (!figure.series.empty()) html += points_table(figure.series, language);
+  return html + "</figure>\n";
 }
 
 void add_curve(Figure& figure, Series series, Ink ink, Stroke stroke) {
@@ -369,7 +371,95 @@ std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle&
   return html;
 }
 
-std::string mistake_figures(const RunReport& run, PageLanguage language) {
+namespace {
+
+// A figure whose numbers stand in a table of their own.
+std::string figure_with(Figure figure, std::string_view table, PageLanguage language) {
+  std::string html = html_of(std::move(figure), language);
+  const std::size_t end = html.rfind("</figure>");
+  return html.insert(end, table);
+}
+
+Curve curve_of_run(std::string name, std::vector<PlotPoint> points, std::size_t n) {
+  return {.name = std::move(name),
+          .points = std::move(points),
+          .ink = ink_of_run(n),
+          .stroke = Stroke::kDashed};
+}
+
+std::string precision_recall_figure(const RunReport& run, PageLanguage language, std::size_t n) {
+  constexpr Phrase kCurves = {"Precision over recall", "精确率—召回率曲线"};
+  const ReportEvaluation& evaluation = *run.evaluation;
+  if (evaluation.precision_recall.empty()) return {};
+  Figure figure{.id = fmt::format("precision-{}", n),
+                .heading = std::string(kCurves.in(language)),
+                .subtitle = run.name,
+                .plot = {.title = "",
+                         .x_label = metric_words("recall", language),
+                         .y_label = metric_words("precision", language),
+                         .place = PlotPlace::kHalf,
+                         .cuts_peaks = false}};
+  std::size_t drawn = 0;
+  for (const NamedCurve& curve : evaluation.precision_recall) {
+    figure.plot.curves.push_back(curve_of_run(curve_words(curve, language), curve.points, drawn++));
+    figure.plot.curves.back().stroke = Stroke::kDashed;
+  }
+  return figure_with(std::move(figure), precision_recall_table(evaluation, language), language);
+}
+
+}  // namespace
+
+std::string search_figure(const RunReport& run, PageLanguage language, std::size_t n) {
+  constexpr Phrase kSearch = {"Losses of the trials", "各次试验的损失"};
+  constexpr Phrase kTrials = {"trial", "试验"},
+                   kEach = {"trial on all texts", "使用全部文本的试验"};
+  constexpr Phrase kBestSoFar = {"best so far", "目前最佳"};
+  if (run.trials.empty()) return {};
+  std::vector<PlotPoint> all, best;
+  for (const ReportTrial& trial : run.trials) {
+    if (!trial.on_highest || !std::isfinite(trial.loss)) continue;
+    const auto x = static_cast<double>(trial.trial);
+    all.push_back({x, trial.loss});
+    best.push_back({x, best.empty() ? trial.loss : std::min(best.back().y, trial.loss)});
+  }
+  Figure figure{.id = fmt::format("search-{}", n),
+                .heading = std::string(kSearch.in(language)),
+                .subtitle = run.name,
+                .plot = {.title = "",
+                         .x_label = std::string(kTrials.in(language)),
+                         .place = PlotPlace::kWide,
+                         .begins_at_zero = false,
+                         .cuts_peaks = false}};
+  figure.plot.curves.push_back({.name = std::string(kEach.in(language)),
+                                .points = std::move(all),
+                                .ink = Ink::kBlue,
+                                .stroke = Stroke::kDotted});
+  figure.plot.curves.push_back({.name = std::string(kBestSoFar.in(language)),
+                                .points = std::move(best),
+                                .ink = Ink::kOrange,
+                                .stroke = Stroke::kSolid});
+  return figure_with(std::move(figure), trials_table(run, language), language);
+}
+
+std::string learning_figure(const RunReport& run, PageLanguage language, std::size_t n) {
+  constexpr Phrase kLearning = {"Scores of parts of the texts", "使用部分文本时的得分"};
+  constexpr Phrase kBand = {"means over folds; the bars are 95 % intervals",
+                            "各折的平均值；竖线为 95 % 区间"};
+  constexpr Phrase kTexts = {"texts to train on", "训练文本数"};
+  if (run.learning.empty()) return {};
+  Figure figure{.id = fmt::format("learning-{}", n),
+                .heading = std::string(kLearning.in(language)),
+                .subtitle = std::string(kBand.in(language)),
+                .plot = {.title = "",
+                         .x_label = std::string(kTexts.in(language)),
+                         .place = PlotPlace::kWide,
+                         .cuts_peaks = false}};
+  for (const Curve& curve : learning_curves(run, language)) figure.plot.curves.push_back(curve);
+  figure.words.push_back(html_text(learning_advice(run.learning, language)));
+  return figure_with(std::move(figure), learning_table(run, language), language);
+}
+
+std::string mistake_figures(const RunReport& run, PageLanguage language, std::size_t n) {
   constexpr Phrase kConfusion = {"Who was taken for whom", "混淆矩阵：谁被认成了谁"};
   constexpr Phrase kCalibration = {"Calibration", "校准"};
   constexpr Phrase kConfidence = {"confidence", "置信度"}, kAccuracy = {"accuracy", "准确率"};
@@ -399,6 +489,7 @@ std::string mistake_figures(const RunReport& run, PageLanguage language) {
     plot.y_label = (decisions ? kHave : kAccuracy).in(language);
     add(kCalibration, "calibration", draw_inline(plot), calibration_table(plot, language));
   }
+  html += precision_recall_figure(run, language, n);
   return html;
 }
 

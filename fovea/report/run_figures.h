@@ -34,7 +34,12 @@ std::string course_figures(std::span<const RunReport> runs, const FigureStyle& s
 /// Entropy, largest score and distance of each head of a run, the n-th one of the page.
 std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle& style);
 
-/// Confusion and calibration of a run's evaluation.
-std::string mistake_figures(const RunReport& run, PageLanguage language);
+/// Confusion, calibration and precision over recall of a run's evaluation, the n-th of the page.
+std::string mistake_figures(const RunReport& run, PageLanguage language, std::size_t n = 0);
+
+/// The losses of the trials of a search, and the best so far.
+std::string search_figure(const RunReport& run, PageLanguage language, std::size_t n);
+/// The accuracy, or what stands for it, of models of parts of the texts, and what that says.
+std::string learning_figure(const RunReport& run, PageLanguage language, std::size_t n);
 
 }  // namespace fovea

@@ -61,6 +61,11 @@ constexpr Phrase kHeadNote = {
     "alone do not explain a prediction.",
     "在训练批次上、dropout 之前测得。熵低表示一个头只关注少数词元。仅凭权重不能解释预测。"};
 
+constexpr Phrase kFolds = {"Cross-validation", "交叉验证"};
+constexpr Phrase kLearningCurve = {"Learning curve: is more data worth it?",
+                                   "学习曲线：更多数据是否值得？"};
+constexpr Phrase kSearched = {"Search for settings", "设置搜索"};
+
 struct Term {
   Phrase name, meaning;
 };
@@ -176,7 +181,7 @@ std::string evaluations(std::span<const RunReport> runs, PageLanguage language) 
   std::string html = evaluations_table(runs, language);
   if (html.empty()) return {};
   std::string pictures;
-  for (const RunReport& run : runs) pictures += mistake_figures(run, language);
+  for (std::size_t r = 0; r < runs.size(); ++r) pictures += mistake_figures(runs[r], language, r);
   if (runs.size() <= kMostRunsInDetail) {
     html += of_each(runs, kEachClass, language, classes_table) + figures(pictures) +
             of_each(runs, kWorst, language, mistakes_table);
@@ -187,6 +192,15 @@ std::string evaluations(std::span<const RunReport> runs, PageLanguage language) 
                                            html_text(run.evaluation->source)));
   }
   return panel(kEvaluations.in(language), html);
+}
+
+// A panel of a figure for each run.
+template <class F>
+std::string panel_of_each(std::span<const RunReport> runs, const Phrase& heading,
+                          PageLanguage language, F&& figure) {
+  std::string html;
+  for (std::size_t r = 0; r < runs.size(); ++r) html += figure(runs[r], language, r);
+  return panel(heading.in(language), figures(html));
 }
 
 std::string heads(std::span<const RunReport> runs, const FigureStyle& style) {
@@ -232,6 +246,10 @@ std::string body_of(std::span<const RunReport> runs, const RunPageOptions& optio
                 summary_table(runs, language) + many);
   html += losses(runs, style);
   html += panel(kMetrics.in(language), figures(metric_figures(runs, style)));
+  html +=
+      panel(kFolds.in(language), evaluations_table(runs, language, &RunReport::cross_validation));
+  html += panel_of_each(runs, kLearningCurve, language, learning_figure);
+  html += panel_of_each(runs, kSearched, language, search_figure);
   html += evaluations(runs, language);
   html += panel(kCourse.in(language), figures(course_figures(runs, style)));
   html += heads(runs, style);

@@ -51,7 +51,23 @@ struct ReportEvaluation {
   std::vector<ReportMistake> mistakes = {};  ///< the worst first
   std::optional<ConfusionPlot> confusion = {};
   std::optional<ReliabilityPlot> reliability = {};
+  /// Precision (y) over recall (x) of classes or labels; without a name: of all decisions.
+  std::vector<NamedCurve> precision_recall = {};
   bool of_decisions = false;  ///< the calibration: of each label, not of the likeliest class
+};
+
+/// A setting that a search has tried.
+struct ReportTrial {
+  index trial = 0, rows = 0;
+  bool on_highest = false;  ///< of as many texts as any trial
+  double loss = 0, seconds = 0;
+  std::string options = {};
+};
+
+/// Scores of models of a part of the texts.
+struct ReportLearning {
+  index rows = 0;
+  std::vector<ReportNumber> numbers = {};
 };
 
 /// A setting as the run began and, if it was resumed with another value, now.
@@ -90,6 +106,9 @@ struct RunReport {
   std::vector<ReportSetting> settings = {};
   std::vector<Phrase> notes = {};  ///< remarks, such as on a damaged line
   std::optional<ReportEvaluation> evaluation = {};
+  std::optional<ReportEvaluation> cross_validation = {};  ///< its numbers alone
+  std::vector<ReportTrial> trials = {};
+  std::vector<ReportLearning> learning = {};  ///< by ascending rows
 };
 
 struct RunPageOptions {

@@ -233,11 +233,12 @@ std::string settings_table(std::span<const RunReport> runs, PageLanguage languag
   return html + folded(runs.size() > 1 ? kSame.in(language) : kAll.in(language), shared);
 }
 
-std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language) {
+std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language,
+                              std::optional<ReportEvaluation> RunReport::*of) {
   std::vector<std::string> names;
   for (const RunReport& run : runs) {
-    if (!run.evaluation) continue;
-    for (const ReportNumber& number : run.evaluation->numbers) {
+    if (!(run.*of)) continue;
+    for (const ReportNumber& number : (run.*of)->numbers) {
       if (std::find(names.begin(), names.end(), number.name) == names.end()) {
         names.push_back(number.name);
       }
@@ -245,17 +246,17 @@ std::string evaluations_table(std::span<const RunReport> runs, PageLanguage lang
   }
   std::string head = head_cell(kNumber.in(language));
   for (const RunReport& run : runs) {
-    if (!run.evaluation) continue;
-    head += head_cell(bdi(run.name)) +
-            head_cell(
-                fmt::format("{:g} % {}", 100 * run.evaluation->confidence, kInterval.in(language)));
+    if (!(run.*of)) continue;
+    head +=
+        head_cell(bdi(run.name)) +
+        head_cell(fmt::format("{:g} % {}", 100 * (run.*of)->confidence, kInterval.in(language)));
   }
   std::string body;
   for (const std::string& name : names) {
     body += "<tr>" + row_name(html_text(metric_words(name, language)));
     for (const RunReport& run : runs) {
-      if (!run.evaluation) continue;
-      const auto& numbers = run.evaluation->numbers;
+      if (!(run.*of)) continue;
+      const auto& numbers = (run.*of)->numbers;
       const auto at = std::find_if(numbers.begin(), numbers.end(),
                                    [&](const ReportNumber& one) { return one.name == name; });
       if (at == numbers.end()) {
@@ -351,6 +352,60 @@ std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language
             cell(number_cell(bar.accuracy)) + "</tr>\n";
   }
   return folded(kBins.in(language), table(kBins.in(language), head, body));
+}
+
+std::string curve_words(const NamedCurve& curve, PageLanguage language) {
+  constexpr Phrase kAllDecisions = {"all, micro-averaged", "全部（微平均）"};
+  return curve.name.empty() ? std::string(kAllDecisions.in(language)) : curve.name;
+}
+
+std::string precision_recall_table(const ReportEvaluation& evaluation, PageLanguage language) {
+  constexpr Phrase kPoints = {"Points of the curves", "曲线上的点"};
+  std::string head = head_cell(evaluation.class_name.in(language)), body;
+  for (const std::string_view name : {"recall", "precision"}) {
+    head += head_cell(metric_words(name, language));
+  }
+  for (const NamedCurve& curve : evaluation.precision_recall) {
+    for (const PlotPoint& p : curve.points) {
+      body += "<tr>" + row_name(bdi(curve_words(curve, language))) + cell(number_cell(p.x)) +
+              cell(number_cell(p.y)) + "</tr>\n";
+    }
+  }
+  return folded(kPoints.in(language), table(kPoints.in(language), head, body));
+}
+
+std::string trials_table(const RunReport& run, PageLanguage language) {
+  constexpr Phrase kTrial = {"trial", "试验"}, kTexts = {"texts", "文本数"},
+                   kLoss = {"loss", "损失"}, kSeconds = {"seconds", "秒"},
+                   kOptions = {"options", "选项"}, kTrials = {"All trials", "全部试验"};
+  std::string head, body;
+  for (const Phrase& name : {kTrial, kTexts, kLoss, kSeconds, kOptions}) {
+    head += head_cell(name.in(language));
+  }
+  for (const ReportTrial& trial : run.trials) {
+    body += "<tr>" + row_name(std::to_string(trial.trial)) + cell(std::to_string(trial.rows)) +
+            cell(number_cell(trial.loss)) + cell(fmt::format("{:.1f}", trial.seconds)) +
+            text_cell(bdi(trial.options)) + "</tr>\n";
+  }
+  return folded(kTrials.in(language), table(kTrials.in(language), head, body, kWords));
+}
+
+std::string learning_table(const RunReport& run, PageLanguage language) {
+  constexpr Phrase kTexts = {"texts", "文本数"};
+  if (run.learning.empty()) return {};
+  std::string head = head_cell(kTexts.in(language)), body;
+  for (const ReportNumber& number : run.learning.back().numbers) {
+    head += head_cell(html_text(metric_words(number.name, language))) +
+            head_cell(fmt::format("95 % {}", kInterval.in(language)));
+  }
+  for (const ReportLearning& point : run.learning) {
+    body += "<tr>" + row_name(std::to_string(point.rows));
+    for (const ReportNumber& number : point.numbers) {
+      body += cell(number_cell(number.value)) + cell(interval_text(number));
+    }
+    body += "</tr>\n";
+  }
+  return table(kTexts.in(language), head, body);
 }
 
 namespace {

@@ -33,7 +33,9 @@ std::string facts_table(std::span<const RunReport> runs, std::vector<ReportFact>
 std::string settings_table(std::span<const RunReport> runs, PageLanguage language);
 
 /// The numbers of the evaluations, each with its interval, a column for each run.
-std::string evaluations_table(std::span<const RunReport> runs, PageLanguage language);
+std::string evaluations_table(
+    std::span<const RunReport> runs, PageLanguage language,
+    std::optional<ReportEvaluation> RunReport::*of = &RunReport::evaluation);
 
 /// Precision, recall and F1 of each class, label or type; "" if there are none.
 std::string classes_table(const ReportEvaluation& evaluation, PageLanguage language);
@@ -43,6 +45,15 @@ std::string mistakes_table(const ReportEvaluation& evaluation, PageLanguage lang
 /// The counts of a confusion matrix, and the bins of a calibration, inside <details>.
 std::string confusion_table(const ConfusionPlot& plot, PageLanguage language);
 std::string calibration_table(const ReliabilityPlot& plot, PageLanguage language);
+
+/// The points of its curves, inside <details>.
+std::string precision_recall_table(const ReportEvaluation& evaluation, PageLanguage language);
+/// The trials of a search, inside <details>.
+std::string trials_table(const RunReport& run, PageLanguage language);
+/// The numbers of each part of the texts.
+std::string learning_table(const RunReport& run, PageLanguage language);
+/// The name of a curve of precision over recall: a label, or "all, micro-averaged".
+std::string curve_words(const NamedCurve& curve, PageLanguage language);
 
 /// In English the name itself, as in metrics.jsonl and `fovea eval --json`: "macro_f1". In Chinese
 /// the usual term; of a metric of one tag column ("accuracy_upos") with the column in brackets. A

@@ -380,4 +380,21 @@ std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& opt
   return text;
 }
 
+std::string terminal_curve(const std::string& heading, const std::vector<PlotPoint>& points,
+                           const std::string& x_name, const TerminalPlotOptions& options) {
+  Plot plot{.title = "", .cuts_peaks = false};
+  plot.curves.push_back({.name = "", .points = points});
+  const PlotRange range = plot_range(plot);
+  const index columns = std::max(options.columns, kFewestColumns);
+  Canvas canvas(columns - widest_tick(range) - 2, options.unicode);
+  const Scale scale{range, canvas.wide(), canvas.high()};
+  for (std::size_t n = 0; n < points.size(); ++n) {
+    const PlotPoint at = scale.dot(points[n]);
+    canvas.line(n == 0 ? at : scale.dot(points[n - 1]), at);
+    canvas.mark(at, 'o');
+  }
+  return heading + "\n" + with_axes(scale, canvas, columns, options.unicode) +
+         spaces(columns - display_width(x_name)) + x_name + "\n";
+}
+
 }  // namespace fovea

@@ -54,4 +54,8 @@ struct TerminalPlotOptions {
 /// legend says so. Names are printed as they are.
 std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& options);
 
+/// One curve: its points as o with a line between them, with axes; `x_name` names the lower one.
+std::string terminal_curve(const std::string& heading, const std::vector<PlotPoint>& points,
+                           const std::string& x_name, const TerminalPlotOptions& options);
+
 }  // namespace fovea

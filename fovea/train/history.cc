@@ -150,11 +150,38 @@ AttentionRecord attention_record(const Json& line) {
           .distance = head_numbers(line.at("distance"))};
 }
 
+constexpr std::string_view kFolds = "folds";
+
+Json to_json_value(const FoldsRecord& record) {
+  Json::Object values;
+  for (const FoldedMetric& one : record.values) values.emplace_back(one.name, json_of(one));
+  Json::Object line;
+  line.emplace_back("kind", kFolds);
+  line.emplace_back("step", record.step);
+  line.emplace_back("values", std::move(values));
+  return line;
+}
+
+FoldsRecord folds_record(const Json& line) {
+  FoldsRecord record{.step = line.at("step").whole()};
+  for (const auto& [name, value] : line.at("values").object()) {
+    FoldedMetric one{.name = name,
+                     .mean = value.at("mean").number(),
+                     .low = value.at("low").number(),
+                     .high = value.at("high").number()};
+    for (const Json& fold : value.at("folds").array()) one.folds.push_back(fold.number());
+    record.values.push_back(std::move(one));
+  }
+  return record;
+}
+
 void add_parsed(HistoryRecords& records, const Json& line, const JsonSource& source) {
   if (line.at("kind").text() == kAttention) {
     records.attention.push_back(attention_record(line));
   } else if (line.at("kind").text() == kMetrics) {
     records.metrics.push_back(metrics_record(line));
+  } else if (line.at("kind").text() == kFolds) {
+    records.folds.push_back(folds_record(line));
   } else if (line.at("kind").text() == kTraining) {
     records.training.push_back(training_record(line));
   } else if (line.at("kind").text() == EvaluationRecord().kind) {
@@ -184,6 +211,13 @@ HistoryRecords parse(const std::string& text, const std::filesystem::path& file)
 }
 
 }  // namespace
+
+Json json_of(const FoldedMetric& metric) {
+  Json::Object object =
+      object_of({{"mean", metric.mean}, {"low", metric.low}, {"high", metric.high}});
+  object.emplace_back("folds", Json::Array(metric.folds.begin(), metric.folds.end()));
+  return object;
+}
 
 HistoryRecords read_history(const std::filesystem::path& file) {
   std::string text = read_run_file(file);
@@ -246,6 +280,11 @@ void History::add(const TrainingRecord& record) {
 void History::add(const AttentionRecord& record) {
   append(to_json_value(record).line() + "\n");
   records_.attention.push_back(record);
+}
+
+void History::add(const FoldsRecord& record) {
+  append(to_json_value(record).line() + "\n");
+  records_.folds.push_back(record);
 }
 
 index History::flush() {

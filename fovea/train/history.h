@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/config/json.h"
 
 namespace fovea {
 
@@ -95,6 +96,22 @@ struct TrainingRecord {
   std::vector<MetricValue> values = {};
 };
 
+/// A number of cross-validation: its mean over the folds with a 95 % interval, and that of each.
+struct FoldedMetric {
+  std::string name;
+  double mean = 0, low = 0, high = 0;
+  std::vector<double> folds = {};
+};
+
+/// {"mean", "low", "high", "folds"}
+Json json_of(const FoldedMetric& metric);
+
+/// Written after a cross-validation whose folds were asked for.
+struct FoldsRecord {
+  index step = 0;
+  std::vector<FoldedMetric> values = {};
+};
+
 /// A number for each head: [layers][heads].
 using HeadNumbers = std::vector<std::vector<double>>;
 
@@ -113,6 +130,7 @@ struct HistoryRecords {
   std::vector<MetricsRecord> metrics;
   std::vector<TrainingRecord> training;
   std::vector<AttentionRecord> attention;
+  std::vector<FoldsRecord> folds;
   index unreadable = 0;  ///< lines that were left out, without an incomplete last one
   bool torn = false;     ///< whether the last line is incomplete: it is being written, or was cut
 };
@@ -138,6 +156,7 @@ class History {
   void add(const MetricsRecord& record);
   void add(const TrainingRecord& record);
   void add(const AttentionRecord& record);
+  void add(const FoldsRecord& record);
   /// Flushes the file to the disk. Returns its length.
   index flush();
   index bytes() const { return bytes_; }  ///< the length of the file

@@ -68,6 +68,7 @@ void add_records(const HistoryRecords& records, RunSummary& summary) {
     if (record.step == summary.valid_step) summary.valid_metrics = record.values;
     if (record.step == summary.best_step) summary.best_valid_metrics = record.values;
   }
+  if (!records.folds.empty()) summary.folds = records.folds.back().values;
 }
 
 }  // namespace

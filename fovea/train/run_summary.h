@@ -24,6 +24,7 @@ struct RunSummary {
   index best_step = -1;
   /// The metrics of the evaluations besides the loss, if any: no fields.
   std::vector<MetricValue> valid_metrics = {}, best_valid_metrics = {};
+  std::vector<FoldedMetric> folds = {};  ///< of cross-validation, if it was asked for: no field
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

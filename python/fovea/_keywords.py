@@ -238,6 +238,8 @@ class ClassifierTraining(TypedDict, total=False):
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
+    calibrate: Literal["none", "temperature", "platt"] | None
+    threshold: Text | None
     auto: Text | None
     config: Text | None
     threads: SupportsIndex | None
@@ -535,6 +537,8 @@ class Fitting(TypedDict, total=False):
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
+    calibrate: Literal["none", "temperature", "platt"] | None
+    threshold: Text | None
     auto: Text | None
     config: Text | None
     threads: SupportsIndex | None

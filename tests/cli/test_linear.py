@@ -198,6 +198,107 @@ class Runs(LinearTest):
         self.assertFalse((self.folder / "model").exists())
 
 
+class Scores(LinearTest):
+    def noisy(self, count, name, seed):
+        rng = random.Random(seed)
+        rows = []
+        for _ in range(count):
+            good = rng.random() < 0.5
+            said = ["fine" if good == (rng.random() < 0.8) else "poor"]
+            if rng.random() < 0.4:  # some texts are surer than others
+                said.append("superb" if good == (rng.random() < 0.97) else "awful")
+            rows.append(("good" if good else "bad", sentence(rng, *said)))
+        return self.table(rows, name)
+
+    def test_a_threshold_reaches_a_precision_or_a_recall(self):
+        train, test = self.noisy(800, "train.tsv", 1), self.noisy(800, "test.tsv", 2)
+        found = {}
+        for rule in "f1", "precision=.93", "recall=.95", "0.25":
+            self.fit(train, "--threshold", rule, output=rule)
+            score = self.score(test, output=rule)
+            found[rule] = score["labels"][1]
+            if rule != "f1":
+                self.assertEqual(score["threshold_rule"], rule)
+                said = self.succeed("eval", self.folder / rule, "--test", test).stdout.decode()
+                self.assertIn(f"thresholds of the model ({rule}): good {found[rule]['threshold']:.4f}", said)
+        self.assertNotIn("threshold", found["f1"])  # the likelier class
+        self.assertGreater(found["precision=.93"]["precision"]["value"], 0.9)
+        self.assertLess(found["precision=.93"]["recall"]["value"], found["f1"]["recall"]["value"])
+        self.assertGreater(found["recall=.95"]["recall"]["value"], 0.91)
+        self.assertAlmostEqual(found["0.25"]["threshold"], 0.25, places=6)
+        # classify names the same labels as eval
+        answers = self.succeed("classify", self.folder / "precision=.93", test, "--format", "tsv").stdout.decode()
+        self.assertEqual(sum(line.startswith("good") for line in answers.splitlines()), found["precision=.93"]["predicted"])
+
+    def test_thresholds_that_mean_nothing_are_refused(self):
+        many = self.table([(str(i % 3), f"word{i % 3} film") for i in range(60)], "many.tsv")
+        two = self.reviews(40)
+        for file, args, said in ((many, ("--threshold", ".3"), "two classes or for --multi-label"),
+                                 (two, ("--threshold", "1.5"), "--threshold: 1.5"),
+                                 (two, ("--threshold", "precision=x"), "--threshold: precision=x"),
+                                 (two, ("--threshold", ".3", "--model", "bag"), "has no effect without --model linear"),
+                                 (many, ("--threshold", ".3", "--regression"), "numbers have no probabilities"),
+                                 (many, ("--calibrate", "none", "--regression"), "numbers have no probabilities")):
+            done = self.run_fovea("train", "classify", "--train", file, "-o", self.folder / "none", *args)
+            self.assert_error(done, 2, said)
+
+    def test_calibration_is_chosen(self):
+        train, test = self.noisy(400, "train.tsv", 1), self.noisy(800, "test.tsv", 2)
+        loss = {}
+        for kind in "none", "temperature", "platt":
+            self.fit(train, "--calibrate", kind, "--regularization-c", "1000", output=kind)
+            loss[kind] = self.score(test, output=kind)["log_loss"]["value"]
+        self.assertLess(loss["temperature"], loss["none"] - 0.05)  # a large C is too sure
+        self.assertLess(loss["platt"], loss["none"] - 0.05)
+        self.fit(train, "--regularization-c", "1000", output="usual")
+        self.assertEqual(self.weights("usual"), self.weights("platt"))
+
+    def test_folds_have_intervals(self):
+        train = self.noisy(400, "train.tsv", 1)
+        done = json.loads(self.fit(train, "--folds", "4", "--json").stdout)
+        folds = done["cross_validation"]
+        self.assertEqual(set(folds), {"accuracy", "macro_f1", "loss"})
+        for number in folds.values():
+            self.assertEqual(len(number["folds"]), 4)
+            self.assertAlmostEqual(number["mean"], sum(number["folds"]) / 4)
+            self.assertLess(number["low"], number["mean"])
+            self.assertAlmostEqual(number["high"] - number["mean"], number["mean"] - number["low"])
+        self.assertAlmostEqual(folds["accuracy"]["mean"], done["best_valid_metrics"]["accuracy"], places=9)
+        self.assertIn("4 folds, means with 95 % intervals: accuracy", self.fit(train, "--folds", "4", output="b").stdout.decode())
+        page = self.folder / "run.html"
+        self.succeed("report", self.folder / "model", "-o", page)
+        self.assertIn("Cross-validation", page.read_text(encoding="utf-8"))
+
+    def test_a_learning_curve_says_whether_more_data_are_worth_it(self):
+        self.fit(self.noisy(800, "train.tsv", 1))
+        before = self.weights("model")
+        page = self.folder / "run.html"
+        done = self.succeed("report", self.folder / "model", "--learning-curve", "--terminal", "-o", page)
+        printed = done.stdout.decode()
+        self.assertEqual([line.split()[0] for line in printed.splitlines() if " macro_f1 " in line],
+                         ["50", "100", "200", "400", "800"])
+        self.assertRegex(printed, "From 400 to 800 texts accuracy (gains|changes)")
+        self.assertIn("Learning curve: is more data worth it?", page.read_text(encoding="utf-8"))
+        self.assertEqual(self.weights("model"), before)
+        self.fit(self.reviews(40), "--model", "bag", "--stop-after", "5u", "--width", "8", output="bag")
+        done = self.run_fovea("report", self.folder / "bag", "--learning-curve", "-o", self.folder / "b.html")
+        self.assert_error(done, 4, "a learning curve is of a linear classifier")
+
+    def test_precision_over_recall_is_in_the_evaluation_and_on_its_page(self):
+        self.fit(self.noisy(400, "train.tsv", 1))
+        test = self.noisy(400, "test.tsv", 2)
+        score = self.score(test)
+        curve, = score["precision_recall"]
+        self.assertEqual(curve["label"], "good")
+        recalls = [recall for recall, _, _ in curve["points"]]
+        self.assertEqual(recalls, sorted(recalls))
+        self.assertEqual(recalls[-1], 1)
+        evaluation, page = self.folder / "test.json", self.folder / "run.html"
+        evaluation.write_text(json.dumps(score))
+        self.succeed("report", self.folder / "model", "--eval", evaluation, "-o", page)
+        self.assertIn("Precision over recall", page.read_text(encoding="utf-8"))
+
+
 class Choice(LinearTest):
     def settings(self, *args):
         return self.succeed("train", "classify", "--train", self.reviews(), "--dump-config", *args).stdout.decode()

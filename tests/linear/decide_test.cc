@@ -155,5 +155,76 @@ TEST(Decisive, WeighsClassesByTheirThresholds) {
   EXPECT_EQ(decisive_rows(kClasses, two, {}), two);
 }
 
+// 10 texts by their probability of the label; it is wrong of the third, and of those from the
+// seventh on.
+struct Ranked10 {
+  std::vector<float> p, of_two;
+  LabelledTexts labels, classes;
+
+  Ranked10() {
+    for (int i = 0; i < 10; ++i) {
+      const bool has = i != 2 && i < 6;
+      labels.add("", has ? std::vector<std::int32_t>{0} : std::vector<std::int32_t>{});
+      classes.add("", {has ? 1 : 0});
+      p.push_back(0.95F - 0.1F * static_cast<float>(i));
+      of_two.insert(of_two.end(), {1 - p.back(), p.back()});
+    }
+  }
+};
+
+TEST(FindThresholds, ReachAPrecisionWithTheMostTexts) {
+  const Ranked10 set;
+  const auto at = [&](double precision) {
+    return find_thresholds(kLabels, set.p, set.labels.truth, 1,
+                           {ThresholdGoal::kPrecision, precision})
+        .at(0);
+  };
+  EXPECT_NEAR(at(1), 0.80, 1e-6);     // two texts, both right
+  EXPECT_NEAR(at(0.83), 0.40, 1e-6);  // five of six
+  EXPECT_NEAR(at(0.8), 0.40, 1e-6);   // not four of five, which have fewer
+}
+
+TEST(FindThresholds, ReachARecallWithTheFewestTexts) {
+  const Ranked10 set;
+  const auto at = [&](double recall) {
+    return find_thresholds(kLabels, set.p, set.labels.truth, 1, {ThresholdGoal::kRecall, recall})
+        .at(0);
+  };
+  EXPECT_NEAR(at(0.4), 0.80, 1e-6);
+  EXPECT_NEAR(at(0.41), 0.60, 1e-6);  // the third adds nothing
+  EXPECT_NEAR(at(1), 0.40, 1e-6);
+}
+
+TEST(FindThresholds, OfTwoClassesAreThoseOfTheSecond) {
+  const Ranked10 set;
+  for (const auto& [rule, expected] : {std::pair{ThresholdRule{ThresholdGoal::kPrecision, 1}, 0.8},
+                                       {ThresholdRule{ThresholdGoal::kGiven, 0.3}, 0.3}}) {
+    const auto found =
+        find_thresholds(ClassifierTask::kBinary, set.of_two, set.classes.truth, 2, rule);
+    EXPECT_NEAR(threshold_of(ClassifierTask::kBinary, found, 1), expected, 1e-6);
+    const auto d = decisive_rows(ClassifierTask::kBinary, set.of_two, found);
+    for (std::size_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(d[2 * i + 1] > d[2 * i], set.of_two[2 * i + 1] > expected) << i;
+    }
+  }
+}
+
+TEST(FindThresholds, EndWhereTheyAreInterrupted) {
+  const Ranked10 set;
+  EXPECT_TRUE(
+      find_thresholds(kLabels, set.p, set.labels.truth, 1, {}, [] { return true; }).empty());
+}
+
+TEST(ParseThreshold, ReadsRules) {
+  EXPECT_EQ(parse_threshold("f1").goal, ThresholdGoal::kF1);
+  EXPECT_EQ(parse_threshold("precision=.95").value, .95);
+  EXPECT_EQ(parse_threshold("recall=1").goal, ThresholdGoal::kRecall);
+  EXPECT_EQ(parse_threshold("0.3").goal, ThresholdGoal::kGiven);
+  for (const char* text : {"", "1", "0", "-.5", "precision", "precision=", "recall=0", "f2",
+                           "precision=2", ".5x", "nan", "recall=inf"}) {
+    EXPECT_THROW(parse_threshold(text), Error) << text;
+  }
+}
+
 }  // namespace
 }  // namespace fovea

@@ -139,6 +139,9 @@ class ClassifierTest {
   }
   void score_classes(ClassifierScore& score) const;
   void score_labels(ClassifierScore& score) const;
+  std::vector<PrecisionRecallPoint> curve_of(index label) const;
+  void score_curves(ClassifierScore& score) const;
+  void tell_thresholds(ClassifierScore& score) const;
 
   const Context& context_;
   const LoadedClassifier& model_;
@@ -335,6 +338,37 @@ void ClassifierTest::score_classes(ClassifierScore& score) const {
   score.second_class = binary_intervals<float>(context_, second, has, options_.bootstrap);
 }
 
+// What is true of a class or label, or with -1 of all decisions, against its probability.
+std::vector<PrecisionRecallPoint> ClassifierTest::curve_of(index label) const {
+  const Rows<const float> predicted = predictions();
+  std::vector<float> values;
+  std::vector<std::uint8_t> has;
+  for (index n = 0; n < predicted.rows; ++n) {
+    for (index k = 0; k < predicted.columns; ++k) {
+      if (label >= 0 && k != label) continue;
+      values.push_back(predicted[n][k]);
+      has.push_back(task_ == ClassifierTask::kMultiLabel
+                        ? truth_flags_[static_cast<std::size_t>(n * predicted.columns + k)]
+                        : static_cast<std::uint8_t>(truth_[static_cast<std::size_t>(n)] == k));
+    }
+  }
+  return precision_recall_curve(values, has);
+}
+
+void ClassifierTest::score_curves(ClassifierScore& score) const {
+  constexpr index kMostCurves = 6;
+  const index labels = predictions().columns;
+  const bool is_binary = task_ == ClassifierTask::kBinary;
+  const auto add = [&](index label, std::optional<std::string> name) {
+    std::vector<PrecisionRecallPoint> points = curve_of(label);
+    if (!points.empty()) score.precision_recall.push_back({std::move(name), std::move(points)});
+  };
+  for (index k = is_binary ? 1 : 0; k < labels && labels <= kMostCurves; ++k) {
+    add(k, model_.labels[static_cast<std::size_t>(k)]);
+  }
+  if (!is_binary) add(-1, std::nullopt);
+}
+
 void ClassifierTest::score_labels(ClassifierScore& score) const {
   const Rows<const float> predicted = predictions();
   const std::vector<float> values = decided();
@@ -345,6 +379,18 @@ void ClassifierTest::score_labels(ClassifierScore& score) const {
                            {chosen.data(), predicted.rows, predicted.columns}, options_.bootstrap);
   score.loss = bootstrap_mean(context_, losses_, options_.bootstrap);
   score.reliability = reliability<float>(predictions_, truth_flags_);
+}
+
+// Those of a linear model. F1 chooses one for each class of several, which are no probabilities.
+void ClassifierTest::tell_thresholds(ClassifierScore& score) const {
+  const std::string& rule = model_.settings.linear.threshold;
+  const bool is_binary = task_ == ClassifierTask::kBinary;
+  if (task_ != ClassifierTask::kMultiLabel && !(is_binary && rule != "f1")) return;
+  const std::span<const float> thresholds = model_.thresholds();
+  for (index k = 0; k < static_cast<index>(thresholds.size()); ++k) {
+    score.thresholds.push_back(threshold_of(task_, thresholds, k));
+  }
+  if (!thresholds.empty()) score.threshold_rule = rule;
 }
 
 ClassifierScore ClassifierTest::score() {
@@ -363,6 +409,8 @@ ClassifierScore ClassifierTest::score() {
   } else {
     score_classes(score);
   }
+  if (task_ != ClassifierTask::kRegression) score_curves(score);
+  tell_thresholds(score);
   score.mistakes = worst_.take();
   return score;
 }

@@ -12,6 +12,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/linear/compact.h"
 #include "fovea/linear/decide.h"
+#include "fovea/metrics/mean_interval.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
 #include "fovea/task/load_parts.h"
@@ -69,6 +70,57 @@ Validation measured(std::vector<float> values, const Examples& truth, const Clas
   return validation;
 }
 
+// What is true of some of the texts.
+Examples truth_of(const Examples& all, const std::vector<index>& texts) {
+  Examples part;
+  for (const index i : texts) {
+    if (!all.numbers.empty()) part.numbers.push_back(all.numbers[static_cast<std::size_t>(i)]);
+    const auto labels = all.labels_of(i);
+    part.labels.insert(part.labels.end(), labels.begin(), labels.end());
+    part.label_starts.push_back(static_cast<index>(part.labels.size()));
+    part.starts.push_back(0);
+  }
+  return part;
+}
+
+// The scores of each fold by itself.
+std::vector<FoldedMetric> folded(const LinearFit& fit, const Examples& truth,
+                                 const ClassifierRun& run) {
+  const auto classes = static_cast<std::size_t>(run.settings.model.classes);
+  std::vector<std::vector<index>> texts;
+  for (std::size_t i = 0; i < fit.fold.size(); ++i) {
+    const auto fold = static_cast<std::size_t>(fit.fold[i]);
+    texts.resize(std::max(texts.size(), fold + 1));
+    texts[fold].push_back(static_cast<index>(i));
+  }
+  std::vector<FoldedMetric> all;
+  for (const std::vector<index>& own : texts) {
+    if (own.empty()) continue;
+    std::vector<float> values;
+    for (const index i : own) {
+      const auto begin = fit.unseen.begin() +
+                         static_cast<std::ptrdiff_t>(i) * static_cast<std::ptrdiff_t>(classes);
+      values.insert(values.end(), begin, begin + static_cast<std::ptrdiff_t>(classes));
+    }
+    const Validation found = measured(std::move(values), truth_of(truth, own), run, fit.model);
+    std::vector<MetricValue> numbers = found.metrics;
+    numbers.push_back({"loss", found.loss});
+    for (const MetricValue& one : numbers) {
+      auto at = std::find_if(all.begin(), all.end(),
+                             [&](const FoldedMetric& metric) { return metric.name == one.name; });
+      if (at == all.end()) at = all.insert(all.end(), {.name = one.name});
+      at->folds.push_back(one.value);
+    }
+  }
+  for (FoldedMetric& metric : all) {
+    const Interval interval = mean_interval(metric.folds);
+    metric.mean = interval.value;
+    metric.low = interval.low;
+    metric.high = interval.high;
+  }
+  return all;
+}
+
 std::vector<float> predictions(const Context& context, const LinearModel& model,
                                const std::vector<std::string>& texts) {
   const std::vector<std::string_view> read(texts.begin(), texts.end());
@@ -90,9 +142,10 @@ void require_same_data(const std::filesystem::path& folder, const ClassifierRun&
 
 // Writes a record for each setting that was tried, and the metrics of the one that was chosen.
 // `found` is measured on texts that the model had not seen; none: there were too few.
-RunState write_records(const std::filesystem::path& folder, const LinearFit& fit,
-                       const Validation& training, const std::optional<Validation>& found,
-                       double seconds) {
+RunState write_records(const std::filesystem::path& folder, const Validation& training,
+                       const MeasuredFit& done, double seconds) {
+  const LinearFit& fit = done.fit;
+  const std::optional<Validation>& found = done.found;
   History history(folder / "metrics.jsonl");
   const auto chosen = static_cast<index>(fit.chosen);
   RunState state{.step = chosen + 1, .seconds = seconds};
@@ -111,6 +164,7 @@ RunState write_records(const std::filesystem::path& folder, const LinearFit& fit
     state.evaluated_step = state.best_step = state.step;
     state.valid_loss = state.best_valid_loss = loss;
   }
+  if (!done.folds.empty()) history.add(FoldsRecord{.step = state.step, .values = done.folds});
   history.add(
       TrainingRecord{.step = state.step, .loss = training.loss, .values = training.metrics});
   state.metrics_bytes = history.flush();
@@ -177,6 +231,7 @@ std::optional<MeasuredFit> fit_measured(const Context& context, const Classifier
     done.found =
         measured(predictions(context, linear, held.texts), held.truth, run, linear, run.uses.get());
   } else if (!done.fit.unseen.empty()) {
+    if (run.settings.linear.folds > 0) done.folds = folded(done.fit, known.truth, run);
     done.found = measured(std::move(done.fit.unseen), known.truth, run, linear, run.uses.get());
   }
   return done;
@@ -205,7 +260,7 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
                        {"weighting", std::string(to_string(chosen.weighting))},
                        {"c", fmt::format("{}", chosen.c)}});
   TrainResult result;
-  result.state = write_records(folder, fit, training, done->found, monotonic_seconds() - began);
+  result.state = write_records(folder, training, *done, monotonic_seconds() - began);
   result.state.tokens = result.process_tokens = run.texts_to_train();
   result.process_step_seconds = result.state.seconds;
   return result;

@@ -25,6 +25,9 @@ RunTime linear_time(const Context& context, const ClassifierRun& run);
 struct MeasuredFit {
   LinearFit fit;
   std::optional<Validation> found = {};
+  /// The loss and the metrics of cross-validation over its folds, with --folds. (C, thresholds and
+  /// calibration are those of all folds.)
+  std::vector<FoldedMetric> folds = {};
 };
 
 /// Fits the model of a run. Nothing if it was interrupted.

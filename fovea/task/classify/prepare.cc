@@ -8,6 +8,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
+#include "fovea/linear/decide.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/ngram_ids.h"
 #include "fovea/simd/isa.h"
@@ -302,10 +303,22 @@ std::string fingerprint(const KnownTexts& known) {
   return xxh3_128(fmt::format("{}{}", fmt::join(texts, ""), fingerprint(known.truth)));
 }
 
+// A precision is one of a label, and which of many classes is meant is no matter of one threshold.
+void require_rule(const ClassifierSettings& s) {
+  const bool is_of_many = s.model.task == ClassifierTask::kSingleLabel;
+  require_together(
+      !is_of_many || parse_threshold(s.linear.threshold).goal == ThresholdGoal::kF1,
+      fmt::format("--threshold {}", s.linear.threshold),
+      fmt::format("it is for two classes or for --multi-label, and there are {} classes",
+                  s.model.classes),
+      "leave it out, or name one class against the rest in the labels");
+}
+
 ClassifierRun prepare_linear(ClassifierRun run, ClassifierSettings settings, LabelledSet& set) {
   const HalfOf of{set, run, settings.text, run.outputs.numbers};
   KnownTexts trains = known_texts(of, set, false), validates = known_texts(of, set, true);
   take_labels(run, settings, set, trains.truth);
+  require_rule(settings);
   settings.model = resolve(settings.model);
   run.identity =
       identity_of(run, settings.model, xxh3_128({fingerprint(trains), fingerprint(validates)}));

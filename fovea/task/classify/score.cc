@@ -24,6 +24,7 @@ Json json_of_labels(const ClassifierScore& score) {
     add(label, "label", score.labels[k]);
     add(label, "support", score.support()[k]);
     add(label, "predicted", score.predicted()[k]);
+    if (!score.thresholds.empty()) add(label, "threshold", score.thresholds[k]);
     const ScoresOf<Interval>& scores = score.by_label()[k];
     add_scores(label, scores);
     list.emplace_back(std::move(label));
@@ -47,6 +48,21 @@ Json json_of_table(const ReliabilityTable& table) {
   add(object, "mce", table.mce);
   add(object, "bins", std::move(bins));
   return object;
+}
+
+Json json_of_curves(const std::vector<LabelCurve>& curves) {
+  Json::Array all;
+  for (const LabelCurve& curve : curves) {
+    Json::Array points;
+    for (const PrecisionRecallPoint& p : curve.points) {
+      points.emplace_back(Json::Array{p.recall, p.precision, p.threshold});
+    }
+    Json::Object object;
+    add(object, "label", curve.label ? Json(*curve.label) : Json());
+    add(object, "points", std::move(points));
+    all.emplace_back(std::move(object));
+  }
+  return all;
 }
 
 Json json_of_mistake(const Mistake& mistake, ClassifierTask task) {
@@ -101,6 +117,7 @@ Json json_of_score(const ClassifierScore& score) {
   add(object, "truncated", score.truncated);
   add(object, "confidence", score.confidence);
   if (score.multilabel) add(object, "threshold", score.threshold);
+  if (!score.thresholds.empty()) add(object, "threshold_rule", score.threshold_rule);
   score.visit_numbers([&](std::string_view name, const Interval& interval) {
     add(object, name, json_of_interval(interval));
   });
@@ -109,6 +126,9 @@ Json json_of_score(const ClassifierScore& score) {
     add(object, "confusion", json_of_matrix(*score.confusion));
   }
   if (score.reliability) add(object, "reliability", json_of_table(*score.reliability));
+  if (!score.precision_recall.empty()) {
+    add(object, "precision_recall", json_of_curves(score.precision_recall));
+  }
   Json::Array mistakes;
   for (const Mistake& mistake : score.mistakes) {
     mistakes.push_back(json_of_mistake(mistake, score.task));

@@ -8,6 +8,7 @@
 
 #include "fovea/config/json.h"
 #include "fovea/metrics/classification.h"
+#include "fovea/metrics/precision_recall.h"
 #include "fovea/metrics/probabilities.h"
 #include "fovea/metrics/regression.h"
 #include "fovea/task/classify/settings.h"
@@ -28,6 +29,12 @@ struct Mistake {
   double loss = 0;
 };
 
+/// Precision over recall of a label; no label: of all decisions.
+struct LabelCurve {
+  std::optional<std::string> label;
+  std::vector<PrecisionRecallPoint> points;
+};
+
 /// The scores on the test set; those that the kind of the classifier does not have are empty.
 struct ClassifierScore {
   ClassifierTask task = ClassifierTask::kSingleLabel;
@@ -37,6 +44,10 @@ struct ClassifierScore {
   index truncated = 0;  ///< texts longer than the model's max_length
   double confidence = 0.95;
   double threshold = 0.5;  ///< several labels: from which probability on a label is predicted
+  /// [labels] of a linear model of two classes or several labels: its own, for which `threshold`
+  /// stands; none: it has none
+  std::vector<double> thresholds = {};
+  std::string threshold_rule = {};  ///< by what they were chosen: "precision=.95"
 
   std::optional<ClassificationIntervals> classes = {};
   std::optional<ProbabilityIntervals> probabilities = {};
@@ -47,7 +58,9 @@ struct ClassifierScore {
   std::optional<Interval> loss = {};  ///< several labels: mean over texts of their loss
   /// One class: of the likeliest class. Several labels: of all decisions.
   std::optional<ReliabilityTable> reliability = {};
-  std::vector<Mistake> mistakes = {};  ///< the worst ones, highest loss first
+  std::vector<LabelCurve> precision_recall = {};  ///< of the second of two classes; else of each of
+                                                  ///< a few, and of all decisions together
+  std::vector<Mistake> mistakes = {};             ///< the worst ones, highest loss first
 
   const std::vector<ScoresOf<Interval>>& by_label() const {
     return classes ? classes->classes : multilabel->labels;
@@ -83,8 +96,9 @@ double loss_of_probability(float p);
 /// A confusion matrix of more classes than this is not written: see draw_confusion().
 inline constexpr index kMostClassesOfMatrix = 200;
 
-/// One object: "task", "examples", "truncated", each number as {"value", "low", "high"}, "labels"
-/// with the numbers of each, "confusion" [true][predicted], "reliability", "mistakes".
+/// One object: "task", "examples", "truncated",  each number as {"value", "low", "high"}, "labels"
+/// with the numbers of each, "confusion" [true][predicted], "reliability", "precision_recall" (of
+/// each "label", or with null of all decisions, [recall, precision, threshold]), "mistakes".
 Json json_of_score(const ClassifierScore& score);
 
 /// The pictures confusion.svg and reliability.svg, as far as there are such.

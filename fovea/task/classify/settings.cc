@@ -6,6 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
+#include "fovea/linear/decide.h"
 #include "fovea/task/classify/trials.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
@@ -87,6 +88,13 @@ void check_linear(ClassifierSettings s) {
                    "it reads texts, and no pairs or numbers", "leave --model out");
   require_option(s.linear.folds != 1, "folds", s.linear.folds,
                  "0, or at least 2: each part is measured by a model of the others");
+  const ThresholdRule rule = parse_threshold(s.linear.threshold);
+  require_together(rule.goal == ThresholdGoal::kF1 || !s.text.regression,
+                   "--threshold, --regression", "numbers have no probabilities",
+                   "leave --threshold out");
+  require_together(s.linear.calibrate == CalibrationKind::kPlatt || !s.text.regression,
+                   "--calibrate, --regression", "numbers have no probabilities",
+                   "leave --calibrate out");
   const std::optional<Field> other = network_setting(s);
   if (other) require_effect(*other, "--model bag or encoder");
 }

@@ -186,6 +186,24 @@ ReliabilityPlot reliability_of(const Json& json) {
   return plot;
 }
 
+std::vector<NamedCurve> curves_of(const Json& json) {
+  std::vector<NamedCurve> curves;
+  for (const Json& one : json.array()) {
+    const Json& label = one.at("label");
+    NamedCurve curve{.name = label.is_null() ? "" : escape_text(label.text())};
+    for (const Json& point : one.at("points").array()) {
+      const Json::Array& numbers = point.array();
+      require(numbers.size() == 3, "a point of \"precision_recall\" has not 3 numbers");
+      const double recall = numbers[0].number(), precision = numbers[1].number();
+      require(recall >= 0 && recall <= 1 && precision >= 0 && precision <= 1,
+              "a point of \"precision_recall\" is outside of [0, 1]");
+      curve.points.push_back({recall, precision});
+    }
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
 double confidence_of(const Json& json) {
   const double confidence = json.at("confidence").number();
   require(confidence > 0 && confidence < 1, "\"confidence\" is outside of (0, 1)");
@@ -246,6 +264,9 @@ EvaluationFile evaluation_of(const Json& json) {
   if (const Json* reliability = json.find("reliability")) {
     evaluation.reliability = reliability_of(*reliability);
     evaluation.of_decisions = task == "multi-label";
+  }
+  if (const Json* curves = json.find("precision_recall")) {
+    evaluation.precision_recall = curves_of(*curves);
   }
   return {tags ? ModelKind::kTagger : ModelKind::kClassifier, std::move(evaluation)};
 }

@@ -12,6 +12,7 @@
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
+#include "fovea/task/classify/trials.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/task_table.h"
 #include "fovea/text/utf8.h"
@@ -134,6 +135,29 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
   }
   for (const MetricsRecord& one : records.metrics) {
     for (const MetricValue& metric : one.values) add(report.metrics, metric, one.step);
+  }
+}
+
+// What cross-validation and a search for settings have measured.
+void add_choice(const fs::path& folder, const HistoryRecords& records, RunReport& report) {
+  if (!records.folds.empty()) {
+    report.cross_validation.emplace();
+    for (const FoldedMetric& one : records.folds.back().values) {
+      report.cross_validation->numbers.push_back(
+          {escape_text(one.name), one.mean, one.low, one.high});
+    }
+  }
+  index most = 0;
+  const std::vector<SearchTrial> trials = read_trials(folder).trials;
+  for (const SearchTrial& trial : trials) most = std::max(most, trial.rung);
+  for (const SearchTrial& trial : trials) {
+    report.trials.push_back(
+        {.trial = trial.trial,
+         .rows = trial.rows,
+         .on_highest = trial.rung == most,
+         .loss = trial.loss,
+         .seconds = trial.seconds,
+         .options = escape_text(trial.options + (trial.found.empty() ? "" : " ") + trial.found)});
   }
 }
 
@@ -278,6 +302,7 @@ RunReport report_of_run(const fs::path& folder, const std::string& name) {
   report.targets = summary.tokens;
   report.seconds = summary.seconds;
   add_curves(records, report);
+  add_choice(folder, records, report);
   add_heads(records.attention, report);
   add_notes(records, report);
   add_facts(folder, report);
