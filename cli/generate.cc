@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/chat.h"
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/field_options.h"
@@ -218,7 +219,7 @@ CommandSpec generate_spec() {
   CommandSpec spec{
       .name = "generate",
       .summary = "Continues a prompt with a trained language model.",
-      .positionals = {{"DIR", "folder of the model"},
+      .positionals = {{"DIR", "folder of the model, or a GGUF file"},
                       {"PROMPT", "text to begin with; -: read it from standard input", false}},
       .options = options_of(flags_of(fields_of(sampling)), "Sampling"),
       .epilog = R"(Examples:
@@ -226,6 +227,8 @@ CommandSpec generate_spec() {
   fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
   fovea generate model "The" --samples 3               seeds 1, 2 and 3
   fovea generate model "The" --beam 5 --max-tokens 40
+  fovea generate model.gguf "The capital of France is" --greedy
+  fovea generate model.gguf --chat --system "You are brief."
   fovea generate model - < prompt.txt
   fovea generate model - --each-line --json < prompts.txt
   fovea generate model -- "- a prompt that begins with a dash"
@@ -240,6 +243,15 @@ Prints the prompt, its continuation as it is made, and a newline; of several tex
   }
   spec.options.push_back({"json", OptionKind::kFlag, "",
                           "print each text as a JSON object on a line of its own", "Texts", ""});
+  PretrainedOptions pretrained;
+  ChatOptions chat;
+  for (OptionSpec& option : options_of(flags_of(fields_of(pretrained)), "Models from elsewhere")) {
+    spec.options.push_back(std::move(option));
+  }
+  for (OptionSpec& option :
+       said_or_not(options_of(flags_of(fields_of(chat)), "Models from elsewhere"))) {
+    spec.options.push_back(std::move(option));
+  }
   spec.options.push_back(precision_option());
   spec.options.push_back(threads_option());
   for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
@@ -253,13 +265,19 @@ int generate(const Arguments& arguments) {
   SamplingOptions options;
   TextsOptions texts;
   BeamOptions beam;
+  PretrainedOptions pretrained;
+  ChatOptions chat;
+  set_from_outside(flags_of(fields_of(chat)), arguments);
+  set_from_outside(flags_of(fields_of(pretrained)), arguments);
   set_from_outside(flags_of(fields_of(options)), arguments);
   set_from_outside(flags_of(fields_of(beam)), arguments);
   set_from_outside(flags_of(fields_of(texts)), arguments);
   check_options(options);
   check_beam(arguments, beam);
+  check_chat(arguments, chat);
   const Context context = model_context_of(arguments);
-  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
+  if (chat.chat) return run_chat(context, loaded, arguments, chat, options);
   const std::vector<std::string> prompts = prompts_of(arguments, texts);
   for (const std::string& prompt : prompts) {
     require_generation_memory(context, loaded, prompt, options);  // before anything is printed

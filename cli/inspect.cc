@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/inspect_gguf.h"
 #include "cli/output.h"
 #include "cli/task_commands.h"
 #include "cli/train_report.h"
@@ -17,6 +18,7 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/report/progress.h"
+#include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/average.h"
 #include "fovea/train/model_folder.h"
@@ -186,19 +188,21 @@ void describe_as_json(const Model& model, ModelDescription description) {
 
 CommandSpec inspect_spec() {
   return {.name = "inspect",
-          .summary = "Shows what a model folder holds, and checks it for damage.",
-          .positionals = {{"DIR", "folder of the model, or a checkpoint"}},
+          .summary = "Shows what a model holds, and checks it for damage.",
+          .positionals = {{"DIR", "folder of the model, a checkpoint, or a GGUF file"}},
           .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
                        "Options", ""},
                       {"json", OptionKind::kFlag, "", "print the result as one JSON object",
                        "Options", ""}},
-          .epilog = R"(Example:
-  fovea inspect model --verify)"};
+          .epilog = R"(Examples:
+  fovea inspect model --verify
+  fovea inspect model.gguf)"};
 }
 
 int inspect(const Arguments& arguments) {
   const fs::path folder = arguments.text("DIR");
   const bool json = arguments.on("json");
+  if (is_gguf(folder)) return inspect_gguf(folder, arguments);
   if (!arguments.on("verify")) {
     const Model model(folder);
     ModelDescription description = model.task.describe(model.configs);

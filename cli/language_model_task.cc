@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/common_options.h"
+#include "cli/field_options.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/task_commands.h"
@@ -45,10 +46,17 @@ void warn_of_what_was_left_out(const TextScore& score) {
   }
 }
 
+std::vector<OptionSpec> language_model_eval_options() {
+  PretrainedOptions pretrained;
+  return cli::options_of(flags_of(fields_of(pretrained)), "Language models");
+}
+
 int eval_language_model(const Arguments& arguments) {
+  PretrainedOptions pretrained;
+  set_from_outside(flags_of(fields_of(pretrained)), arguments);
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
-  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"));
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
   tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
@@ -81,7 +89,7 @@ ModelDescription describe_language_model(const ConfigFiles& configs) {
 
 const TaskCommands kLanguageModelCommands = {.kind = ModelKind::kLanguageModel,
                                              .called = "a language model",
-                                             .eval_options = nullptr,
+                                             .eval_options = language_model_eval_options,
                                              .eval = eval_language_model,
                                              .explain = explain_language_model,
                                              .describe = describe_language_model};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea tokenizer: learns subwords, and cuts and joins lines with a .model file of SentencePiece.
+// fovea tokenizer: learns subwords, and cuts and joins lines with those of a model.
 #include <fmt/core.h>
 
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/common_options.h"
 #include "cli/field_options.h"
+#include "cli/line_tokenizer.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
@@ -155,9 +157,15 @@ struct DecodeOptions {
   }
 };
 
-void check_encode(const EncodeOptions& options, const SentencePiece& pieces) {
+void check_encode(const EncodeOptions& options, const SentencePiece* pieces) {
+  if (options.subword_sampling > 0 && pieces == nullptr) {
+    throw Error(ErrorCode::kUsage,
+                "tokenizer encode: --subword-sampling is of .model files of SentencePiece",
+                "leave it out");
+  }
   if (options.best == 0) return;
-  if (pieces.model().algorithm == PieceAlgorithm::kBpe || options.subword_sampling == 0) {
+  const bool one_cut = pieces == nullptr || pieces->model().algorithm == PieceAlgorithm::kBpe;
+  if (one_cut || options.subword_sampling == 0) {
     throw Error(ErrorCode::kUsage,
                 "tokenizer encode: --best has an effect on unigram models with --subword-sampling",
                 "leave it out");
@@ -180,7 +188,7 @@ std::vector<std::string_view> parts_of(std::string_view line) {
   return parts;
 }
 
-std::string text_of_ids(const SentencePiece& pieces, std::string_view line) {
+std::string text_of_ids(const LineTokenizer& pieces, std::string_view line) {
   std::vector<token> ids;
   for (const std::string_view part : parts_of(line)) {
     const std::vector<index> id = parse_numbers(part, ',');
@@ -194,22 +202,22 @@ std::string text_of_ids(const SentencePiece& pieces, std::string_view line) {
   return pieces.decode(ids);
 }
 
-std::string text_of_pieces(const SentencePiece& pieces, std::string_view line) {
+std::string text_of_pieces(const LineTokenizer& pieces, std::string_view line) {
   std::vector<EncodedPiece> named;
   for (const std::string_view part : parts_of(line)) {
-    const token id = pieces.id_of(part);
-    named.push_back({std::string(part), id == kNoToken ? pieces.model().unknown : id});
+    named.push_back({std::string(part), pieces.id_of(part)});
   }
   return pieces.decode(named);
 }
 
 // The first steps of both commands.
-SentencePiece begin_with_model(const Arguments& arguments, const CommandSpec& spec) {
+std::unique_ptr<LineTokenizer> begin_with_model(const Arguments& arguments,
+                                                const CommandSpec& spec) {
   set_messages_from(arguments);
   const std::string files[] = {arguments.text("FILE", "-"), arguments.text("MODEL")};
   check_log_is_apart(files, "");
   warn_of_unread_variables(spec.options);
-  return SentencePiece(piece_model_bytes(files[1]), files[1]);
+  return load_line_tokenizer(files[1]);
 }
 
 // Before the text is read.
@@ -276,7 +284,7 @@ CommandSpec tokenizer_encode_spec() {
   EncodeOptions options;
   return {.name = "tokenizer encode",
           .summary = "Cuts lines into subwords.",
-          .positionals = {{"MODEL", "a .model file of SentencePiece"},
+          .positionals = {{"MODEL", "a .model file of SentencePiece, or a GGUF file"},
                           {"FILE", "text (-, or none: standard input)", false}},
           .options = with_threads_and_messages(
               said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
@@ -290,7 +298,7 @@ CommandSpec tokenizer_decode_spec() {
   DecodeOptions options;
   return {.name = "tokenizer decode",
           .summary = "Joins subwords to lines of text.",
-          .positionals = {{"MODEL", "a .model file of SentencePiece"},
+          .positionals = {{"MODEL", "a .model file of SentencePiece, or a GGUF file"},
                           {"FILE",
                            "pieces or ids with spaces between them (-, or none: standard "
                            "input)",
@@ -335,24 +343,25 @@ int tokenizer_train(const Arguments& arguments) {
 }
 
 int tokenizer_encode(const Arguments& arguments) {
-  const SentencePiece pieces = begin_with_model(arguments, tokenizer_encode_spec());
+  const auto pieces = begin_with_model(arguments, tokenizer_encode_spec());
   EncodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
-  check_encode(options, pieces);
+  const SentencePiece* const drawn = pieces->sentence_piece();
+  check_encode(options, drawn);
   return answer_file(arguments, [&](const std::string& line, index number) {
-    if (options.subword_sampling == 0) return written(pieces.encode(line), options.ids);
+    if (options.subword_sampling == 0) return written(pieces->encode(line), options.ids);
     Random random(options.seed, RandomUse::kSampling, static_cast<std::uint64_t>(number));
     const CutSampling sampling{.alpha = options.subword_sampling, .best = options.best};
-    return written(pieces.sample(line, sampling, random), options.ids);
+    return written(drawn->sample(line, sampling, random), options.ids);
   });
 }
 
 int tokenizer_decode(const Arguments& arguments) {
-  const SentencePiece pieces = begin_with_model(arguments, tokenizer_decode_spec());
+  const auto pieces = begin_with_model(arguments, tokenizer_decode_spec());
   DecodeOptions options;
   set_from_outside(flags_of(fields_of(options)), arguments);
   return answer_file(arguments, [&](const std::string& line, index) {
-    return options.ids ? text_of_ids(pieces, line) : text_of_pieces(pieces, line);
+    return options.ids ? text_of_ids(*pieces, line) : text_of_pieces(*pieces, line);
   });
 }
 

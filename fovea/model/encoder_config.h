@@ -56,6 +56,7 @@ struct EncoderConfig {
   bool freeze_embeddings = false;       ///< the table of the tokens is never trained
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
   bool pools = false;                   ///< rows of a text become one, as textcnn needs it
+  double norm_epsilon = 1e-5;           ///< of the norms of layers; pretrained models have others
 
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;

@@ -423,7 +423,11 @@ Init table_init(const EncoderConfig& c) {
 }  // namespace
 
 NormOptions norm_options(const EncoderConfig& c, index width) {
-  return {.width = width, .kind = c.norm, .variant = c.ln_variant, .bias = biases(c)};
+  return {.width = width,
+          .kind = c.norm,
+          .variant = c.ln_variant,
+          .bias = biases(c),
+          .epsilon = c.norm_epsilon};
 }
 
 ResidualOptions residual_options(const EncoderConfig& c, index width) {

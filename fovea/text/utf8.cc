@@ -123,6 +123,16 @@ void append_utf8(std::string& out, char32_t c) {
   for (int i = length - 2; i >= 0; --i) out += static_cast<char>(0x80u | (c >> (6 * i) & 0x3Fu));
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    append_utf8(valid, c.value);
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  return valid;
+}
+
 index count_characters(std::string_view text) {
   return static_cast<index>(text.size()) -
          std::count_if(text.begin(), text.end(), continues_character);
@@ -173,6 +183,16 @@ bool is_word_character(char32_t c) {
   if (c == 0x200C || c == 0x200D) return true;
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NO;
+}
+
+bool is_letter(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_number(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
 }
 
 bool is_grapheme_break(char32_t before, char32_t after, std::int32_t& state) {

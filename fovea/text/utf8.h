@@ -42,6 +42,9 @@ void append_utf8(std::string& out, char32_t c);
 /// Bytes of a scalar value in UTF-8.
 constexpr int utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
 
+/// The text with U+FFFD in place of each invalid character, as Python's errors="replace" has it.
+std::string valid_utf8(std::string_view text);
+
 /// The number of characters of valid UTF-8. In other text, the number of bytes that do not continue
 /// a character.
 index count_characters(std::string_view text);
@@ -72,6 +75,10 @@ bool is_white_space(char32_t c);
 /// Whether Unicode calls the character a letter, a mark or a number, or it joins such (U+200C and
 /// U+200D): what words are made of.
 bool is_word_character(char32_t c);
+
+/// Whether Unicode calls the character a letter (L), or a number (N).
+bool is_letter(char32_t c);
+bool is_number(char32_t c);
 
 /// Whether what a reader sees as one character (an extended grapheme cluster, Unicode Standard
 /// Annex 29) may end between two characters of a text that follow each other: not before a

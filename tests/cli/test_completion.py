@@ -28,7 +28,7 @@ LINES = {
     "fovea train lm --output f": {"folder"},
     "fovea train lm --width ": set(),
     "fovea generate ": {"folder"},
-    "fovea generate folder --precision bf16 --max": {"--max-tokens"},
+    "fovea generate folder --precision bf16 --max-t": {"--max-tokens"},
     "fovea attention --causal=t": {"top-left"},
     "fovea attention --causal b": {"book.txt"},
     "fovea report --lang zh folder f": {"folder"},

@@ -33,20 +33,26 @@ void require_search_memory(const Context& context, const LoadedLanguageModel& lo
                  "give a smaller --beam or --max-tokens, or use a machine with more memory");
 }
 
-// The end, where a line has one.
-token end_of(const LoadedLanguageModel& loaded) {
-  return loaded.settings.text.data == "lines" ? loaded.tokenizer->special().end : kNoToken;
+// The tokens that end what is written: those of a pretrained model, or the end where a line has
+// one.
+std::vector<token> ends_of(const LoadedLanguageModel& loaded) {
+  if (loaded.pretrained) return loaded.pretrained->ends;
+  const token end = loaded.tokenizer->special().end;
+  if (loaded.settings.text.data != kLines || end == kNoToken) return {};
+  return {end};
+}
+
+bool has(const std::vector<token>& tokens, token one) {
+  return std::find(tokens.begin(), tokens.end(), one) != tokens.end();
 }
 
 }  // namespace
 
 std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
-  const bool lines = loaded.settings.text.data == kLines;
-  const token end = loaded.tokenizer->special().end;
+  const std::vector<token> ends = ends_of(loaded);
   std::vector<token> ids;
   for (token id = 0; id < loaded.tokenizer->vocabulary_size(); ++id) {
-    const bool ends_a_line = lines && id == end;
-    if (!ends_a_line && !loaded.tokenizer->occurs_in_learned_text(id)) ids.push_back(id);
+    if (!has(ends, id) && !loaded.tokenizer->occurs_in_learned_text(id)) ids.push_back(id);
   }
   return ids;
 }
@@ -54,7 +60,11 @@ std::vector<token> never_trained(const LoadedLanguageModel& loaded) {
 std::vector<token> prompt_tokens(const LoadedLanguageModel& loaded, std::string_view prompt) {
   const Tokenizer& tokenizer = *loaded.tokenizer;
   std::vector<token> tokens;
-  if (loaded.settings.text.data == kLines) {
+  if (loaded.pretrained) {
+    // A text of nothing begins with the mark, whether or not others do.
+    const token begin = prompt.empty() ? tokenizer.special().begin : loaded.pretrained->begin;
+    if (begin != kNoToken) tokens.push_back(begin);
+  } else if (loaded.settings.text.data == kLines) {
     if (tokenizer.special().begin != kNoToken) tokens.push_back(tokenizer.special().begin);
   } else if (prompt.empty()) {
     prompt = "\n";
@@ -87,34 +97,42 @@ index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt) 
   return std::count(tokens.begin(), tokens.end(), unknown);
 }
 
-index generate_text(const Context& context, const LoadedLanguageModel& loaded,
-                    std::string_view prompt, const SamplingOptions& options,
-                    const std::function<bool(std::string_view)>& write) {
-  check_options(options);
-  const std::vector<token> ruled_out = never_trained(loaded);
-  require_generation_memory(context, loaded, prompt, options);
-  std::vector<token> tokens = prompt_tokens(loaded, prompt);
-  std::vector<token> next = tokens;
-  LanguageModelDecoder decoder(context, *loaded.model);
-  StreamDecoder text(*loaded.tokenizer, prompt);
-  const bool lines = loaded.settings.text.data == kLines;
-  const token end = lines ? loaded.tokenizer->special().end : kNoToken;  // else a newline, or none
+index write_tokens(const LoadedLanguageModel& loaded, LanguageModelDecoder& decoder,
+                   std::vector<token>& tokens, const SamplingOptions& options,
+                   const std::function<bool(token)>& write) {
+  const std::vector<token> ruled_out = never_trained(loaded), ends = ends_of(loaded);
   std::vector<float> logits;
   index number = 0;
   for (; number < options.max_tokens; ++number) {
-    const Vec<const float> raw = decoder.append({next.data(), static_cast<index>(next.size())});
+    const index known = decoder.size();
+    const Vec<const float> raw =
+        decoder.append({tokens.data() + known, static_cast<index>(tokens.size()) - known});
     logits.assign(raw.begin(), raw.end());
     const Vec<float> choices{logits.data(), raw.size};
     for (const token id : ruled_out) choices[id] = -INFINITY;
     apply_repetition_penalty(choices, seen_by_model(tokens, loaded.settings.model.block),
                              options.repetition_penalty);
     const token chosen = sample_token(choices, options, static_cast<std::uint64_t>(number));
-    if (chosen == end) break;
-    if (!write(text.push(chosen))) return number + 1;
+    if (has(ends, chosen)) break;
     tokens.push_back(chosen);
-    next = {chosen};
+    if (!write(chosen)) return number + 1;
   }
-  write(text.finish());
+  return number;
+}
+
+index generate_text(const Context& context, const LoadedLanguageModel& loaded,
+                    std::string_view prompt, const SamplingOptions& options,
+                    const std::function<bool(std::string_view)>& write) {
+  check_options(options);
+  require_generation_memory(context, loaded, prompt, options);
+  std::vector<token> tokens = prompt_tokens(loaded, prompt);
+  LanguageModelDecoder decoder(context, *loaded.model);
+  StreamDecoder text(*loaded.tokenizer, prompt);
+  bool read_on = true;
+  const index number = write_tokens(loaded, decoder, tokens, options, [&](token chosen) {
+    return read_on = write(text.push(chosen));
+  });
+  if (read_on) write(text.finish());
   return number;
 }
 
@@ -168,13 +186,15 @@ FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
   check_options(search);
   require_search_memory(context, loaded, prompt, options, search.beam);
   std::vector<token> tokens = prompt_tokens(loaded, prompt);
-  const token begin = tokens.back(), end = end_of(loaded);
+  const std::vector<token> ends = ends_of(loaded);
+  const token begin = tokens.back(), end = ends.empty() ? kNoToken : ends[0];
   tokens.pop_back();
   LanguageModelSearch model(context, *loaded.model, std::move(tokens), options.repetition_penalty);
   const index longest[] = {options.max_tokens + (end == kNoToken ? 0 : 1)};
   SearchTask task{.begin = begin, .end = end, .forbidden = {}, .longest = longest};
   task.forbidden.resize(static_cast<std::size_t>(loaded.tokenizer->vocabulary_size()));
   for (const token id : never_trained(loaded)) task.forbidden[static_cast<std::size_t>(id)] = true;
+  for (const token id : ends) task.forbidden[static_cast<std::size_t>(id)] = id != end;
   const auto found = beam_search(context, model, task, search);
   FoundText best;
   if (found[0].empty()) return best;

@@ -44,6 +44,13 @@ index generate_text(const Context& context, const LoadedLanguageModel& loaded,
                     std::string_view prompt, const SamplingOptions& options,
                     const std::function<bool(std::string_view)>& write);
 
+/// Goes on with `tokens`, of which the decoder has the first ones, or none: appends a token after
+/// the other, and calls `write` with each, which returns false to stop. Ends before a token that
+/// ends a text, and after max_tokens. Returns how many it has appended.
+index write_tokens(const LoadedLanguageModel& loaded, LanguageModelDecoder& decoder,
+                   std::vector<token>& tokens, const SamplingOptions& options,
+                   const std::function<bool(token)>& write);
+
 /// A language model as the searcher sees it: sentences are continuations of one prompt. Each
 /// hypothesis has a decoder of its own with what it has computed; one that goes on in several ways
 /// is encoded anew for all but the first. So its logits are those of the model, whatever layers it

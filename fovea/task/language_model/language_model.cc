@@ -108,7 +108,29 @@ LanguageModelSettings load_settings(const fs::path& folder) {
                             (folder / "config.json").string());
 }
 
-LoadedLanguageModel load_language_model(const fs::path& folder) {
+namespace {
+
+LoadedLanguageModel load_pretrained(const fs::path& path, const PretrainedOptions& options) {
+  PretrainedLanguageModel read = load_gguf(path, options);
+  LoadedLanguageModel loaded;
+  loaded.settings.model = std::move(read.config);
+  loaded.settings.text.tokenizer = "byte-bpe";
+  loaded.settings.text.batch_size = 1;
+  loaded.tokenizer = byte_bpe_tokenizer(read.text.bpe);
+  loaded.model = std::move(read.model);
+  loaded.pretrained = std::move(read.text);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedLanguageModel load_language_model(const fs::path& folder, const PretrainedOptions& options) {
+  if (is_gguf(folder)) return load_pretrained(folder, options);
+  if (options.max_context > 0) {
+    throw Error(ErrorCode::kUsage,
+                "--max-context is for models from elsewhere, such as a GGUF file",
+                "leave it out: a model of fovea has the --block with which it was trained");
+  }
   LoadedLanguageModel loaded;
   loaded.settings = load_settings(folder);
   loaded.tokenizer = load_tokenizer(folder, loaded.settings.model.vocabulary);

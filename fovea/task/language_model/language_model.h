@@ -15,6 +15,7 @@
 
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/settings.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
@@ -28,14 +29,17 @@ struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
+  /// What a model from elsewhere says of its texts; nothing for one that fovea has trained.
+  std::optional<PretrainedText> pretrained = {};
 };
 
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
 /// kModelWrongKind for a model of another kind.
 LanguageModelSettings load_settings(const std::filesystem::path& folder);
-/// Loads a model. Throws as load_settings does, and kModelDamaged if the files do not belong
-/// together.
-LoadedLanguageModel load_language_model(const std::filesystem::path& folder);
+/// Loads a model: a folder, or a GGUF file. Throws as load_settings() and load_gguf() do, and
+/// kModelDamaged if the files of a folder do not belong together.
+LoadedLanguageModel load_language_model(const std::filesystem::path& path,
+                                        const PretrainedOptions& options = {});
 
 /// The text of config.json, and the settings from that text; `name` is the file's name in errors.
 std::string config_text(const LanguageModelSettings& settings);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/line_tokenizer.h"
+
+#include <fmt/core.h>
+
+#include "cli/common_options.h"
+#include "fovea/base/error.h"
+#include "fovea/pretrained/pretrained.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea::cli {
+
+namespace {
+
+class PieceLines final : public LineTokenizer {
+ public:
+  explicit PieceLines(const std::string& file) : pieces_(piece_model_bytes(file), file) {}
+
+  index size() const override { return pieces_.size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    return pieces_.encode(line);
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = pieces_.id_of(piece);
+    return id == kNoToken ? pieces_.model().unknown : id;
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    return pieces_.decode(pieces);
+  }
+  std::string decode(std::span<const token> ids) const override { return pieces_.decode(ids); }
+  const SentencePiece* sentence_piece() const override { return &pieces_; }
+
+ private:
+  SentencePiece pieces_;
+};
+
+// Pieces are written as the vocabulary has them: without spaces.
+class ByteBpeLines final : public LineTokenizer {
+ public:
+  explicit ByteBpeLines(const std::string& file) : bpe_(load_gguf_text(file).bpe) {}
+
+  index size() const override { return bpe_->size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    std::vector<token> ids;
+    bpe_->encode(ids, line);
+    std::vector<EncodedPiece> pieces;
+    for (const token id : ids) pieces.push_back({bpe_->name(id), id});
+    return pieces;
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = bpe_->id_of(piece);
+    if (id != kNoToken) return id;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{} is no piece of the vocabulary", excerpt(piece)),
+                "decode with the model that has encoded");
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    std::string text;
+    for (const EncodedPiece& piece : pieces) bpe_->append_bytes(text, piece.id);
+    return text;
+  }
+  std::string decode(std::span<const token> ids) const override {
+    std::string text;
+    for (const token id : ids) bpe_->append_bytes(text, id);
+    return text;
+  }
+
+ private:
+  std::shared_ptr<const ByteBpe> bpe_;
+};
+
+}  // namespace
+
+std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
+  if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  return std::make_unique<PieceLines>(file);
+}
+
+}  // namespace fovea::cli

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Language models that others have trained, read as they are: a GGUF file.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fovea/base/fields.h"
+#include "fovea/model/language_model.h"
+#include "fovea/tensor/gguf.h"
+#include "fovea/text/tokenizer/byte_bpe.h"
+
+namespace fovea {
+
+/// What a pretrained model says of its texts.
+struct PretrainedText {
+  std::string architecture = {};            ///< "llama"
+  std::shared_ptr<const ByteBpe> bpe = {};  ///< of its tokenizer
+  token begin = kNoToken;                   ///< stands before each text; kNoToken: nothing does
+  std::vector<token> ends = {};    ///< each of these ends what it writes; the usual one first
+  std::string chat_template = {};  ///< "": none
+};
+
+struct PretrainedLanguageModel {
+  LanguageModelConfig config;  ///< resolved
+  PretrainedText text;
+  std::unique_ptr<LanguageModel> model;
+};
+
+struct PretrainedOptions {
+  index max_context = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("max_context", max_context,
+          "of a GGUF file: most tokens that the model sees at once; 0: as many as it was trained "
+          "with",
+          {.range = ValueRange::from(0, "as many as it was trained with")});
+  }
+};
+
+/// The sizes of a model by the header of a GGUF file; `where` begins each message. Throws
+/// kModelDamaged, and kModelWrongKind for what is not known, by its name.
+LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& where);
+
+/// The tokenizer of a GGUF file, and what the file says of texts. Throws as config_of_gguf().
+PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where);
+/// The same of a file on the disk; its tensors are not read.
+PretrainedText load_gguf_text(const std::filesystem::path& path);
+
+/// Reads a model; its weights are widened to float32. Throws as these, kOptionValue for a context
+/// that is longer than that of the model, and kOutOfMemory before memory is taken.
+PretrainedLanguageModel load_gguf(const std::filesystem::path& path,
+                                  const PretrainedOptions& options = {});
+
+}  // namespace fovea

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/text/tokenizer/byte_bpe.h"
+
+#include <algorithm>
+#include <bit>
+#include <queue>
+
+#include "fovea/base/check.h"
+#include "fovea/base/words.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+// GPT-2's letters for bytes: those that print stand for themselves, the others for the letters from
+// U+0100 on, in their order.
+constexpr bool prints(int byte) {
+  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+constexpr char32_t kFirstOther = 0x100;
+
+struct Letters {
+  std::array<char32_t, 256> of_byte{};
+  std::array<std::int16_t, 0x200> byte_of{};  // -1: the letter stands for none
+
+  constexpr Letters() {
+    for (auto& byte : byte_of) byte = -1;
+    char32_t other = kFirstOther;
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      of_byte[byte] = prints(static_cast<int>(byte)) ? static_cast<char32_t>(byte) : other++;
+      byte_of[of_byte[byte]] = static_cast<std::int16_t>(byte);
+    }
+  }
+};
+constexpr Letters kLetters;
+
+std::string name_of_bytes(std::string_view bytes) {
+  std::string name;
+  for (const char byte : bytes)
+    append_utf8(name, kLetters.of_byte[static_cast<unsigned char>(byte)]);
+  return name;
+}
+
+// The bytes that a name of letters stands for. False, and `out` is as it was, if it has others.
+bool append_bytes_of_name(std::string& out, std::string_view name) {
+  const std::size_t before = out.size();
+  while (!name.empty()) {
+    const DecodedCharacter c = decode_character(name);
+    const std::int16_t byte = c.value < kLetters.byte_of.size() ? kLetters.byte_of[c.value] : -1;
+    if (byte < 0) {
+      out.resize(before);
+      return false;
+    }
+    out += static_cast<char>(byte);
+    name.remove_prefix(static_cast<std::size_t>(c.length));
+  }
+  return true;
+}
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(ErrorCode::kModelDamaged, "the vocabulary: " + what,
+              "get the model again, or take another one");
+}
+
+// A part of a text is a chain of tokens, of which neighbours are joined.
+struct Link {
+  token id;
+  std::int32_t before, behind;  // -1: none
+};
+
+// Two neighbours that could be joined: the pair of lowest rank first, of equal ones the leftmost.
+struct Candidate {
+  std::uint32_t rank;
+  std::int32_t left;
+  token left_id, right_id, joined;
+};
+struct IsLater {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+  }
+};
+
+}  // namespace
+
+ByteBpe::ByteBpe(ByteBpeModel model) : model_(std::move(model)) {
+  check(model_.kinds.size() == model_.names.size(), "vocabulary: {} kinds for {} tokens",
+        model_.kinds.size(), model_.names.size());
+  add_names();
+  add_merges();
+  add_whole_texts();
+}
+
+void ByteBpe::add_names() {
+  ids_.reserve(model_.names.size());
+  for (std::size_t n = 0; n < model_.names.size(); ++n) {
+    const std::string& name = model_.names[n];
+    if (ids_.emplace(name, static_cast<token>(n)).second) continue;
+    damaged(fmt::format("{} is there twice, at {} and {}", printable(name), id_of(name), n));
+  }
+  for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
+    bytes_[byte] = id_of(name_of_bytes(std::string(1, static_cast<char>(byte))));
+  }
+}
+
+void ByteBpe::add_merges() {
+  merges_.resize(std::bit_ceil(2 * model_.merges.size() + 2));
+  factor_ = keyed_hash("merges") | 1;
+  for (std::size_t rank = 0; rank < model_.merges.size(); ++rank) {
+    const std::string_view both = model_.merges[rank];
+    const std::size_t blank = both.find(' ');
+    const std::string_view left = both.substr(0, blank);
+    const std::string_view right = blank == both.npos ? "" : both.substr(blank + 1);
+    std::string joined(left);
+    joined += right;
+    const token ids[] = {id_of(left), id_of(right), id_of(joined)};
+    if (ids[0] == kNoToken || ids[1] == kNoToken || ids[2] == kNoToken) {
+      damaged(
+          fmt::format("merge {} ({}) joins what are no tokens, or to none", rank, printable(both)));
+    }
+    Merge& slot = merges_[slot_of(pair_of(ids[0], ids[1]))];
+    if (slot.pair != kNoPair) damaged(fmt::format("merge {} is there twice", printable(both)));
+    slot = {pair_of(ids[0], ids[1]), static_cast<std::uint32_t>(rank), ids[2]};
+  }
+}
+
+void ByteBpe::add_whole_texts() {
+  for (token id = 0; id < size(); ++id) {
+    if (name(id).empty() || (!is_mark(id) && kind(id) != BpeTokenKind::kUserDefined)) continue;
+    wholes_[static_cast<unsigned char>(name(id)[0])].push_back(id);
+  }
+  for (std::vector<token>& ids : wholes_) {
+    std::stable_sort(ids.begin(), ids.end(),
+                     [&](token a, token b) { return name(a).size() > name(b).size(); });
+  }
+}
+
+token ByteBpe::id_of(std::string_view name) const {
+  const auto found = ids_.find(name);
+  return found == ids_.end() ? kNoToken : found->second;
+}
+
+// The slot of the pair, or the empty one where it would be.
+std::size_t ByteBpe::slot_of(std::uint64_t pair) const {
+  const std::size_t mask = merges_.size() - 1;
+  std::size_t slot = (pair * factor_) >> 32 & mask;
+  while (merges_[slot].pair != pair && merges_[slot].pair != kNoPair) slot = (slot + 1) & mask;
+  return slot;
+}
+
+const ByteBpe::Merge* ByteBpe::merge_of(token left, token right) const {
+  const Merge& merge = merges_[slot_of(pair_of(left, right))];
+  return merge.pair == kNoPair ? nullptr : &merge;
+}
+
+std::pair<std::size_t, token> ByteBpe::find_whole(std::string_view text, std::size_t begin,
+                                                  Marks marks) const {
+  for (std::size_t place = begin; place < text.size(); ++place) {
+    for (const token id : wholes_[static_cast<unsigned char>(text[place])]) {
+      if (marks == Marks::kAreText && is_mark(id)) continue;
+      if (text.substr(place).starts_with(name(id))) return {place, id};
+    }
+  }
+  return {text.size(), kNoToken};
+}
+
+void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks) const {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto [place, id] = find_whole(text, begin, marks);
+    encode_plain(ids, text.substr(begin, place - begin));
+    if (id == kNoToken) return;
+    ids.push_back(id);
+    begin = place + name(id).size();
+  }
+}
+
+void ByteBpe::encode_plain(std::vector<token>& ids, std::string_view text) const {
+  while (!text.empty()) encode_part(ids, take_part(text, model_.split));
+}
+
+void ByteBpe::encode_part(std::vector<token>& ids, std::string_view part) const {
+  if (model_.split.ignore_merges) {
+    if (const token id = id_of(name_of_bytes(part)); id != kNoToken) {
+      ids.push_back(id);
+      return;
+    }
+  }
+  std::vector<Link> chain;
+  chain.reserve(part.size());
+  for (const char byte : part) {
+    const token id = bytes_[static_cast<unsigned char>(byte)];
+    if (id == kNoToken) continue;
+    const auto at = static_cast<std::int32_t>(chain.size());
+    chain.push_back({id, at - 1, at + 1});
+  }
+  if (chain.empty()) return;
+  chain.back().behind = -1;
+  std::priority_queue<Candidate, std::vector<Candidate>, IsLater> candidates;
+  const auto offer = [&](std::int32_t left) {
+    if (left < 0 || chain[static_cast<std::size_t>(left)].behind < 0) return;
+    const Link& l = chain[static_cast<std::size_t>(left)];
+    const Link& r = chain[static_cast<std::size_t>(l.behind)];
+    const Merge* const merge = merge_of(l.id, r.id);
+    if (merge != nullptr) candidates.push({merge->rank, left, l.id, r.id, merge->joined});
+  };
+  for (std::size_t n = 0; n + 1 < chain.size(); ++n) offer(static_cast<std::int32_t>(n));
+  while (!candidates.empty()) {
+    const Candidate best = candidates.top();
+    candidates.pop();
+    Link& left = chain[static_cast<std::size_t>(best.left)];
+    if (left.id != best.left_id || left.behind < 0) continue;  // joined meanwhile
+    Link& right = chain[static_cast<std::size_t>(left.behind)];
+    if (right.id != best.right_id) continue;
+    left.id = best.joined;
+    left.behind = right.behind;
+    right.id = kNoToken;
+    if (left.behind >= 0) chain[static_cast<std::size_t>(left.behind)].before = best.left;
+    offer(left.before);
+    offer(best.left);
+  }
+  for (std::int32_t at = 0; at >= 0; at = chain[static_cast<std::size_t>(at)].behind) {
+    ids.push_back(chain[static_cast<std::size_t>(at)].id);
+  }
+}
+
+void ByteBpe::append_bytes(std::string& out, token id) const {
+  if (is_mark(id) || kind(id) == BpeTokenKind::kUserDefined ||
+      !append_bytes_of_name(out, name(id))) {
+    out += name(id);
+  }
+}
+
+namespace {
+
+class ByteBpeTokenizer final : public Tokenizer {
+ public:
+  explicit ByteBpeTokenizer(std::shared_ptr<const ByteBpe> bpe) : bpe_(std::move(bpe)) {}
+
+  TokenizerData data() const override {
+    throw Error(ErrorCode::kModelWrongKind,
+                "the tokenizer of a GGUF file cannot be written into a folder of fovea",
+                "use the model where it is");
+  }
+  index vocabulary_size() const override { return bpe_->size(); }
+  SpecialTokens special() const override {
+    return {.begin = bpe_->model().begin, .end = bpe_->model().end};
+  }
+  index token_count(std::string_view text) const override { return std::ssize(text); }
+
+  void append_tokens(std::vector<token>& ids, std::string_view text,
+                     std::string_view name) const override {
+    require_utf8(text, name);
+    bpe_->encode(ids, text);
+  }
+
+  bool occurs_in_learned_text(token id) const override {
+    return bpe_->kind(id) != BpeTokenKind::kUnused;
+  }
+
+ private:
+  void append_known(std::string& out, token id) const override {
+    if (!bpe_->is_mark(id)) bpe_->append_bytes(out, id);
+  }
+
+  std::shared_ptr<const ByteBpe> bpe_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe) {
+  return std::make_unique<ByteBpeTokenizer>(std::move(bpe));
+}
+
+}  // namespace fovea

