@@ -457,6 +457,7 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
   o.strided = spec.strided;
   o.dropout = c.dropout;
   o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
+  o.qk_epsilon = c.norm_epsilon;
   o.variant = variant_of(c);
   o.variant.scale = spec.scale;
   o.parts = parts_of(c);

@@ -153,12 +153,14 @@ QueryKeyValue MultiHeadAttention::split(Tape& tape, Variable stepped) const {
 }
 
 Variable MultiHeadAttention::normalise_queries(Tape& tape, Variable q) const {
-  return q_gain_ == nullptr ? q : rms_norm_heads(tape, q, tape.parameter(*q_gain_), options_.heads);
+  return q_gain_ == nullptr ? q : rms_norm_heads(tape, q, tape.parameter(*q_gain_), options_.heads,
+                                         options_.qk_epsilon);
 }
 
 Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {
   return k_gain_ == nullptr ? k
-                            : rms_norm_heads(tape, k, tape.parameter(*k_gain_), options_.kv_heads);
+                            : rms_norm_heads(tape, k, tape.parameter(*k_gain_), options_.kv_heads,
+                                             options_.qk_epsilon);
 }
 
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& rows,

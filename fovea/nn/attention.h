@@ -19,7 +19,7 @@ namespace fovea {
 enum class OutputProjection { kNone, kLearned };
 
 /// Whether the queries and keys of each head are normalised before their product, and before rotary
-/// positions turn them: by their root mean square (epsilon 1e-5), with a learned gain for each
+/// positions turn them: by their root mean square, with a learned gain for each
 /// column of a head. (Henry et al. 2020 divide by the length; Dehghani et al. 2023, section 2, take
 /// a layer norm.)
 enum class QkNorm { kNone, kRms };
@@ -47,6 +47,7 @@ struct MultiHeadAttentionOptions {
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
   BiasStart bias_start = BiasStart::kZeros;
   QkNorm qk_norm = QkNorm::kNone;
+  double qk_epsilon = 1e-5;  ///< of that norm
   AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   std::vector<LayerPart> parts{};
   Mask mask{};

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
@@ -17,12 +18,227 @@ namespace {
 
 using Config = LanguageModelConfig;
 
-index one(const Config&) { return 1; }  // a vector is a row
+// --------------------------------------------------------------------------------- which one it is
+
+bool has_one_window(const Config& c) {
+  const std::vector<index> windows = layer_windows(c);
+  const index widest = std::ranges::max(windows);
+  return std::ranges::all_of(windows, [&](index one) { return one == 0 || one == widest; });
+}
+
+bool has_no_window(const Config& c) { return std::ranges::max(layer_windows(c)) == 0; }
+
+using Need = ArchitectureNeed;
+
+// What all of them have.
+constexpr Need kCommon[] = {
+    {"--model transformer",
+     [](const Config& c) { return c.kind == LanguageModelKind::kTransformer; }},
+    {"no --compat", [](const Config& c) { return c.compat.empty(); }},
+    {"--norm-position pre", [](const Config& c) { return c.norm_position == NormPosition::kPre; }},
+    {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
+    {"--score dot", [](const Config& c) { return c.score == AttentionScoreKind::kDot; }},
+    {"--attention-norm softmax",
+     [](const Config& c) { return c.attention_norm == AttentionNormKind::kSoftmax; }},
+    {"--no-log-n-scale", [](const Config& c) { return !c.log_n_scale; }},
+    {"--softcap 0", [](const Config& c) { return c.softcap == 0; }},
+    {"--no-sink", [](const Config& c) { return !c.sink; }},
+    // Their output projection has no bias.
+    {"--tie or --no-bias", [](const Config& c) { return c.tie || !c.bias; }},
+};
+
+constexpr Need kTable = {"--position learned", [](const Config& c) {
+                           return c.position == PositionKind::kLearned &&
+                                  c.position_join == PositionJoin::kAdd;
+                         }};
+constexpr Need kRotary = {"--position rotary",
+                          [](const Config& c) { return c.position == PositionKind::kRotary; }};
+constexpr Need kLayerNorm = {"--norm layer", [](const Config& c) {
+                               return c.norm == NormKind::kLayer &&
+                                      c.ln_variant == LayerNormVariant::kStandard;
+                             }};
+constexpr Need kRmsNorm = {"--norm rms", [](const Config& c) { return c.norm == NormKind::kRms; }};
+constexpr Need kGated = {"--activation swiglu, geglu or reglu",
+                         [](const Config& c) { return is_gated(c.activation); }};
+constexpr Need kNotGated = {"--activation gelu, gelu-tanh, silu or relu",
+                            [](const Config& c) { return !is_gated(c.activation); }};
+constexpr Need kNoBias = {"--no-bias", [](const Config& c) { return !c.bias; }};
+constexpr Need kNoQkNorm = {"--no-qk-norm", [](const Config& c) { return !c.qk_norm; }};
+constexpr Need kQkNorm = {"--qk-norm", [](const Config& c) { return c.qk_norm; }};
+constexpr Need kNoWindow = {"--window 0", has_no_window};
+constexpr Need kOneWindow = {"one --window", has_one_window};
+constexpr Need kEveryWindow = {"the same --window in all layers", [](const Config& c) {
+                                 return has_one_window(c) && std::ranges::min(layer_windows(c)) > 0;
+                               }};
+constexpr Need kWholeHeads = {
+    "heads that make up --width, each with its own keys",
+    [](const Config& c) { return c.heads * c.head_dim == c.width && c.kv_heads == c.heads; }};
+
+constexpr Need kOfGpt2[] = {kTable, kLayerNorm, kNotGated, kNoQkNorm, kNoWindow, kWholeHeads};
+constexpr Need kOfLlama[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoWindow};
+constexpr Need kOfMistral[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoBias, kEveryWindow};
+constexpr Need kOfQwen3[] = {kRotary, kRmsNorm, kGated, kQkNorm, kNoBias, kOneWindow};
+
+// What an architecture has and the model has not.
+std::vector<std::string_view> differences(const Config& c, const Architecture& row) {
+  std::vector<std::string_view> found;
+  for (const auto needs : {std::span<const Need>(kCommon), row.needs}) {
+    for (const Need& need : needs) {
+      if (!need.holds(c)) found.push_back(need.has);
+    }
+  }
+  return found;
+}
+
+// ------------------------------------------------------------------------------- names of tensors
+
+using Size = index (*)(const Config& c);
+
+index none(const Config&) { return 0; }
 index vocabulary(const Config& c) { return c.vocabulary; }
+index positions(const Config& c) { return c.position_max; }
 index width(const Config& c) { return c.width; }
 index hidden(const Config& c) { return c.ff; }
+index head(const Config& c) { return c.head_dim; }
 index queries(const Config& c) { return c.heads * c.head_dim; }
 index keys(const Config& c) { return c.kv_heads * c.head_dim; }
+index before_values(const Config& c) { return queries(c) + keys(c); }
+index all_rows(const Config& c) { return queries(c) + 2 * keys(c); }
+
+bool is_untied(const Config& c) { return !c.tie; }
+bool has_qk_norm(const Config& c) { return c.qk_norm; }
+
+// The table of token embeddings has no ".weight" in our names.
+constexpr std::string_view kTokens = "embedding.tokens", kPositions = "embedding.positions";
+
+constexpr TensorRow gpt2_matrix(std::string_view ours, std::string_view hugging_face,
+                                std::string_view gguf, Size rows, Size columns) {
+  return {.ours = ours,
+          .hugging_face = hugging_face,
+          .gguf = gguf,
+          .rows = rows,
+          .columns = columns,
+          .bias = BiasRule::kAlways,
+          .in_hugging_face = RowOrder::kTransposed};
+}
+
+constexpr TensorRow kGpt2Tensors[] = {
+    {kTokens, "transformer.wte", "token_embd", vocabulary, width},
+    {kPositions, "transformer.wpe", "position_embd", positions, width},
+    {.ours = "output",
+     .hugging_face = "lm_head",
+     .gguf = "output",
+     .rows = vocabulary,
+     .columns = width,
+     .exists = is_untied},
+    {.ours = "blocks.{}.attention_norm",
+     .hugging_face = "transformer.h.{}.ln_1",
+     .gguf = "blk.{}.attn_norm",
+     .rows = width,
+     .bias = BiasRule::kAlways},
+    gpt2_matrix("blocks.{}.attention.qkv", "transformer.h.{}.attn.c_attn", "blk.{}.attn_qkv",
+                all_rows, width),
+    gpt2_matrix("blocks.{}.attention.out", "transformer.h.{}.attn.c_proj", "blk.{}.attn_output",
+                width, queries),
+    {.ours = "blocks.{}.feed_forward_norm",
+     .hugging_face = "transformer.h.{}.ln_2",
+     .gguf = "blk.{}.ffn_norm",
+     .rows = width,
+     .bias = BiasRule::kAlways},
+    gpt2_matrix("blocks.{}.feed_forward.in", "transformer.h.{}.mlp.c_fc", "blk.{}.ffn_up", hidden,
+                width),
+    gpt2_matrix("blocks.{}.feed_forward.out", "transformer.h.{}.mlp.c_proj", "blk.{}.ffn_down",
+                width, hidden),
+    {.ours = "norm",
+     .hugging_face = "transformer.ln_f",
+     .gguf = "output_norm",
+     .rows = width,
+     .bias = BiasRule::kAlways},
+};
+
+struct LlamaRules {
+  BiasRule of_heads;    // of the projections to queries, keys and values
+  BiasRule of_output;   // of heads
+  BiasRule of_network;  // of the feed-forward network
+  bool pairs_in_gguf;   // rows of queries and keys as kQueryPairs and kKeyPairs
+};
+
+constexpr std::array<TensorRow, 14> llama_tensors(const LlamaRules& rules) {
+  const auto order = [&](RowOrder pairs) {
+    return rules.pairs_in_gguf ? pairs : RowOrder::kAsTheyAre;
+  };
+  const auto projection = [&](std::string_view theirs, std::string_view gguf, Size rows, Size first,
+                              RowOrder pairs) {
+    return TensorRow{.ours = "blocks.{}.attention.qkv",
+                     .hugging_face = theirs,
+                     .gguf = gguf,
+                     .rows = rows,
+                     .columns = width,
+                     .first = first,
+                     .bias = rules.of_heads,
+                     .in_gguf = order(pairs)};
+  };
+  return {{
+      {kTokens, "model.embed_tokens", "token_embd", vocabulary, width},
+      {.ours = "output",
+       .hugging_face = "lm_head",
+       .gguf = "output",
+       .rows = vocabulary,
+       .columns = width,
+       .exists = is_untied},
+      {"blocks.{}.attention_norm", "model.layers.{}.input_layernorm", "blk.{}.attn_norm", width},
+      projection("model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", queries, none,
+                 RowOrder::kQueryPairs),
+      projection("model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", keys, queries,
+                 RowOrder::kKeyPairs),
+      projection("model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", keys, before_values,
+                 RowOrder::kAsTheyAre),
+      {.ours = "blocks.{}.attention.out",
+       .hugging_face = "model.layers.{}.self_attn.o_proj",
+       .gguf = "blk.{}.attn_output",
+       .rows = width,
+       .columns = queries,
+       .bias = rules.of_output},
+      {.ours = "blocks.{}.attention.q_norm",
+       .hugging_face = "model.layers.{}.self_attn.q_norm",
+       .gguf = "blk.{}.attn_q_norm",
+       .rows = head,
+       .exists = has_qk_norm},
+      {.ours = "blocks.{}.attention.k_norm",
+       .hugging_face = "model.layers.{}.self_attn.k_norm",
+       .gguf = "blk.{}.attn_k_norm",
+       .rows = head,
+       .exists = has_qk_norm},
+      {"blocks.{}.feed_forward_norm", "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm",
+       width},
+      {.ours = "blocks.{}.feed_forward.gate",
+       .hugging_face = "model.layers.{}.mlp.gate_proj",
+       .gguf = "blk.{}.ffn_gate",
+       .rows = hidden,
+       .columns = width,
+       .bias = rules.of_network},
+      {.ours = "blocks.{}.feed_forward.in",
+       .hugging_face = "model.layers.{}.mlp.up_proj",
+       .gguf = "blk.{}.ffn_up",
+       .rows = hidden,
+       .columns = width,
+       .bias = rules.of_network},
+      {.ours = "blocks.{}.feed_forward.out",
+       .hugging_face = "model.layers.{}.mlp.down_proj",
+       .gguf = "blk.{}.ffn_down",
+       .rows = width,
+       .columns = hidden,
+       .bias = rules.of_network},
+      {"norm", "model.norm", "output_norm", width},
+  }};
+}
+
+constexpr auto kLlamaTensors =
+    llama_tensors({BiasRule::kIfOurs, BiasRule::kIfOurs, BiasRule::kIfOurs, true});
+constexpr auto kQwen2Tensors =
+    llama_tensors({BiasRule::kIfOurs, BiasRule::kNever, BiasRule::kNever, false});
+constexpr auto kQwen3Tensors =
+    llama_tensors({BiasRule::kNever, BiasRule::kNever, BiasRule::kNever, false});
 
 constexpr std::string_view kLlamaKeys[] = {
     "vocab_size",
@@ -40,74 +256,108 @@ constexpr std::string_view kLlamaKeys[] = {
     "tensor_data_layout",
 };
 
-std::span<const WeightRow> llama_weights() {
-  static const std::vector<WeightRow> rows = {
-      {"embedding.tokens", {{"token_embd.weight", vocabulary}}},
-      {"blocks.{}.attention.qkv.weight",
-       {{"blk.{}.attn_q.weight", queries, RowOrder::kQueryPairs},
-        {"blk.{}.attn_k.weight", keys, RowOrder::kKeyPairs},
-        {"blk.{}.attn_v.weight", keys}}},
-      {"blocks.{}.attention.out.weight", {{"blk.{}.attn_output.weight", width}}},
-      {"blocks.{}.attention_norm.weight", {{"blk.{}.attn_norm.weight", one}}},
-      {"blocks.{}.feed_forward.in.weight", {{"blk.{}.ffn_up.weight", hidden}}},
-      {"blocks.{}.feed_forward.gate.weight", {{"blk.{}.ffn_gate.weight", hidden}}},
-      {"blocks.{}.feed_forward.out.weight", {{"blk.{}.ffn_down.weight", width}}},
-      {"blocks.{}.feed_forward_norm.weight", {{"blk.{}.ffn_norm.weight", one}}},
-      {"norm.weight", {{"output_norm.weight", one}}},
-      {"output.weight", {{"output.weight", vocabulary}}},
-  };
-  return rows;
+constexpr Architecture kArchitectures[] = {
+    {"gpt2", "GPT2LMHeadModel", kGpt2Tensors, kOfGpt2, {}},
+    {"llama", "LlamaForCausalLM", kLlamaTensors, kOfLlama, kLlamaKeys},
+    {"mistral", "MistralForCausalLM", kLlamaTensors, kOfMistral, {}},
+    {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, {}, kLlamaKeys},
+    {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, kOfQwen3, kLlamaKeys},
+};
+
+// Appends the weight of a row, and its bias.
+void add_places(const TensorRow& row, const std::string& ours, const std::string& theirs,
+                ModelForm form, const Config& c, std::vector<TensorPlace>& places) {
+  const RowOrder order = form == ModelForm::kGguf ? row.in_gguf : row.in_hugging_face;
+  const index rows = row.rows(c), first = row.first(c);
+  Shape shape{rows};
+  if (row.columns != nullptr) {
+    const index columns = row.columns(c);
+    shape = order == RowOrder::kTransposed ? Shape{columns, rows} : Shape{rows, columns};
+  }
+  const bool bare = ours == kTokens || ours == kPositions;
+  places.push_back({theirs + ".weight", shape, bare ? ours : ours + ".weight", first, order});
+  if (row.bias == BiasRule::kNever || (row.bias == BiasRule::kIfOurs && !c.bias)) return;
+  places.push_back({theirs + ".bias",
+                    {rows},
+                    c.bias ? ours + ".bias" : std::string(),
+                    first,
+                    order == RowOrder::kTransposed ? RowOrder::kAsTheyAre : order});
 }
 
-// ------------------------------------------------------------------------------------- weights
+// ------------------------------------------------------------------------------- values of tensors
 
-// The number of the layer in "blocks.12.attention.qkv.weight", if the name has the pattern.
-std::optional<std::string> number_in(std::string_view name, std::string_view pattern) {
-  const std::size_t hole = pattern.find("{}");
-  if (hole == pattern.npos) return name == pattern ? std::optional<std::string>("") : std::nullopt;
-  const std::string_view front = pattern.substr(0, hole), back = pattern.substr(hole + 2);
-  if (name.size() <= front.size() + back.size() || !name.starts_with(front) ||
-      !name.ends_with(back)) {
-    return std::nullopt;
+index heads_of(RowOrder order, const Config& c) {
+  switch (order) {
+    case RowOrder::kQueryPairs:
+      return c.heads;
+    case RowOrder::kKeyPairs:
+      return c.kv_heads;
+    default:
+      return 0;
   }
-  const std::string_view number =
-      name.substr(front.size(), name.size() - front.size() - back.size());
-  if (number.find_first_not_of("0123456789") != number.npos) return std::nullopt;
-  return std::string(number);
+}
+
+// The row of theirs that is row n of ours, among `rows`: of heads, rows 2 j and 2 j + 1 of each are
+// our rows j and j + half.
+index row_of_theirs(index n, index rows, index heads) {
+  if (heads == 0) return n;
+  const index size = rows / heads, half = size / 2, in_head = n % size;
+  return n - in_head + in_head % half * 2 + in_head / half;
+}
+
+index rows_of(const TensorPlace& place) {
+  return place.shape[place.order == RowOrder::kTransposed ? 1 : 0];
+}
+
+index columns_of(const Tensor& tensor) { return tensor.size() / tensor.shape()[0]; }
+
+Tensor transposed(const Tensor& matrix) {
+  const auto from = matrix.rows<float>();
+  Tensor result = Tensor::empty({from.columns, from.rows});
+  const auto to = result.rows<float>();
+  for (index i = 0; i < from.rows; ++i) {
+    for (index j = 0; j < from.columns; ++j) to[j][i] = from[i][j];
+  }
+  return result;
 }
 
 class WeightReader {
  public:
-  WeightReader(const Architecture& architecture, const Config& config, const TensorSource& tensors)
-      : architecture_(architecture), config_(config), tensors_(tensors) {
+  WeightReader(const Config& config, const TensorSource& tensors)
+      : config_(config), tensors_(tensors) {
     for (std::size_t n = 0; n < tensors.names().size(); ++n) places_.emplace(tensors.names()[n], n);
   }
 
-  void set(Parameter& parameter) {
-    for (const WeightRow& row : architecture_.weights) {
-      const auto number = number_in(parameter.name, row.parameter);
-      if (!number) continue;
-      Rows<float> to = parameter.value.rows<float>();
-      index begin = 0;
-      for (const WeightPart& part : row.parts) {
-        const index rows = part.rows(config_);
-        copy(to.slice(begin, begin + rows), part, fmt::format(fmt::runtime(part.name), *number));
-        begin += rows;
-      }
-      check(begin == to.rows, "{}: {} rows for {}", parameter.name, begin, to.rows);
-      ++parameter.version;
-      return;
+  void set(const TensorPlace& place, Tensor& ours) {
+    const auto found = places_.find(place.theirs);
+    if (found == places_.end()) {
+      throw Error(ErrorCode::kModelDamaged, fmt::format("tensor {} is missing", place.theirs),
+                  "get the model again; a part of it may be in another file");
     }
-    fail(ErrorCode::kInternal, "no tensor of {} becomes {}", architecture_.name, parameter.name);
+    const Shape shape = tensors_.info(found->second).shape;
+    if (shape != place.shape) {
+      fail(ErrorCode::kModelDamaged, "tensor {} is {}; its sizes ask for {}", place.theirs,
+           to_string(shape), to_string(place.shape));
+    }
+    Tensor values = tensors_.read(found->second).to(DType::kFloat32);
+    found->second = kUsed;
+    if (place.order == RowOrder::kTransposed) values = transposed(values);
+    const index rows = rows_of(place), columns = columns_of(ours);
+    const index heads = heads_of(place.order, config_);
+    for (index n = 0; n < rows; ++n) {
+      std::copy_n(values.data<float>() + row_of_theirs(n, rows, heads) * columns, columns,
+                  ours.data<float>() + (place.first + n) * columns);
+    }
   }
 
-  void refuse_others() const {
+  void refuse_others(bool (*ignores)(std::string_view name)) const {
     for (const std::string& name : tensors_.names()) {
       if (places_.find(name)->second == kUsed) continue;
+      if (ignores != nullptr && ignores(name)) continue;
       throw Error(ErrorCode::kModelWrongKind,
-                  fmt::format("tensor {} is not one of {}'s: the model computes what fovea does "
-                              "not know",
-                              printable(name), architecture_.name),
+                  fmt::format("tensor {} has no place in the architecture: the model computes what "
+                              "fovea does not know",
+                              printable(name)),
                   "take a model without it");
     }
   }
@@ -115,39 +365,6 @@ class WeightReader {
  private:
   static constexpr std::size_t kUsed = ~std::size_t{0};
 
-  void copy(Rows<float> to, const WeightPart& part, const std::string& name) {
-    const auto found = places_.find(name);
-    if (found == places_.end()) {
-      throw Error(ErrorCode::kModelDamaged, fmt::format("tensor {} is missing", name),
-                  "get the model again; a part of it may be in another file");
-    }
-    const Shape shape = tensors_.info(found->second).shape;
-    const bool fits = shape.axes() == 2
-                          ? shape[0] == to.rows && shape[1] == to.columns
-                          : shape.axes() == 1 && to.rows == 1 && shape[0] == to.columns;
-    if (!fits) {
-      fail(ErrorCode::kModelDamaged, "tensor {} is {}; its sizes ask for [{}, {}]", name,
-           to_string(shape), to.rows, to.columns);
-    }
-    const Tensor values = tensors_.read(found->second);
-    found->second = kUsed;
-    const index heads = part.order == RowOrder::kAsTheyAre  ? 0
-                        : part.order == RowOrder::kKeyPairs ? config_.kv_heads
-                                                            : config_.heads;
-    copy_rows(values.rows<float>(), to, heads);
-  }
-
-  // With heads, rows 2 j and 2 j + 1 of each become its rows j and j + half.
-  static void copy_rows(Rows<const float> from, Rows<float> to, index heads) {
-    const index head = heads == 0 ? to.rows : to.rows / heads, half = head / 2;
-    for (index n = 0; n < to.rows; ++n) {
-      const index in_head = n % head;
-      const index source = heads == 0 ? n : n - in_head + in_head % half * 2 + in_head / half;
-      std::copy_n(from[source], to.columns, to[n]);
-    }
-  }
-
-  const Architecture& architecture_;
   const Config& config_;
   const TensorSource& tensors_;
   KeyedMap<std::string, std::size_t> places_;  // kUsed: was read
@@ -155,24 +372,104 @@ class WeightReader {
 
 }  // namespace
 
-std::span<const Architecture> architectures() {
-  static const Architecture rows[] = {{"llama", kLlamaKeys, llama_weights()}};
-  return rows;
-}
+std::span<const Architecture> architectures() { return kArchitectures; }
 
 const Architecture& architecture(std::string_view name) {
-  if (const Architecture* const row = find_named(architectures(), name)) return *row;
+  if (const Architecture* const row = find_named(kArchitectures, name)) return *row;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("the architecture {} is not one that fovea knows: {}", printable(name),
-                          names_in(architectures())),
+                          names_in(kArchitectures)),
               "docs/models.md lists what can be read");
 }
 
-void set_weights(std::span<Parameter* const> parameters, const Architecture& architecture,
-                 const LanguageModelConfig& config, const TensorSource& tensors) {
-  WeightReader reader(architecture, config, tensors);
-  for (Parameter* const parameter : parameters) reader.set(*parameter);
-  reader.refuse_others();
+const Architecture& architecture_of(const Config& c) {
+  const Architecture* closest = nullptr;
+  std::vector<std::string_view> fewest;
+  for (const Architecture& row : kArchitectures) {
+    if (row.needs.empty()) continue;
+    std::vector<std::string_view> found = differences(c, row);
+    if (closest != nullptr && found.size() >= fewest.size()) continue;
+    closest = &row;
+    fewest = std::move(found);
+  }
+  if (fewest.empty()) return *closest;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("no architecture of other programs computes what this model does; the "
+                          "closest, {}, has {}",
+                          closest->class_name, fmt::join(fewest, ", ")),
+              "train a model with these options to export it");
+}
+
+std::vector<TensorPlace> tensor_places(const Architecture& architecture, ModelForm form,
+                                       const Config& c) {
+  std::vector<TensorPlace> places;
+  for (const TensorRow& row : architecture.tensors) {
+    if (!row.exists(c)) continue;
+    const std::string_view theirs = form == ModelForm::kGguf ? row.gguf : row.hugging_face;
+    const index layers = row.ours.find("{}") == row.ours.npos ? 1 : c.layers;
+    for (index n = 0; n < layers; ++n) {
+      add_places(row, fmt::format(fmt::runtime(row.ours), n), fmt::format(fmt::runtime(theirs), n),
+                 form, c, places);
+    }
+  }
+  return places;
+}
+
+std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places, const Config& c,
+                                    std::span<const NamedTensor> ours) {
+  KeyedMap<std::string_view, const Tensor*> by_name;
+  for (const NamedTensor& one : ours) by_name.emplace(one.name, &one.tensor);
+  std::vector<NamedTensor> theirs;
+  for (const TensorPlace& place : places) {
+    if (place.ours.empty()) {
+      theirs.push_back({place.theirs, Tensor(place.shape)});
+      continue;
+    }
+    const auto found = by_name.find(place.ours);
+    check(found != by_name.end(), "the model has no tensor {}", place.ours);
+    const Tensor held = found->second->to(DType::kFloat32);
+    const index rows = rows_of(place), columns = columns_of(held), heads = heads_of(place.order, c);
+    Tensor values =
+        Tensor::empty(held.shape().size() == held.shape()[0] ? Shape{rows} : Shape{rows, columns});
+    for (index n = 0; n < rows; ++n) {
+      std::copy_n(held.data<float>() + (place.first + n) * columns, columns,
+                  values.data<float>() + row_of_theirs(n, rows, heads) * columns);
+    }
+    if (place.order == RowOrder::kTransposed) values = transposed(values);
+    check(values.shape() == place.shape, "{} is {}; {} asks for {}", place.ours, held.describe(),
+          place.theirs, to_string(place.shape));
+    theirs.push_back({place.theirs, std::move(values)});
+  }
+  return theirs;
+}
+
+void set_weights(std::span<Parameter* const> parameters, std::span<const TensorPlace> places,
+                 const Config& config, const TensorSource& tensors,
+                 bool (*ignores)(std::string_view name)) {
+  KeyedMap<std::string_view, Parameter*> by_name;
+  for (Parameter* const one : parameters) by_name.emplace(one->name, one);
+  WeightReader reader(config, tensors);
+  KeyedMap<std::string_view, index> rows;  // of ours that were set
+  for (const TensorPlace& place : places) {
+    const auto found = by_name.find(place.ours);
+    check(found != by_name.end(), "no parameter {}", place.ours);
+    reader.set(place, found->second->value);
+    rows[place.ours] += rows_of(place);
+  }
+  reader.refuse_others(ignores);
+  for (Parameter* const one : parameters) {
+    const index set = rows.contains(one->name) ? rows[one->name] : 0;
+    const bool is_bias = one->name.ends_with(".bias");
+    check(set == one->value.shape()[0] || (is_bias && set == 0), "{}: {} rows are set", one->name,
+          set);
+    if (set == 0) one->value.fill_zero();
+    ++one->version;
+  }
+}
+
+std::optional<index> seen_keys(const Config& c) {
+  const index widest = std::ranges::max(layer_windows(c));
+  return widest > 0 ? std::optional(widest + 1) : std::nullopt;
 }
 
 }  // namespace fovea

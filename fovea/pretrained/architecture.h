@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of architectures: what a pretrained model of each is called, how its sizes and tensors
-// are named, and which layers of ours it is. A model that is not a row, or that asks for what its
-// row does not know, is refused by an error that names it.
+// The table of architectures: what a model of each is called in the files of other programs, which
+// layers of ours it is, and which of its tensors hold the values of our parameters. Models are read
+// and written by it. What a model asks for and its row does not know is refused by an error that
+// names it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,33 +18,67 @@
 
 namespace fovea {
 
-/// How the rows of a tensor lie.
+/// The files in which models lie.
+enum class ModelForm : std::uint8_t {
+  kHuggingFace,  ///< safetensors of a folder of Hugging Face transformers
+  kGguf,         ///< of llama.cpp
+};
+
+/// How the rows of a tensor lie in a file.
 enum class RowOrder : std::uint8_t {
   kAsTheyAre,
   /// Of queries or keys: in a GGUF file of Llama the two columns of each rotary pair are
   /// neighbours; here they are half a head apart, as in transformers.
   kQueryPairs,
   kKeyPairs,
+  /// [in, out], as the matrices of GPT-2 lie in transformers.
+  kTransposed,
 };
 
-/// A tensor, or the rows of one.
-struct WeightPart {
-  std::string_view name;  ///< in a GGUF file; {} is the number of the layer
-  index (*rows)(const LanguageModelConfig& config);
+/// A tensor of a file, and the rows of ours that hold its values.
+struct TensorPlace {
+  std::string theirs;
+  Shape shape;
+  std::string ours;  ///< "": it is zero, a bias that our model does not have
+  index first = 0;   ///< row of ours that is its first
   RowOrder order = RowOrder::kAsTheyAre;
 };
 
-/// One of our parameters, made of the rows of its parts, one behind another.
-struct WeightRow {
-  std::string_view parameter;  ///< {} is the number of the layer
-  std::vector<WeightPart> parts;
+/// What an architecture has in place of an option, and whether a model has it.
+struct ArchitectureNeed {
+  std::string_view has;
+  bool (*holds)(const LanguageModelConfig& config);
+};
+
+enum class BiasRule : std::uint8_t {
+  kNever,
+  kIfOurs,  ///< where our model has it
+  kAlways,  ///< zero where our model has none
+};
+
+/// A tensor of each layer, or of the model, and its bias. Names are without ".weight", beside which
+/// ".bias" stands; {} is the number of the layer.
+struct TensorRow {
+  using Size = index (*)(const LanguageModelConfig& config);
+
+  std::string_view ours, hugging_face, gguf;
+  Size rows;
+  Size columns = nullptr;                                            ///< none: a vector
+  Size first = [](const LanguageModelConfig&) { return index{0}; };  ///< row of ours
+  BiasRule bias = BiasRule::kNever;
+  RowOrder in_hugging_face = RowOrder::kAsTheyAre, in_gguf = RowOrder::kAsTheyAre;
+  bool (*exists)(const LanguageModelConfig& config) = [](const LanguageModelConfig&) {
+    return true;
+  };
 };
 
 struct Architecture {
-  std::string_view name;  ///< general.architecture of a GGUF file: "llama"
-  /// The keys of a GGUF file behind "llama." that are read, or say nothing that could matter.
-  std::span<const std::string_view> keys;
-  std::span<const WeightRow> weights;
+  std::string_view name;        ///< "llama": model_type, or general.architecture
+  std::string_view class_name;  ///< of transformers: "LlamaForCausalLM"
+  std::span<const TensorRow> tensors;
+  std::span<const ArchitectureNeed> needs;  ///< of a model that is written so; {}: none is
+  /// The keys of a GGUF file behind "llama." that are read; {}: it is not read from such files.
+  std::span<const std::string_view> gguf_keys;
 };
 
 std::span<const Architecture> architectures();
@@ -50,10 +86,29 @@ std::span<const Architecture> architectures();
 /// The row of this name. Throws kModelWrongKind, which lists the known ones.
 const Architecture& architecture(std::string_view name);
 
-/// Sets all parameters from the tensors of a file. Each tensor must have the shape that the
-/// configuration asks for, and none may be left over. Throws kModelDamaged for a tensor that is
-/// missing or has another shape, kModelWrongKind for one that the architecture does not know.
-void set_weights(std::span<Parameter* const> parameters, const Architecture& architecture,
-                 const LanguageModelConfig& config, const TensorSource& tensors);
+/// The row of a model that is written. Throws kModelWrongKind if there is none; the error names the
+/// closest, and each option in which it differs. `config` is resolved.
+const Architecture& architecture_of(const LanguageModelConfig& config);
+
+/// Every tensor of a model in files of that form.
+std::vector<TensorPlace> tensor_places(const Architecture& architecture, ModelForm form,
+                                       const LanguageModelConfig& config);
+
+/// The tensors at these places, from those of our model.
+std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places,
+                                    const LanguageModelConfig& config,
+                                    std::span<const NamedTensor> ours);
+
+/// Sets all parameters from the tensors of a file; biases that it does not have become zero. Each
+/// tensor must have the shape of its place, and none may be left over but those that `ignores`
+/// names. Throws kModelDamaged for a tensor that is missing or has another shape, kModelWrongKind
+/// for one that has no place.
+void set_weights(std::span<Parameter* const> parameters, std::span<const TensorPlace> places,
+                 const LanguageModelConfig& config, const TensorSource& tensors,
+                 bool (*ignores)(std::string_view name) = nullptr);
+
+/// How many keys a query of the layers with a window sees, its own among them; nothing if no layer
+/// has one.
+std::optional<index> seen_keys(const LanguageModelConfig& config);
 
 }  // namespace fovea

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <unordered_map>
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 
@@ -16,212 +17,49 @@ namespace {
 
 using Config = LanguageModelConfig;
 
-// What an architecture has in place of an option, and whether a model has it.
-struct Need {
-  std::string_view has;
-  bool (*holds)(const Config& c);
+struct ActivationName {
+  std::string_view name;  // of transformers (ACT2FN)
+  std::optional<LayerActivation> plain, gated;
 };
 
-struct Architecture {
-  std::string_view name;        // its class in transformers
-  std::string_view type;        // "model_type"
-  std::span<const Need> needs;  // beside kCommon
-  void (*configure)(const Config& c, Json::Object& config);
-  void (*place)(const Config& c, std::vector<TensorPlace>& tensors);
+// The first name of an activation is the one that is written.
+constexpr ActivationName kActivations[] = {
+    {"gelu", LayerActivation::kGelu, LayerActivation::kGeglu},
+    {"gelu_pytorch_tanh", LayerActivation::kGeluTanh, std::nullopt},
+    {"gelu_new", LayerActivation::kGeluTanh, std::nullopt},
+    {"gelu_fast", LayerActivation::kGeluTanh, std::nullopt},
+    {"silu", LayerActivation::kSilu, LayerActivation::kSwiglu},
+    {"swish", LayerActivation::kSilu, LayerActivation::kSwiglu},
+    {"relu", LayerActivation::kRelu, LayerActivation::kReglu},
 };
 
-bool has_one_window(const Config& c) {
-  const std::vector<index> windows = layer_windows(c);
-  const auto narrow = [](index window) { return window > 0; };
-  const auto first = std::ranges::find_if(windows, narrow);
-  return std::all_of(first, windows.end(),
-                     [&](index window) { return window == 0 || window == *first; });
-}
-
-bool has_no_window(const Config& c) {
-  return std::ranges::all_of(layer_windows(c), [](index window) { return window == 0; });
-}
-
-// How many keys a query of the narrow layers sees, its own among them; 0: all.
-index window_of(const Config& c) {
-  const index most = std::ranges::max(layer_windows(c));
-  return most > 0 ? most + 1 : 0;
-}
-
-constexpr Need kCommon[] = {
-    {"--model transformer",
-     [](const Config& c) { return c.kind == LanguageModelKind::kTransformer; }},
-    {"no --compat", [](const Config& c) { return c.compat.empty(); }},
-    {"--norm-position pre", [](const Config& c) { return c.norm_position == NormPosition::kPre; }},
-    {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
-    {"--score dot", [](const Config& c) { return c.score == AttentionScoreKind::kDot; }},
-    {"--attention-norm softmax",
-     [](const Config& c) { return c.attention_norm == AttentionNormKind::kSoftmax; }},
-    {"--no-log-n-scale", [](const Config& c) { return !c.log_n_scale; }},
-    {"--softcap 0", [](const Config& c) { return c.softcap == 0; }},
-    {"--no-sink", [](const Config& c) { return !c.sink; }},
-    // Their output projection has no bias.
-    {"--tie or --no-bias", [](const Config& c) { return c.tie || !c.bias; }},
-};
-
-constexpr Need kTable = {"--position learned", [](const Config& c) {
-                           return c.position == PositionKind::kLearned &&
-                                  c.position_join == PositionJoin::kAdd;
-                         }};
-constexpr Need kRotary = {"--position rotary",
-                          [](const Config& c) { return c.position == PositionKind::kRotary; }};
-constexpr Need kLayerNorm = {"--norm layer", [](const Config& c) {
-                               return c.norm == NormKind::kLayer &&
-                                      c.ln_variant == LayerNormVariant::kStandard;
-                             }};
-constexpr Need kRmsNorm = {"--norm rms", [](const Config& c) { return c.norm == NormKind::kRms; }};
-constexpr Need kGated = {"--activation swiglu, geglu or reglu",
-                         [](const Config& c) { return is_gated(c.activation); }};
-constexpr Need kNotGated = {"--activation gelu, gelu-tanh, silu or relu",
-                            [](const Config& c) { return !is_gated(c.activation); }};
-constexpr Need kNoBias = {"--no-bias", [](const Config& c) { return !c.bias; }};
-constexpr Need kNoQkNorm = {"--no-qk-norm", [](const Config& c) { return !c.qk_norm; }};
-constexpr Need kQkNorm = {"--qk-norm", [](const Config& c) { return c.qk_norm; }};
-constexpr Need kNoWindow = {"--window 0", has_no_window};
-constexpr Need kOneWindow = {"one --window", has_one_window};
-constexpr Need kEveryWindow = {"the same --window in all layers", [](const Config& c) {
-                                 return has_one_window(c) && std::ranges::min(layer_windows(c)) > 0;
-                               }};
-constexpr Need kWholeHeads = {
-    "heads that make up --width, each with its own keys",
-    [](const Config& c) { return c.heads * c.head_dim == c.width && c.kv_heads == c.heads; }};
-
-constexpr Need kOfGpt2[] = {kTable, kLayerNorm, kNotGated, kNoQkNorm, kNoWindow, kWholeHeads};
-constexpr Need kOfLlama[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoWindow};
-constexpr Need kOfMistral[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoBias, kEveryWindow};
-constexpr Need kOfQwen3[] = {kRotary, kRmsNorm, kGated, kQkNorm, kNoBias, kOneWindow};
-
-// The names of transformers (ACT2FN) for what an activation computes.
-std::string_view activation_of(const Config& c) {
-  switch (function_of(c.activation)) {
-    case Activation::kGelu:
-      return "gelu";
-    case Activation::kGeluTanh:
-      return "gelu_pytorch_tanh";
-    case Activation::kSilu:
-      return "silu";
-    default:
-      return "relu";
+std::string_view name_of(LayerActivation activation) {
+  for (const ActivationName& one : kActivations) {
+    if (one.plain == activation || one.gated == activation) return one.name;
   }
+  fail(ErrorCode::kInternal, "an activation without a name");
 }
 
-constexpr double kNormEpsilon = 1e-5;  // of nn/norm.h
+// ------------------------------------------------------------------------------------------
+// written
 
-// A linear layer: rows of one of ours that may hold several of theirs.
-struct Linear {
-  std::string theirs, ours;
-  index out = 0, in = 0;
-  index first = 0;
-  bool transposed = false;
-};
-
-enum class BiasRule { kNone, kOurs, kZeros };
-
-// What they call their biases does not differ: NAME.bias beside NAME.weight.
-BiasRule bias_rule(const Config& c, bool always) {
-  if (c.bias) return BiasRule::kOurs;
-  return always ? BiasRule::kZeros : BiasRule::kNone;
-}
-
-void add_bias(std::vector<TensorPlace>& tensors, const Linear& l, BiasRule rule) {
-  if (rule == BiasRule::kNone) return;
-  tensors.push_back({l.theirs + ".bias",
-                     {l.out},
-                     rule == BiasRule::kOurs ? l.ours + ".bias" : std::string(),
-                     l.first});
-}
-
-void add_linear(std::vector<TensorPlace>& tensors, const Linear& l, BiasRule bias) {
-  tensors.push_back({l.theirs + ".weight", l.transposed ? Shape{l.in, l.out} : Shape{l.out, l.in},
-                     l.ours + ".weight", l.first, l.transposed});
-  add_bias(tensors, l, bias);
-}
-
-void add_norm(std::vector<TensorPlace>& tensors, const std::string& theirs, const std::string& ours,
-              index width, BiasRule bias) {
-  tensors.push_back({theirs + ".weight", {width}, ours + ".weight"});
-  add_bias(tensors, {theirs, ours, width}, bias);
-}
-
-void add_ends(const Config& c, std::vector<TensorPlace>& tensors, const std::string& tokens) {
-  tensors.push_back({tokens, {c.vocabulary, c.width}, "embedding.tokens"});
-  if (!c.tie) tensors.push_back({"lm_head.weight", {c.vocabulary, c.width}, "output.weight"});
-}
-
-void place_gpt2(const Config& c, std::vector<TensorPlace>& tensors) {
-  const BiasRule bias = bias_rule(c, true);
-  add_ends(c, tensors, "transformer.wte.weight");
-  tensors.push_back({"transformer.wpe.weight", {c.position_max, c.width}, "embedding.positions"});
-  for (index n = 0; n < c.layers; ++n) {
-    const std::string theirs = fmt::format("transformer.h.{}.", n),
-                      ours = fmt::format("blocks.{}.", n);
-    const auto linear = [&](const char* their, const char* our, index out, index in) {
-      add_linear(tensors, {theirs + their, ours + our, out, in, 0, true}, bias);
-    };
-    add_norm(tensors, theirs + "ln_1", ours + "attention_norm", c.width, bias);
-    linear("attn.c_attn", "attention.qkv", 3 * c.width, c.width);
-    linear("attn.c_proj", "attention.out", c.width, c.width);
-    add_norm(tensors, theirs + "ln_2", ours + "feed_forward_norm", c.width, bias);
-    linear("mlp.c_fc", "feed_forward.in", c.ff, c.width);
-    linear("mlp.c_proj", "feed_forward.out", c.width, c.ff);
-  }
-  add_norm(tensors, "transformer.ln_f", "norm", c.width, bias);
-}
-
-void place_llama(const Config& c, std::vector<TensorPlace>& tensors) {
-  const BiasRule bias = bias_rule(c, false);
-  const index of_queries = c.heads * c.head_dim, of_keys = c.kv_heads * c.head_dim;
-  add_ends(c, tensors, "model.embed_tokens.weight");
-  for (index n = 0; n < c.layers; ++n) {
-    const std::string theirs = fmt::format("model.layers.{}.", n),
-                      ours = fmt::format("blocks.{}.", n);
-    const auto linear = [&](const char* their, const char* our, index out, index in,
-                            index first = 0) {
-      add_linear(tensors, {theirs + their, ours + our, out, in, first}, bias);
-    };
-    add_norm(tensors, theirs + "input_layernorm", ours + "attention_norm", c.width,
-             BiasRule::kNone);
-    linear("self_attn.q_proj", "attention.qkv", of_queries, c.width);
-    linear("self_attn.k_proj", "attention.qkv", of_keys, c.width, of_queries);
-    linear("self_attn.v_proj", "attention.qkv", of_keys, c.width, of_queries + of_keys);
-    linear("self_attn.o_proj", "attention.out", c.width, of_queries);
-    for (const char* name : {"q_norm", "k_norm"}) {
-      if (c.qk_norm) {
-        add_norm(tensors, theirs + "self_attn." + name, ours + "attention." + name, c.head_dim,
-                 BiasRule::kNone);
-      }
-    }
-    add_norm(tensors, theirs + "post_attention_layernorm", ours + "feed_forward_norm", c.width,
-             BiasRule::kNone);
-    linear("mlp.gate_proj", "feed_forward.gate", c.ff, c.width);
-    linear("mlp.up_proj", "feed_forward.in", c.ff, c.width);
-    linear("mlp.down_proj", "feed_forward.out", c.width, c.ff);
-  }
-  add_norm(tensors, "model.norm", "norm", c.width, BiasRule::kNone);
-}
-
-void configure_gpt2(const Config& c, Json::Object& config) {
+void write_gpt2(const Config& c, Json::Object& out) {
   for (const auto& [key, value] : {std::pair{"n_embd", c.width},
                                    {"n_layer", c.layers},
                                    {"n_head", c.heads},
                                    {"n_positions", c.position_max},
                                    {"n_inner", c.ff}}) {
-    config.emplace_back(key, value);
+    out.emplace_back(key, value);
   }
-  config.emplace_back("activation_function", activation_of(c));
-  config.emplace_back("layer_norm_epsilon", kNormEpsilon);
+  out.emplace_back("activation_function", name_of(c.activation));
+  out.emplace_back("layer_norm_epsilon", c.norm_epsilon);
   for (const char* key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
-    config.emplace_back(key, c.dropout);
+    out.emplace_back(key, c.dropout);
   }
 }
 
 // What Llama, Mistral and Qwen3 share.
-void configure_llama(const Config& c, Json::Object& config) {
+void write_llama(const Config& c, Json::Object& out) {
   for (const auto& [key, value] : {std::pair{"hidden_size", c.width},
                                    {"intermediate_size", c.ff},
                                    {"num_hidden_layers", c.layers},
@@ -229,117 +67,296 @@ void configure_llama(const Config& c, Json::Object& config) {
                                    {"num_key_value_heads", c.kv_heads},
                                    {"head_dim", c.head_dim},
                                    {"max_position_embeddings", c.block}}) {
-    config.emplace_back(key, value);
+    out.emplace_back(key, value);
   }
-  config.emplace_back("hidden_act", activation_of(c));
-  config.emplace_back("rms_norm_eps", kNormEpsilon);
+  out.emplace_back("hidden_act", name_of(c.activation));
+  out.emplace_back("rms_norm_eps", c.norm_epsilon);
   // Where transformers 5 reads the base, and where older versions and other programs do.
-  config.emplace_back("rope_parameters",
-                      Json::Object{{"rope_type", "default"}, {"rope_theta", c.rope_base}});
-  config.emplace_back("rope_theta", c.rope_base);
-  config.emplace_back("attention_bias", c.bias);
-  config.emplace_back("attention_dropout", c.dropout);
+  out.emplace_back("rope_parameters",
+                   Json::Object{{"rope_type", "default"}, {"rope_theta", c.rope_base}});
+  out.emplace_back("rope_theta", c.rope_base);
+  out.emplace_back("attention_bias", c.bias);
+  out.emplace_back("attention_dropout", c.dropout);
 }
 
-void configure_plain_llama(const Config& c, Json::Object& config) {
-  configure_llama(c, config);
-  config.emplace_back("mlp_bias", c.bias);
-}
-
-void configure_mistral(const Config& c, Json::Object& config) {
-  configure_llama(c, config);
-  config.emplace_back("sliding_window", window_of(c));
-}
-
-void configure_qwen3(const Config& c, Json::Object& config) {
-  configure_llama(c, config);
-  const index window = window_of(c);
+void write_windows(const Config& c, Json::Object& out) {
+  const auto seen = seen_keys(c);
   Json::Array types;
-  for (const index one : layer_windows(c)) {
-    types.emplace_back(one > 0 ? "sliding_attention" : "full_attention");
+  for (const index window : layer_windows(c)) {
+    types.emplace_back(window > 0 ? "sliding_attention" : "full_attention");
   }
-  config.emplace_back("layer_types", std::move(types));
-  config.emplace_back("use_sliding_window", window > 0);
-  config.emplace_back("sliding_window", window > 0 ? Json(window) : Json());
+  out.emplace_back("layer_types", std::move(types));
+  out.emplace_back("use_sliding_window", seen.has_value());
+  out.emplace_back("sliding_window", seen ? Json(*seen) : Json());
 }
 
-constexpr std::array kArchitectures = {
-    Architecture{"GPT2LMHeadModel", "gpt2", kOfGpt2, configure_gpt2, place_gpt2},
-    Architecture{"LlamaForCausalLM", "llama", kOfLlama, configure_plain_llama, place_llama},
-    Architecture{"MistralForCausalLM", "mistral", kOfMistral, configure_mistral, place_llama},
-    Architecture{"Qwen3ForCausalLM", "qwen3", kOfQwen3, configure_qwen3, place_llama},
+// ------------------------------------------------------------------------------------------- read
+
+[[noreturn]] void unknown(std::string_view key, const Json& value) {
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{} = {}: fovea does not know what that changes", printable(key),
+                          printable(value.line())),
+              "docs/models.md lists what can be read");
+}
+
+// A value of another type is an error of the file, which names the key.
+template <class Read>
+auto typed(std::string_view key, Read&& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    fail(ErrorCode::kModelDamaged, "{}: {}", key, error.what());
+  }
+}
+
+// The keys of a config.json, each of which is read once.
+class ConfigKeys {
+ public:
+  explicit ConfigKeys(const Json& config) : config_(config) {}
+
+  // null counts as missing.
+  const Json* find(std::string_view key) {
+    read_.insert(std::string(key));
+    const Json* const value = config_.find(key);
+    return value == nullptr || value->is_null() ? nullptr : value;
+  }
+  index size(std::string_view key) {
+    const Json* const value = find(key);
+    if (value == nullptr) fail(ErrorCode::kModelDamaged, "{} is missing", key);
+    return in_range(key, *value);
+  }
+  index size(std::string_view key, index usual) {
+    const Json* const value = find(key);
+    return value == nullptr ? usual : in_range(key, *value);
+  }
+  double number(std::string_view key, double usual) {
+    const Json* const value = find(key);
+    if (value == nullptr) return usual;
+    const double number = typed(key, [&] { return value->number(); });
+    if (std::isfinite(number) && number > 0) return number;
+    fail(ErrorCode::kModelDamaged, "{}: expected a number over 0, got {}", key, number);
+  }
+  bool flag(std::string_view key, bool usual) {
+    const Json* const value = find(key);
+    return value == nullptr ? usual : typed(key, [&] { return value->boolean(); });
+  }
+  std::string text(std::string_view key, std::string_view usual) {
+    const Json* const value = find(key);
+    return value == nullptr ? std::string(usual) : typed(key, [&] { return value->text(); });
+  }
+  // Only this value is known.
+  void only(std::string_view key, bool value) {
+    if (flag(key, value) != value) unknown(key, config_.at(key));
+  }
+
+  LayerActivation activation(std::string_view key, std::string_view usual, bool gated) {
+    const std::string name = text(key, usual);
+    for (const ActivationName& one : kActivations) {
+      const auto found = gated ? one.gated : one.plain;
+      if (one.name == name && found) return *found;
+    }
+    unknown(key, Json(name));
+  }
+
+  /// Refuses keys that nothing has read, but those that say nothing about what is computed.
+  void refuse_others() const;
+
+ private:
+  static index in_range(std::string_view key, const Json& value) {
+    const index size = typed(key, [&] { return value.whole(); });
+    if (size >= 1 && size <= kLargestSize) return size;
+    fail(ErrorCode::kModelDamaged, "{}: expected 1 to {}, got {}", key, kLargestSize, size);
+  }
+
+  const Json& config_;
+  std::set<std::string, std::less<>> read_;
 };
 
-// What an architecture has and the model has not.
-std::vector<std::string> differences(const Config& c, const Architecture& architecture) {
-  std::vector<std::string> found;
-  for (const auto needs : {std::span<const Need>(kCommon), architecture.needs}) {
-    for (const Need& need : needs) {
-      if (!need.holds(c)) found.emplace_back(need.has);
+// Of training, of generation, of the program that wrote the file; or of heads that are not here.
+constexpr std::string_view kSayNothing[] = {"_name_or_path",
+                                            "architectures",
+                                            "attention_dropout",
+                                            "attn_pdrop",
+                                            "auto_map",
+                                            "bos_token_id",
+                                            "decoder_start_token_id",
+                                            "dtype",
+                                            "embd_pdrop",
+                                            "eos_token_id",
+                                            "gradient_checkpointing",
+                                            "id2label",
+                                            "initializer_range",
+                                            "is_decoder",
+                                            "label2id",
+                                            "max_window_layers",
+                                            "model_type",
+                                            "n_ctx",
+                                            "output_attentions",
+                                            "output_hidden_states",
+                                            "output_past",
+                                            "pretraining_tp",
+                                            "pad_token_id",
+                                            "problem_type",
+                                            "resid_pdrop",
+                                            "return_dict",
+                                            "summary_activation",
+                                            "summary_first_dropout",
+                                            "summary_proj_to_labels",
+                                            "summary_type",
+                                            "summary_use_proj",
+                                            "task_specific_params",
+                                            "tokenizer_class",
+                                            "torch_dtype",
+                                            "transformers_version",
+                                            "unk_token_id",
+                                            "use_cache",
+                                            "use_return_dict",
+                                            "gguf",
+                                            "return_dict_in_generate",
+                                            "transformers.js_config"};
+
+// Counts and switches that are off.
+bool is_off(const Json& value) {
+  if (value.is_null()) return true;
+  const std::string shown = value.line();
+  return shown == "false" || shown == "0" || shown == "0.0" || shown == "\"\"" || shown == "[]" ||
+         shown == "{}";
+}
+
+void ConfigKeys::refuse_others() const {
+  for (const auto& [key, value] : config_.object()) {
+    if (read_.contains(key) || std::ranges::count(kSayNothing, key) > 0 || is_off(value)) continue;
+    unknown(key, value);
+  }
+}
+
+// The base of rotary positions. Scaled ones are not known yet.
+double rope_base(ConfigKeys& keys) {
+  constexpr double kUsual = 10000;
+  double base = keys.number("rope_theta", kUsual);
+  for (const std::string_view name : {"rope_parameters", "rope_scaling"}) {
+    const Json* const rules = keys.find(name);
+    if (rules == nullptr) continue;
+    ConfigKeys inner(*rules);
+    const std::string type = inner.text("rope_type", inner.text("type", "default"));
+    if (type != "default") unknown(name, *rules);
+    base = inner.number("rope_theta", base);
+    inner.refuse_others();
+  }
+  return base;
+}
+
+void read_gpt2(ConfigKeys& keys, Config& c) {
+  c.width = keys.size("n_embd");
+  c.layers = keys.size("n_layer");
+  c.heads = keys.size("n_head");
+  c.block = c.position_max = keys.size("n_positions");
+  c.ff = keys.size("n_inner", 4 * c.width);
+  c.activation = keys.activation("activation_function", "gelu_new", false);
+  c.norm_epsilon = keys.number("layer_norm_epsilon", 1e-5);
+  keys.only("scale_attn_weights", true);
+  keys.only("scale_attn_by_inverse_layer_idx", false);
+  keys.only("add_cross_attention", false);
+  keys.flag("reorder_and_upcast_attn", false);  // how it rounds
+  c.tie = keys.flag("tie_word_embeddings", true);
+  c.bias = true;
+}
+
+void read_llama(ConfigKeys& keys, Config& c) {
+  c.width = keys.size("hidden_size");
+  c.ff = keys.size("intermediate_size");
+  c.layers = keys.size("num_hidden_layers");
+  c.heads = keys.size("num_attention_heads");
+  c.kv_heads = keys.size("num_key_value_heads", c.heads);
+  c.head_dim = keys.size("head_dim", std::max<index>(1, c.width / c.heads));
+  c.block = keys.size("max_position_embeddings", 2048);
+  c.activation = keys.activation("hidden_act", "silu", true);
+  c.norm_epsilon = keys.number("rms_norm_eps", 1e-6);
+  c.rope_base = rope_base(keys);
+  c.position = PositionKind::kRotary;
+  c.norm = NormKind::kRms;
+  c.tie = keys.flag("tie_word_embeddings", false);
+}
+
+// The window of each layer: of all, or of those that the list of kinds names.
+void read_windows(ConfigKeys& keys, Config& c, bool used) {
+  const index seen = keys.size("sliding_window", 0);
+  const Json* const types = keys.find("layer_types");
+  std::vector<std::string> windows;
+  for (index n = 0; n < c.layers; ++n) {
+    bool narrow = used && seen > 0;
+    if (types != nullptr) {
+      const Json::Array& list = types->array();
+      if (std::ssize(list) != c.layers) {
+        fail(ErrorCode::kModelDamaged, "layer_types has {} entries for {} layers", list.size(),
+             c.layers);
+      }
+      const std::string& type = list[static_cast<std::size_t>(n)].text();
+      if (type != "sliding_attention" && type != "full_attention")
+        unknown("layer_types", Json(type));
+      narrow = type == "sliding_attention";
+      if (narrow && seen == 0)
+        fail(ErrorCode::kModelDamaged, "layer_types asks for sliding_window, which is missing");
     }
+    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
+    if (narrow && seen == 1) unknown("sliding_window", Json(seen));
   }
-  return found;
+  if (std::ranges::count(windows, "0") < c.layers)
+    c.window = fmt::format("{}", fmt::join(windows, ","));
 }
 
-[[noreturn]] void no_architecture(std::string_view closest, const std::vector<std::string>& has) {
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("no architecture of transformers computes what this model does; the "
-                          "closest, {}, has {}",
-                          closest, fmt::join(has, ", ")),
-              "train a model with these options to export it");
-}
-
-Tensor transposed(const Tensor& matrix) {
-  const auto from = matrix.rows<float>();
-  Tensor result = Tensor::empty({from.columns, from.rows});
-  const auto to = result.rows<float>();
-  for (index i = 0; i < from.rows; ++i) {
-    for (index j = 0; j < from.columns; ++j) to[j][i] = from[i][j];
+void read_family(ConfigKeys& keys, std::string_view name, Config& c) {
+  if (name == "gpt2") return read_gpt2(keys, c);
+  read_llama(keys, c);
+  if (name == "llama") {
+    const bool heads = keys.flag("attention_bias", false), network = keys.flag("mlp_bias", false);
+    if (heads != network) unknown(heads ? "attention_bias" : "mlp_bias", Json(true));
+    c.bias = heads;
+  } else if (name == "mistral") {
+    read_windows(keys, c, true);
+  } else {
+    c.qk_norm = name == "qwen3";
+    c.bias = name == "qwen2";
+    keys.only("attention_bias", c.bias);
+    read_windows(keys, c, keys.flag("use_sliding_window", false));
   }
-  return result;
 }
 
 }  // namespace
 
-HuggingFaceForm hugging_face_form(const LanguageModelConfig& c) {
-  const Architecture* closest = nullptr;
-  std::vector<std::string> fewest;
-  for (const Architecture& architecture : kArchitectures) {
-    std::vector<std::string> found = differences(c, architecture);
-    if (closest != nullptr && found.size() >= fewest.size()) continue;
-    closest = &architecture;
-    fewest = std::move(found);
+Json::Object hugging_face_config(const Architecture& architecture, const Config& c) {
+  Json::Object out;
+  out.emplace_back("architectures", Json::Array{Json(architecture.class_name)});
+  out.emplace_back("model_type", architecture.name);
+  out.emplace_back("vocab_size", c.vocabulary);
+  out.emplace_back("tie_word_embeddings", c.tie);
+  if (architecture.name == "gpt2") {
+    write_gpt2(c, out);
+    return out;
   }
-  if (!fewest.empty()) no_architecture(closest->name, fewest);
-  HuggingFaceForm form;
-  form.config.emplace_back("architectures", Json::Array{Json(closest->name)});
-  form.config.emplace_back("model_type", closest->type);
-  form.config.emplace_back("vocab_size", c.vocabulary);
-  form.config.emplace_back("tie_word_embeddings", c.tie);
-  closest->configure(c, form.config);
-  closest->place(c, form.tensors);
-  return form;
+  write_llama(c, out);
+  if (architecture.name == "llama") out.emplace_back("mlp_bias", c.bias);
+  if (architecture.name == "mistral") out.emplace_back("sliding_window", *seen_keys(c));
+  if (architecture.name == "qwen3") write_windows(c, out);
+  return out;
 }
 
-std::vector<NamedTensor> hugging_face_tensors(const HuggingFaceForm& form,
-                                              std::span<const NamedTensor> ours) {
-  std::unordered_map<std::string_view, const Tensor*> by_name;
-  for (const NamedTensor& one : ours) by_name.emplace(one.name, &one.tensor);
-  std::vector<NamedTensor> theirs;
-  for (const TensorPlace& place : form.tensors) {
-    if (place.ours.empty()) {
-      theirs.push_back({place.theirs, Tensor(place.shape)});
-      continue;
-    }
-    const auto found = by_name.find(place.ours);
-    check(found != by_name.end(), "the model has no tensor {}", place.ours);
-    const index rows = place.transposed ? place.shape[1] : place.shape[0];
-    const Tensor part = found->second->to(DType::kFloat32).slice(place.first, place.first + rows);
-    theirs.push_back({place.theirs, place.transposed ? transposed(part) : part});
-    check(theirs.back().tensor.shape() == place.shape, "{} is {}, which does not fit {}",
-          place.ours, found->second->describe(), place.theirs);
+HuggingFaceModel read_hugging_face_config(const Json& config, const std::string& where) {
+  try {
+    ConfigKeys keys(config);
+    const Architecture& row = architecture(keys.text("model_type", ""));
+    Config c;
+    c.kind = LanguageModelKind::kTransformer;
+    c.norm_position = NormPosition::kPre;
+    c.embedding_scale = 1;
+    c.vocabulary = keys.size("vocab_size");
+    read_family(keys, row.name, c);
+    keys.refuse_others();
+    return {row, resolve(c)};
+  } catch (const Error& error) {
+    throw error.with(error.code() == ErrorCode::kConfig ? ErrorCode::kModelDamaged : error.code(),
+                     fmt::format("{}: {}", where, error.what()));
   }
-  return theirs;
 }
 
 }  // namespace fovea

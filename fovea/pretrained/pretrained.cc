@@ -105,7 +105,7 @@ const Shape* shape_of(const GgufHeader& header, std::string_view name) {
 
 LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& row) {
   const Keys keys(header, std::string(row.name) + ".");
-  keys.refuse_others(row.keys);
+  keys.refuse_others(row.gguf_keys);
   LanguageModelConfig c;
   c.kind = LanguageModelKind::kTransformer;
   c.layers = keys.size("block_count");
@@ -129,7 +129,8 @@ LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& r
   c.norm = NormKind::kRms;
   c.norm_position = NormPosition::kPre;
   c.activation = LayerActivation::kSwiglu;
-  c.bias = false;
+  c.bias = row.name == "qwen2";
+  c.qk_norm = row.name == "qwen3";
   c.embedding_scale = 1;
   c.tie = shape_of(header, "output.weight") == nullptr;
   return c;
@@ -234,6 +235,7 @@ void check_values(const LanguageModelConfig& c, const GgufHeader& header,
 LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& where) {
   return named(where, [&] {
     const Architecture& row = architecture(architecture_name(header));
+    if (row.gguf_keys.empty()) unknown(fmt::format("{} is not read from GGUF files", row.name));
     LanguageModelConfig c = llama_config(header, row);
     const Shape* const table = shape_of(header, "token_embd.weight");
     if (table == nullptr) fail(ErrorCode::kModelDamaged, "tensor token_embd.weight is missing");
@@ -285,7 +287,8 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
   loaded.model = std::make_unique<LanguageModel>(
       c, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   named(where, [&] {
-    set_weights(loaded.model->parameters(), architecture(loaded.text.architecture), c, tensors);
+    const auto places = tensor_places(architecture(loaded.text.architecture), ModelForm::kGguf, c);
+    set_weights(loaded.model->parameters(), places, c, tensors);
   });
   return loaded;
 }

@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::Each;
+using testing::HasSubstr;
 using testing::SizeIs;
 
 LanguageModelConfig small() {
@@ -73,6 +74,15 @@ std::vector<NamedTensor> tensors_of(const LanguageModel& model) {
   return tensors;
 }
 
+std::vector<TensorPlace> places_of(const LanguageModel& model) {
+  return tensor_places(architecture_of(model.config()), ModelForm::kHuggingFace, model.config());
+}
+
+Json written_config(const LanguageModelConfig& config) {
+  const LanguageModelConfig resolved = resolve(config);
+  return hugging_face_config(architecture_of(resolved), resolved);
+}
+
 const Tensor& tensor_of(const std::vector<NamedTensor>& tensors, std::string_view name) {
   for (const NamedTensor& one : tensors) {
     if (one.name == name) return one.tensor;
@@ -82,8 +92,7 @@ const Tensor& tensor_of(const std::vector<NamedTensor>& tensors, std::string_vie
 
 TEST(HuggingFace, ModelsAreTheArchitecturesThatComputeThem) {
   for (const auto& [architecture, config] : cases()) {
-    const HuggingFaceForm form = hugging_face_form(resolve(config));
-    EXPECT_EQ(Json(form.config).at("architectures").array().at(0).text(), architecture);
+    EXPECT_EQ(architecture_of(resolve(config)).class_name, architecture);
   }
 }
 
@@ -92,13 +101,12 @@ TEST(HuggingFace, EveryValueHasOnePlace) {
   for (const auto& [architecture, config] : cases()) {
     const LanguageModel model(config, 1);
     const std::vector<NamedTensor> ours = tensors_of(model);
-    const HuggingFaceForm form = hugging_face_form(model.config());
     std::map<std::string, std::set<index>> rows;  // of ours that have a place
     std::set<std::string> names;
-    for (const TensorPlace& place : form.tensors) {
+    for (const TensorPlace& place : places_of(model)) {
       EXPECT_TRUE(names.insert(place.theirs).second) << place.theirs;
       if (place.ours.empty()) continue;
-      const index count = place.transposed ? place.shape[1] : place.shape[0];
+      const index count = place.shape[place.order == RowOrder::kTransposed ? 1 : 0];
       for (index n = 0; n < count; ++n) {
         EXPECT_TRUE(rows[place.ours].insert(place.first + n).second) << place.ours;
       }
@@ -115,7 +123,7 @@ TEST(HuggingFace, RowsOfQueriesKeysAndValuesStandApart) {
   config.kv_heads = 2;
   const LanguageModel model(config, 1);
   const std::vector<NamedTensor> ours = tensors_of(model);
-  const auto theirs = hugging_face_tensors(hugging_face_form(model.config()), ours);
+  const auto theirs = tensors_at(places_of(model), model.config(), ours);
   const auto qkv = tensor_of(ours, "blocks.1.attention.qkv.weight").rows<float>();
   const auto row = [&](const char* name, index n) {
     return tensor_of(theirs, std::string("model.layers.1.self_attn.") + name).rows<float>()[n];
@@ -128,7 +136,7 @@ TEST(HuggingFace, RowsOfQueriesKeysAndValuesStandApart) {
 TEST(HuggingFace, MatricesOfGpt2AreTransposedAndBiasesThatAreMissingAreZero) {
   const LanguageModel model(small(), 1);
   const std::vector<NamedTensor> ours = tensors_of(model);
-  const auto theirs = hugging_face_tensors(hugging_face_form(model.config()), ours);
+  const auto theirs = tensors_at(places_of(model), model.config(), ours);
   const Tensor& matrix = tensor_of(theirs, "transformer.h.0.mlp.c_fc.weight");
   EXPECT_EQ(matrix.shape(), Shape({32, 128}));
   EXPECT_EQ(matrix.rows<float>()[3][100],
@@ -140,13 +148,114 @@ TEST(HuggingFace, MatricesOfGpt2AreTransposedAndBiasesThatAreMissingAreZero) {
 TEST(HuggingFace, AWindowCountsTheQuerysOwnKey) {
   LanguageModelConfig config = of_llama();
   config.window = "5";
-  const Json written(hugging_face_form(resolve(config)).config);
+  const Json written = written_config(config);
   EXPECT_EQ(written.at("sliding_window").whole(), 6);
   config.qk_norm = true;
   config.window = "0,5";
-  const Json of_qwen3(hugging_face_form(resolve(config)).config);
+  const Json of_qwen3 = written_config(config);
   EXPECT_EQ(of_qwen3.at("layer_types").array().at(0).text(), "full_attention");
   EXPECT_EQ(of_qwen3.at("layer_types").array().at(1).text(), "sliding_attention");
+}
+
+// What is read of a config.json that was written is the same model.
+TEST(HuggingFace, AConfigurationIsReadAsItWasWritten) {
+  for (const auto& [architecture, config] : cases()) {
+    LanguageModelConfig written = resolve(config);
+    const HuggingFaceModel read = read_hugging_face_config(written_config(config), "config.json");
+    EXPECT_EQ(read.architecture.class_name, architecture);
+    // Transformers' GPT-2 always has biases, and windows are one number a layer.
+    if (read.architecture.name == "gpt2") written.bias = true;
+    EXPECT_EQ(layer_windows(read.config), layer_windows(written));
+    written.window = read.config.window;
+    written.position_max = read.config.position_max;
+    EXPECT_EQ(read.config, written) << architecture;
+  }
+}
+
+// A key that could change what is computed, or a value that is not known, is named.
+TEST(HuggingFace, WhatIsNotKnownOfAConfigurationIsNamed) {
+  const auto refused = [](std::string_view key, Json value) {
+    Json::Object config = written_config(of_llama()).object();
+    std::erase_if(config, [&](const auto& one) { return one.first == key; });
+    config.emplace_back(key, std::move(value));
+    const auto error =
+        error_of([&] { read_hugging_face_config(Json(std::move(config)), "config.json"); });
+    return error ? std::string(error->what()) : "";
+  };
+  EXPECT_EQ(refused("use_cache", true), "");
+  EXPECT_EQ(refused("logits_soft_cap", Json()), "");
+  EXPECT_THAT(refused("final_logit_softcapping", 30), HasSubstr("'final_logit_softcapping' = '30'"));
+  EXPECT_THAT(refused("rope_scaling", Json::Object{{"rope_type", "yarn"}, {"factor", 4.0}}),
+              HasSubstr("yarn"));
+  EXPECT_THAT(refused("hidden_act", "quick_gelu"), HasSubstr("quick_gelu"));
+  EXPECT_THAT(refused("hidden_act", "gelu_new"), HasSubstr("gelu_new"));
+  EXPECT_THAT(refused("mlp_bias", true), HasSubstr("mlp_bias"));
+  EXPECT_THAT(refused("model_type", "mamba"), AllOf(HasSubstr("mamba"), HasSubstr("llama")));
+  EXPECT_THAT(refused("hidden_size", -4), HasSubstr("hidden_size: expected 1 to"));
+  EXPECT_THAT(refused("hidden_size", "64"), HasSubstr("hidden_size: "));
+  EXPECT_THAT(refused("hidden_size", Json()), HasSubstr("hidden_size is missing"));
+  EXPECT_THAT(refused("quantization_config", Json::Object{{"bits", 4}}),
+              HasSubstr("quantization_config"));
+}
+
+// A file as a source of tensors.
+class InMemory : public TensorSource {
+ public:
+  explicit InMemory(std::vector<NamedTensor> tensors) : tensors_(std::move(tensors)) {
+    for (const NamedTensor& one : tensors_) names_.push_back(one.name);
+  }
+  const std::vector<std::string>& names() const override { return names_; }
+  TensorInfo info(std::size_t n) const override {
+    return {names_[n], DType::kFloat32, tensors_[n].tensor.shape()};
+  }
+  Tensor read(std::size_t n) const override { return tensors_[n].tensor; }
+
+ private:
+  std::vector<NamedTensor> tensors_;
+  std::vector<std::string> names_;
+};
+
+// In both forms: rows of rotary pairs and matrices of GPT-2 lie in another order there.
+TEST(Architecture, ParametersAreReadAsTheyWereWritten) {
+  for (const ModelForm form : {ModelForm::kHuggingFace, ModelForm::kGguf}) {
+    for (const auto& [name, config] : cases()) {
+      const LanguageModel model(config, 1);
+      const Architecture& row = architecture_of(model.config());
+      const auto written = tensor_places(row, form, model.config());
+      const InMemory file(tensors_at(written, model.config(), tensors_of(model)));
+      LanguageModelConfig read = model.config();
+      if (row.name == "gpt2") read.bias = true;
+      LanguageModel copy(read, 2);
+      set_weights(copy.parameters(), tensor_places(row, form, read), read, file);
+      for (const NamedTensor& one : tensors_of(copy)) {
+        const bool is_zero = one.name.ends_with(".bias") && !config.bias;
+        const std::vector<float> expected =
+            is_zero ? std::vector<float>(static_cast<std::size_t>(one.tensor.size()))
+                    : to_vector(tensor_of(tensors_of(model), one.name).vec<float>());
+        EXPECT_EQ(to_vector(one.tensor.vec<float>()), expected) << name << " " << one.name;
+      }
+    }
+  }
+}
+
+TEST(Architecture, TensorsThatAreMissingOrHaveNoPlaceAreNamed) {
+  const LanguageModel model(of_llama(), 1);
+  const Architecture& row = architecture_of(model.config());
+  const auto places = tensor_places(row, ModelForm::kGguf, model.config());
+  const auto written = tensors_at(places, model.config(), tensors_of(model));
+  LanguageModel copy(of_llama(), 2);
+  const auto read = [&](std::vector<NamedTensor> tensors) {
+    set_weights(copy.parameters(), places, model.config(), InMemory(std::move(tensors)));
+  };
+  auto fewer = written;
+  fewer.pop_back();
+  EXPECT_THROWS(read(fewer), kModelDamaged, "tensor output_norm.weight is missing");
+  auto more = written;
+  more.push_back({"blk.0.ffn_gate_inp.weight", Tensor({2})});
+  EXPECT_THROWS(read(more), kModelWrongKind, "'blk.0.ffn_gate_inp.weight' has no place");
+  auto other = written;
+  other.front().tensor = Tensor({11, 31});
+  EXPECT_THROWS(read(other), kModelDamaged, "token_embd.weight is [11, 31]");
 }
 
 // The message names what is in the way, and nothing else.
@@ -154,20 +263,20 @@ TEST(HuggingFace, WhatNoArchitectureHasIsNamed) {
   LanguageModelConfig config = of_llama();
   config.softcap = 30;
   config.sink = true;
-  const auto refused = error_of([&] { hugging_face_form(resolve(config)); });
+  const auto refused = error_of([&] { architecture_of(resolve(config)); });
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->code(), ErrorCode::kModelWrongKind);
   EXPECT_THAT(refused->what(), testing::EndsWith("LlamaForCausalLM, has --softcap 0, --no-sink"));
   config = small();
   config.position = enum_from_name<PositionKind>("alibi");
-  EXPECT_THROWS(hugging_face_form(resolve(config)), kModelWrongKind, "--position learned");
+  EXPECT_THROWS(architecture_of(resolve(config)), kModelWrongKind, "--position learned");
   config = of_llama();
   config.window = "3,5";
-  EXPECT_THROWS(hugging_face_form(resolve(config)), kModelWrongKind, "--window");
+  EXPECT_THROWS(architecture_of(resolve(config)), kModelWrongKind, "--window");
   config = small();
   config.bias = true;
   config.tie = false;
-  EXPECT_THROWS(hugging_face_form(resolve(config)), kModelWrongKind, "--tie or --no-bias");
+  EXPECT_THROWS(architecture_of(resolve(config)), kModelWrongKind, "--tie or --no-bias");
 }
 
 }  // namespace

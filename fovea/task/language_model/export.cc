@@ -17,10 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string weights_of(const LoadedLanguageModel& loaded, const HuggingFaceForm& form,
+std::string weights_of(const LoadedLanguageModel& loaded, const Architecture& architecture,
                        DType dtype) {
+  const LanguageModelConfig& config = loaded.model->config();
   const std::vector<NamedTensor> ours = parameter_tensors(loaded.model->parameters());
-  std::vector<NamedTensor> theirs = hugging_face_tensors(form, ours);
+  std::vector<NamedTensor> theirs =
+      tensors_at(tensor_places(architecture, ModelForm::kHuggingFace, config), config, ours);
   if (dtype != DType::kFloat32) {
     for (NamedTensor& one : theirs) one.tensor = one.tensor.to(dtype);
   }
@@ -31,16 +33,18 @@ std::string weights_of(const LoadedLanguageModel& loaded, const HuggingFaceForm&
 
 std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::path& folder,
                                 DType dtype) {
-  HuggingFaceForm form = hugging_face_form(loaded.model->config());
+  const LanguageModelConfig& config = loaded.model->config();
+  const Architecture& architecture = architecture_of(config);
+  Json::Object form = hugging_face_config(architecture, config);
   const bool lines = loaded.settings.text.data == "lines";
   HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, lines);
-  form.config.insert(form.config.end(), tokenizer.ids.begin(), tokenizer.ids.end());
-  form.config.emplace_back("dtype", to_string(dtype));
-  tokenizer.settings.emplace_back("model_max_length", loaded.model->config().block);
+  form.insert(form.end(), tokenizer.ids.begin(), tokenizer.ids.end());
+  form.emplace_back("dtype", to_string(dtype));
+  tokenizer.settings.emplace_back("model_max_length", config.block);
   const std::array<std::string, kExportedFiles.size()> texts = {
       Json(tokenizer.ids).pretty(), tokenizer.tokenizer.pretty(),
-      Json(std::move(tokenizer.settings)).pretty(), weights_of(loaded, form, dtype),
-      Json(form.config).pretty()};
+      Json(std::move(tokenizer.settings)).pretty(), weights_of(loaded, architecture, dtype),
+      Json(std::move(form)).pretty()};
   std::uintmax_t bytes = 0;
   for (const std::string& text : texts) bytes += text.size();
   require_disk_space(folder, bytes);
@@ -49,7 +53,7 @@ std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::pat
   for (std::size_t n = 0; n < texts.size(); ++n) {
     write_file_atomically(folder / kExportedFiles[n], texts[n]);
   }
-  return form.config.front().second.array().front().text();
+  return std::string(architecture.class_name);
 }
 
 }  // namespace fovea
