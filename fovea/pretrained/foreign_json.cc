@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
@@ -12,17 +14,23 @@ namespace fovea {
 
 namespace {
 
-constexpr std::string_view kGetAgain = "get the model again, or take another one";
+constexpr std::string_view kAgain = "get the model again, or take another one";
 
-std::string shown_value(const Json* value) {
+std::string shown(const Json* value) {
   return value == nullptr ? "missing" : excerpt(value->line());
+}
+
+// A switch, a number or a list of nothing.
+bool is_off(const Json& value) {
+  constexpr std::string_view kOff[] = {"null", "false", "0", "0.0", "\"\"", "[]", "{}"};
+  return std::ranges::count(kOff, value.line()) > 0;
 }
 
 }  // namespace
 
 std::string read_foreign_file(const std::filesystem::path& path, std::size_t most) {
   const auto fail_with = [&](ErrorCode code, const std::string& what) {
-    throw Error(code, fmt::format("{}: {}", path.string(), what), std::string(kGetAgain));
+    throw Error(code, fmt::format("{}: {}", path.string(), what), std::string(kAgain));
   };
   try {
     const FileSource file(path);
@@ -48,8 +56,8 @@ ForeignObject::ForeignObject(const Json& json, std::string where)
     : json_(json), where_(std::move(where)) {
   if (json.get_if<Json::Object>() != nullptr) return;
   throw Error(ErrorCode::kModelDamaged,
-              fmt::format("{}: expected an object, got {}", where_, shown_value(&json)),
-              std::string(kGetAgain));
+              fmt::format("{}: expected an object, got {}", where_, shown(&json)),
+              std::string(kAgain));
 }
 
 const Json* ForeignObject::find(std::string_view key) const {
@@ -59,16 +67,16 @@ const Json* ForeignObject::find(std::string_view key) const {
 }
 
 void ForeignObject::fail_value(std::string_view key, std::string_view expected) const {
-  throw Error(ErrorCode::kModelDamaged,
-              fmt::format("{}: {} is {}; expected {}", where_, printable(key),
-                          shown_value(find(key)), expected),
-              std::string(kGetAgain));
+  throw Error(
+      ErrorCode::kModelDamaged,
+      fmt::format("{}: {} is {}; expected {}", where_, printable(key), shown(find(key)), expected),
+      std::string(kAgain));
 }
 
 void ForeignObject::refuse(std::string_view key, std::string_view expected) const {
   throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: {} is {}; fovea knows {}", where_, printable(key),
-                          shown_value(find(key)), expected),
+              fmt::format("{}: {} is {}; fovea knows {}", where_, printable(key), shown(find(key)),
+                          expected),
               "docs/models.md lists what can be read");
 }
 
@@ -141,10 +149,10 @@ void ForeignObject::ignore(std::initializer_list<std::string_view> keys) const {
 
 void ForeignObject::refuse_others() const {
   for (const auto& [key, value] : json_.object()) {
-    if (asked_.find(key) != asked_.end()) continue;
+    if (asked_.find(key) != asked_.end() || is_off(value)) continue;
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: {} is {}; fovea does not know what that changes", where_,
-                            printable(key), shown_value(&value)),
+                            printable(key), shown(&value)),
                 "docs/models.md lists what can be read");
   }
 }

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/base/words.h"
 
 namespace fovea {
 
@@ -92,233 +91,154 @@ void write_windows(const Config& c, Json::Object& out) {
 
 // ------------------------------------------------------------------------------------------- read
 
-[[noreturn]] void unknown(std::string_view key, const Json& value) {
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{} = {}: fovea does not know what that changes", printable(key),
-                          printable(value.line())),
-              "docs/models.md lists what can be read");
+constexpr double kLeast = std::numeric_limits<double>::min(), kMost = 1e30;
+
+index size(const ForeignObject& config, std::string_view key, std::optional<index> usual = {}) {
+  return config.whole(key, 1, kLargestSize, usual);
 }
 
-// A value of another type is an error of the file, which names the key.
-template <class Read>
-auto typed(std::string_view key, Read&& read) {
-  try {
-    return read();
-  } catch (const Error& error) {
-    fail(ErrorCode::kModelDamaged, "{}: {}", key, error.what());
+LayerActivation activation(const ForeignObject& config, std::string_view key,
+                           std::string_view usual, bool gated) {
+  const std::string name = config.text(key, std::string(usual));
+  for (const ActivationName& one : kActivations) {
+    const auto found = gated ? one.gated : one.plain;
+    if (one.name == name && found) return *found;
   }
+  config.refuse(key, gated ? "silu, gelu and relu" : "gelu, gelu_new, silu and relu");
 }
-
-// The keys of a config.json, each of which is read once.
-class ConfigKeys {
- public:
-  explicit ConfigKeys(const Json& config) : config_(config) {}
-
-  // null counts as missing.
-  const Json* find(std::string_view key) {
-    read_.insert(std::string(key));
-    const Json* const value = config_.find(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
-  }
-  index size(std::string_view key) {
-    const Json* const value = find(key);
-    if (value == nullptr) fail(ErrorCode::kModelDamaged, "{} is missing", key);
-    return in_range(key, *value);
-  }
-  index size(std::string_view key, index usual) {
-    const Json* const value = find(key);
-    return value == nullptr ? usual : in_range(key, *value);
-  }
-  double number(std::string_view key, double usual) {
-    const Json* const value = find(key);
-    if (value == nullptr) return usual;
-    const double number = typed(key, [&] { return value->number(); });
-    if (std::isfinite(number) && number > 0) return number;
-    fail(ErrorCode::kModelDamaged, "{}: expected a number over 0, got {}", key, number);
-  }
-  bool flag(std::string_view key, bool usual) {
-    const Json* const value = find(key);
-    return value == nullptr ? usual : typed(key, [&] { return value->boolean(); });
-  }
-  std::string text(std::string_view key, std::string_view usual) {
-    const Json* const value = find(key);
-    return value == nullptr ? std::string(usual) : typed(key, [&] { return value->text(); });
-  }
-  // Only this value is known.
-  void only(std::string_view key, bool value) {
-    if (flag(key, value) != value) unknown(key, config_.at(key));
-  }
-
-  LayerActivation activation(std::string_view key, std::string_view usual, bool gated) {
-    const std::string name = text(key, usual);
-    for (const ActivationName& one : kActivations) {
-      const auto found = gated ? one.gated : one.plain;
-      if (one.name == name && found) return *found;
-    }
-    unknown(key, Json(name));
-  }
-
-  /// Refuses keys that nothing has read, but those that say nothing about what is computed.
-  void refuse_others() const;
-
- private:
-  static index in_range(std::string_view key, const Json& value) {
-    const index size = typed(key, [&] { return value.whole(); });
-    if (size >= 1 && size <= kLargestSize) return size;
-    fail(ErrorCode::kModelDamaged, "{}: expected 1 to {}, got {}", key, kLargestSize, size);
-  }
-
-  const Json& config_;
-  std::set<std::string, std::less<>> read_;
-};
 
 // Of training, of generation, of the program that wrote the file; or of heads that are not here.
-constexpr std::string_view kSayNothing[] = {"_name_or_path",
-                                            "architectures",
-                                            "attention_dropout",
-                                            "attn_pdrop",
-                                            "auto_map",
-                                            "bos_token_id",
-                                            "decoder_start_token_id",
-                                            "dtype",
-                                            "embd_pdrop",
-                                            "eos_token_id",
-                                            "gradient_checkpointing",
-                                            "id2label",
-                                            "initializer_range",
-                                            "is_decoder",
-                                            "label2id",
-                                            "max_window_layers",
-                                            "model_type",
-                                            "n_ctx",
-                                            "output_attentions",
-                                            "output_hidden_states",
-                                            "output_past",
-                                            "pretraining_tp",
-                                            "pad_token_id",
-                                            "problem_type",
-                                            "resid_pdrop",
-                                            "return_dict",
-                                            "summary_activation",
-                                            "summary_first_dropout",
-                                            "summary_proj_to_labels",
-                                            "summary_type",
-                                            "summary_use_proj",
-                                            "task_specific_params",
-                                            "tokenizer_class",
-                                            "torch_dtype",
-                                            "transformers_version",
-                                            "unk_token_id",
-                                            "use_cache",
-                                            "use_return_dict",
-                                            "gguf",
-                                            "return_dict_in_generate",
-                                            "transformers.js_config"};
-
-// Counts and switches that are off.
-bool is_off(const Json& value) {
-  if (value.is_null()) return true;
-  const std::string shown = value.line();
-  return shown == "false" || shown == "0" || shown == "0.0" || shown == "\"\"" || shown == "[]" ||
-         shown == "{}";
-}
-
-void ConfigKeys::refuse_others() const {
-  for (const auto& [key, value] : config_.object()) {
-    if (read_.contains(key) || std::ranges::count(kSayNothing, key) > 0 || is_off(value)) continue;
-    unknown(key, value);
-  }
+void ignore_what_says_nothing(const ForeignObject& config) {
+  config.ignore({"_name_or_path",
+                 "architectures",
+                 "attention_dropout",
+                 "attn_pdrop",
+                 "auto_map",
+                 "bos_token_id",
+                 "decoder_start_token_id",
+                 "dtype",
+                 "embd_pdrop",
+                 "eos_token_id",
+                 "gradient_checkpointing",
+                 "id2label",
+                 "initializer_range",
+                 "is_decoder",
+                 "label2id",
+                 "max_window_layers",
+                 "model_type",
+                 "n_ctx",
+                 "output_attentions",
+                 "output_hidden_states",
+                 "output_past",
+                 "pretraining_tp",
+                 "pad_token_id",
+                 "problem_type",
+                 "resid_pdrop",
+                 "return_dict",
+                 "summary_activation",
+                 "summary_first_dropout",
+                 "summary_proj_to_labels",
+                 "summary_type",
+                 "summary_use_proj",
+                 "task_specific_params",
+                 "tokenizer_class",
+                 "torch_dtype",
+                 "transformers_version",
+                 "unk_token_id",
+                 "use_cache",
+                 "use_return_dict",
+                 "gguf",
+                 "return_dict_in_generate",
+                 "transformers.js_config"});
 }
 
 // The base of rotary positions. Scaled ones are not known yet.
-double rope_base(ConfigKeys& keys) {
+double rope_base(const ForeignObject& config) {
   constexpr double kUsual = 10000;
-  double base = keys.number("rope_theta", kUsual);
-  for (const std::string_view name : {"rope_parameters", "rope_scaling"}) {
-    const Json* const rules = keys.find(name);
-    if (rules == nullptr) continue;
-    ConfigKeys inner(*rules);
-    const std::string type = inner.text("rope_type", inner.text("type", "default"));
-    if (type != "default") unknown(name, *rules);
-    base = inner.number("rope_theta", base);
-    inner.refuse_others();
+  double base = config.number("rope_theta", kLeast, kMost, kUsual);
+  for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
+    if (!config.has(key)) continue;
+    const ForeignObject rules = config.object(key);
+    const std::string type = rules.text("rope_type", rules.text("type", "default"));
+    if (type != "default") config.refuse(key, "rotary positions that are not scaled");
+    base = rules.number("rope_theta", kLeast, kMost, base);
+    rules.refuse_others();
   }
   return base;
 }
 
-void read_gpt2(ConfigKeys& keys, Config& c) {
-  c.width = keys.size("n_embd");
-  c.layers = keys.size("n_layer");
-  c.heads = keys.size("n_head");
-  c.block = c.position_max = keys.size("n_positions");
-  c.ff = keys.size("n_inner", 4 * c.width);
-  c.activation = keys.activation("activation_function", "gelu_new", false);
-  c.norm_epsilon = keys.number("layer_norm_epsilon", 1e-5);
-  keys.only("scale_attn_weights", true);
-  keys.only("scale_attn_by_inverse_layer_idx", false);
-  keys.only("add_cross_attention", false);
-  keys.flag("reorder_and_upcast_attn", false);  // how it rounds
-  c.tie = keys.flag("tie_word_embeddings", true);
+void read_gpt2(const ForeignObject& config, Config& c) {
+  c.width = size(config, "n_embd");
+  c.layers = size(config, "n_layer");
+  c.heads = size(config, "n_head");
+  c.block = c.position_max = size(config, "n_positions");
+  c.ff = size(config, "n_inner", 4 * c.width);
+  c.activation = activation(config, "activation_function", "gelu_new", false);
+  c.norm_epsilon = config.number("layer_norm_epsilon", kLeast, kMost, 1e-5);
+  config.require("scale_attn_weights", true);
+  config.ignore({"reorder_and_upcast_attn"});  // how it rounds
+  c.tie = config.flag("tie_word_embeddings", true);
   c.bias = true;
 }
 
-void read_llama(ConfigKeys& keys, Config& c) {
-  c.width = keys.size("hidden_size");
-  c.ff = keys.size("intermediate_size");
-  c.layers = keys.size("num_hidden_layers");
-  c.heads = keys.size("num_attention_heads");
-  c.kv_heads = keys.size("num_key_value_heads", c.heads);
-  c.head_dim = keys.size("head_dim", std::max<index>(1, c.width / c.heads));
-  c.block = keys.size("max_position_embeddings", 2048);
-  c.activation = keys.activation("hidden_act", "silu", true);
-  c.norm_epsilon = keys.number("rms_norm_eps", 1e-6);
-  c.rope_base = rope_base(keys);
+void read_llama(const ForeignObject& config, Config& c) {
+  c.width = size(config, "hidden_size");
+  c.ff = size(config, "intermediate_size");
+  c.layers = size(config, "num_hidden_layers");
+  c.heads = size(config, "num_attention_heads");
+  c.kv_heads = size(config, "num_key_value_heads", c.heads);
+  c.head_dim = size(config, "head_dim", std::max<index>(1, c.width / c.heads));
+  c.block = size(config, "max_position_embeddings", 2048);
+  c.activation = activation(config, "hidden_act", "silu", true);
+  c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
+  c.rope_base = rope_base(config);
   c.position = PositionKind::kRotary;
   c.norm = NormKind::kRms;
-  c.tie = keys.flag("tie_word_embeddings", false);
+  c.tie = config.flag("tie_word_embeddings", false);
 }
 
-// The window of each layer: of all, or of those that the list of kinds names.
-void read_windows(ConfigKeys& keys, Config& c, bool used) {
-  const index seen = keys.size("sliding_window", 0);
-  const Json* const types = keys.find("layer_types");
-  std::vector<std::string> windows;
-  for (index n = 0; n < c.layers; ++n) {
-    bool narrow = used && seen > 0;
-    if (types != nullptr) {
-      const Json::Array& list = types->array();
-      if (std::ssize(list) != c.layers) {
-        fail(ErrorCode::kModelDamaged, "layer_types has {} entries for {} layers", list.size(),
-             c.layers);
-      }
-      const std::string& type = list[static_cast<std::size_t>(n)].text();
-      if (type != "sliding_attention" && type != "full_attention")
-        unknown("layer_types", Json(type));
-      narrow = type == "sliding_attention";
-      if (narrow && seen == 0)
-        fail(ErrorCode::kModelDamaged, "layer_types asks for sliding_window, which is missing");
+// Whether each layer has a window: as the list of their kinds says, or all if they are used.
+std::vector<bool> have_windows(const ForeignObject& config, index layers, bool used) {
+  std::vector<bool> narrow(static_cast<std::size_t>(layers), used);
+  if (!config.has("layer_types")) return narrow;
+  const Json::Array& types = config.array("layer_types");
+  if (types.size() != narrow.size()) config.fail_value("layer_types", "an entry for each layer");
+  for (std::size_t n = 0; n < types.size(); ++n) {
+    const std::string type = types[n].line();
+    narrow[n] = type == "\"sliding_attention\"";
+    if (!narrow[n] && type != "\"full_attention\"") {
+      config.refuse("layer_types", "sliding_attention and full_attention");
     }
-    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
-    if (narrow && seen == 1) unknown("sliding_window", Json(seen));
   }
-  if (std::ranges::count(windows, "0") < c.layers)
-    c.window = fmt::format("{}", fmt::join(windows, ","));
+  return narrow;
 }
 
-void read_family(ConfigKeys& keys, std::string_view name, Config& c) {
-  if (name == "gpt2") return read_gpt2(keys, c);
-  read_llama(keys, c);
+void read_windows(const ForeignObject& config, Config& c, bool used) {
+  const index seen = config.whole("sliding_window", 0, kLargestSize, 0);
+  std::vector<std::string> windows;
+  for (const bool narrow : have_windows(config, c.layers, used && seen > 0)) {
+    if (narrow && seen < 2) config.fail_value("sliding_window", "at least 2");
+    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
+  }
+  if (std::ranges::count(windows, "0") < c.layers) {
+    c.window = fmt::format("{}", fmt::join(windows, ","));
+  }
+}
+
+void read_family(const ForeignObject& config, std::string_view name, Config& c) {
+  if (name == "gpt2") return read_gpt2(config, c);
+  read_llama(config, c);
   if (name == "llama") {
-    const bool heads = keys.flag("attention_bias", false), network = keys.flag("mlp_bias", false);
-    if (heads != network) unknown(heads ? "attention_bias" : "mlp_bias", Json(true));
-    c.bias = heads;
+    c.bias = config.flag("attention_bias", false);
+    if (config.flag("mlp_bias", false) != c.bias)
+      config.refuse("mlp_bias", "that of attention_bias");
   } else if (name == "mistral") {
-    read_windows(keys, c, true);
+    read_windows(config, c, true);
   } else {
     c.qk_norm = name == "qwen3";
     c.bias = name == "qwen2";
-    keys.only("attention_bias", c.bias);
-    read_windows(keys, c, keys.flag("use_sliding_window", false));
+    if (name == "qwen3") config.require("attention_bias", false);
+    read_windows(config, c, config.flag("use_sliding_window", false));
   }
 }
 
@@ -341,21 +261,20 @@ Json::Object hugging_face_config(const Architecture& architecture, const Config&
   return out;
 }
 
-HuggingFaceModel read_hugging_face_config(const Json& config, const std::string& where) {
+HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
+  const Architecture& row = architecture(config.text("model_type"));
+  Config c;
+  c.kind = LanguageModelKind::kTransformer;
+  c.norm_position = NormPosition::kPre;
+  c.embedding_scale = 1;
+  c.vocabulary = size(config, "vocab_size");
+  read_family(config, row.name, c);
+  ignore_what_says_nothing(config);
+  config.refuse_others();
   try {
-    ConfigKeys keys(config);
-    const Architecture& row = architecture(keys.text("model_type", ""));
-    Config c;
-    c.kind = LanguageModelKind::kTransformer;
-    c.norm_position = NormPosition::kPre;
-    c.embedding_scale = 1;
-    c.vocabulary = keys.size("vocab_size");
-    read_family(keys, row.name, c);
-    keys.refuse_others();
     return {row, resolve(c)};
-  } catch (const Error& error) {
-    throw error.with(error.code() == ErrorCode::kConfig ? ErrorCode::kModelDamaged : error.code(),
-                     fmt::format("{}: {}", where, error.what()));
+  } catch (const Error& error) {  // sizes that do not fit together
+    throw error.with(ErrorCode::kModelDamaged, fmt::format("{}: {}", config.where(), error.what()));
   }
 }
 

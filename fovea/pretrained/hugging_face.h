@@ -2,10 +2,9 @@
 // The configurations of language models in folders of Hugging Face transformers, read and written.
 #pragma once
 
-#include <string>
-
 #include "fovea/config/json.h"
 #include "fovea/pretrained/architecture.h"
+#include "fovea/pretrained/foreign_json.h"
 
 namespace fovea {
 
@@ -18,9 +17,9 @@ struct HuggingFaceModel {
   LanguageModelConfig config;  ///< resolved
 };
 
-/// The model that a config.json describes; `where` begins each message. Throws kModelWrongKind for
+/// The model that a config.json describes. Throws kModelWrongKind for
 /// an architecture, a key or a value that fovea does not know, by its name; kModelDamaged for sizes
 /// that are missing or out of range.
-HuggingFaceModel read_hugging_face_config(const Json& config, const std::string& where);
+HuggingFaceModel read_hugging_face_config(const ForeignObject& config);
 
 }  // namespace fovea

@@ -220,16 +220,6 @@ std::vector<token> ends_of(const GgufHeader& header, const ByteBpe& bpe) {
   return ends;
 }
 
-// The header may ask for any sizes: no memory is taken for values that the file does not have.
-void check_values(const LanguageModelConfig& c, const GgufHeader& header,
-                  const std::string& where) {
-  const index held = value_count(header);
-  if (c.layers <= std::ssize(header.tensors) && parameter_count(c) <= held) return;
-  fail(ErrorCode::kModelDamaged,
-       "{}: a model of {} layers with these sizes has more values than the {} of the file", where,
-       c.layers, held);
-}
-
 }  // namespace
 
 LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& where) {
@@ -272,12 +262,41 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
   PretrainedLanguageModel loaded{.config = config_of_gguf(tensors.header(), where),
                                  .text = text_of_gguf(tensors.header(), where),
                                  .model = nullptr};
-  LanguageModelConfig& c = loaded.config;
-  check_values(c, tensors.header(), where);
-  if (loaded.text.bpe->size() != c.vocabulary) {
+  if (loaded.text.bpe->size() != loaded.config.vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", where,
-         loaded.text.bpe->size(), c.vocabulary);
+         loaded.text.bpe->size(), loaded.config.vocabulary);
   }
+  named(where, [&] {
+    detail::make_model(loaded, {architecture(loaded.text.architecture), ModelForm::kGguf, tensors},
+                       options);
+  });
+  return loaded;
+}
+
+namespace detail {
+
+namespace {
+
+// A file may ask for any sizes: no memory is taken for values that it does not have.
+void check_values(const LanguageModelConfig& c, const TensorSource& tensors) {
+  const std::size_t count = tensors.names().size();
+  index held = 0;
+  for (std::size_t n = 0; n < count; ++n) held += tensors.info(n).shape.size();
+  if (c.layers <= static_cast<index>(count)) {
+    const index zeros = c.bias ? c.layers * (4 * c.width + 2 * c.ff) + c.vocabulary : 0;
+    if (parameter_count(c) <= held + zeros) return;
+  }
+  fail(ErrorCode::kModelDamaged,
+       "a model of {} layers with these sizes has more values than the {} of its file", c.layers,
+       held);
+}
+
+}  // namespace
+
+void make_model(PretrainedLanguageModel& loaded, const WeightFile& file,
+                const PretrainedOptions& options) {
+  LanguageModelConfig& c = loaded.config;
+  check_values(c, file.tensors);
   if (options.max_context > 0) {
     check_size("max_context", options.max_context, 1, c.block);
     c.block = options.max_context;
@@ -286,11 +305,10 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
   require_memory("the model", bytes, "take a smaller model, or use a machine that has more memory");
   loaded.model = std::make_unique<LanguageModel>(
       c, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  named(where, [&] {
-    const auto places = tensor_places(architecture(loaded.text.architecture), ModelForm::kGguf, c);
-    set_weights(loaded.model->parameters(), places, c, tensors);
-  });
-  return loaded;
+  set_weights(loaded.model->parameters(), tensor_places(file.architecture, file.form, c), c,
+              file.tensors, file.ignores);
 }
+
+}  // namespace detail
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models that others have trained, read as they are: a GGUF file.
+// Language models that others have trained, read as they are: a GGUF file, or a folder of Hugging
+// Face.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/model/language_model.h"
+#include "fovea/pretrained/architecture.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 
@@ -54,5 +56,30 @@ PretrainedText load_gguf_text(const std::filesystem::path& path);
 /// that is longer than that of the model, and kOutOfMemory before memory is taken.
 PretrainedLanguageModel load_gguf(const std::filesystem::path& path,
                                   const PretrainedOptions& options = {});
+
+/// Whether a path is a model folder of Hugging Face: its config.json has a model_type.
+bool is_hugging_face(const std::filesystem::path& folder);
+
+/// Reads a model of such a folder, in safetensors of one or several files, and its tokenizer.json;
+/// weights are widened to float32. Throws as load_gguf().
+PretrainedLanguageModel load_hugging_face(const std::filesystem::path& folder,
+                                          const PretrainedOptions& options = {});
+/// What the folder says of texts; its tensors are not read.
+PretrainedText load_hugging_face_text(const std::filesystem::path& folder);
+
+namespace detail {
+
+struct WeightFile {
+  const Architecture& architecture;
+  ModelForm form;
+  const TensorSource& tensors;
+  bool (*ignores)(std::string_view name) = nullptr;
+};
+
+/// Takes memory for the model of the configuration and sets its weights.
+void make_model(PretrainedLanguageModel& loaded, const WeightFile& file,
+                const PretrainedOptions& options);
+
+}  // namespace detail
 
 }  // namespace fovea

@@ -225,6 +225,21 @@ bool ends_with_white_space(std::string_view text) {
   return last > 0 && white_space_at_front(text.substr(last - 1)) > 0;
 }
 
+std::string composed(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return static_cast<Byte>(c) < 0x80; })) {
+    return std::string(text);
+  }
+  utf8proc_uint8_t* made = nullptr;
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &made,
+                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, &std::free);
+  if (size == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
+  check(size >= 0, "normal form C of {} bytes: {}", text.size(), utf8proc_errmsg(size));
+  return {reinterpret_cast<const char*>(made), static_cast<std::size_t>(size)};
+}
+
 char32_t lower_character(char32_t c) {
   if (c < 0x80) return c >= U'A' && c <= U'Z' ? c + 32 : c;
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));

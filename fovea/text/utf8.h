@@ -95,6 +95,10 @@ bool is_blank(std::string_view text);
 /// Whether the last character is white space.
 bool ends_with_white_space(std::string_view text);
 
+/// Valid UTF-8 in Unicode's normal form C: letters and their marks are one character where there is
+/// one.
+std::string composed(std::string_view text);
+
 /// The lower-case form of a character: the simple mapping of Unicode, one character to one.
 /// Python's str.lower differs in two places: it makes two characters of U+0130 (a capital I with a
 /// dot; here "i"), and a capital sigma at the end of a word becomes a final sigma (here never).

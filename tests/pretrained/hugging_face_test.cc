@@ -161,7 +161,8 @@ TEST(HuggingFace, AWindowCountsTheQuerysOwnKey) {
 TEST(HuggingFace, AConfigurationIsReadAsItWasWritten) {
   for (const auto& [architecture, config] : cases()) {
     LanguageModelConfig written = resolve(config);
-    const HuggingFaceModel read = read_hugging_face_config(written_config(config), "config.json");
+    const Json json = written_config(config);
+    const HuggingFaceModel read = read_hugging_face_config(ForeignObject(json, "config.json"));
     EXPECT_EQ(read.architecture.class_name, architecture);
     // Transformers' GPT-2 always has biases, and windows are one number a layer.
     if (read.architecture.name == "gpt2") written.bias = true;
@@ -178,22 +179,23 @@ TEST(HuggingFace, WhatIsNotKnownOfAConfigurationIsNamed) {
     Json::Object config = written_config(of_llama()).object();
     std::erase_if(config, [&](const auto& one) { return one.first == key; });
     config.emplace_back(key, std::move(value));
+    const Json json(std::move(config));
     const auto error =
-        error_of([&] { read_hugging_face_config(Json(std::move(config)), "config.json"); });
+        error_of([&] { read_hugging_face_config(ForeignObject(json, "config.json")); });
     return error ? std::string(error->what()) : "";
   };
   EXPECT_EQ(refused("use_cache", true), "");
   EXPECT_EQ(refused("logits_soft_cap", Json()), "");
-  EXPECT_THAT(refused("final_logit_softcapping", 30), HasSubstr("'final_logit_softcapping' = '30'"));
+  EXPECT_THAT(refused("final_logit_softcapping", 30), HasSubstr("'final_logit_softcapping' is 30"));
   EXPECT_THAT(refused("rope_scaling", Json::Object{{"rope_type", "yarn"}, {"factor", 4.0}}),
               HasSubstr("yarn"));
   EXPECT_THAT(refused("hidden_act", "quick_gelu"), HasSubstr("quick_gelu"));
   EXPECT_THAT(refused("hidden_act", "gelu_new"), HasSubstr("gelu_new"));
   EXPECT_THAT(refused("mlp_bias", true), HasSubstr("mlp_bias"));
   EXPECT_THAT(refused("model_type", "mamba"), AllOf(HasSubstr("mamba"), HasSubstr("llama")));
-  EXPECT_THAT(refused("hidden_size", -4), HasSubstr("hidden_size: expected 1 to"));
-  EXPECT_THAT(refused("hidden_size", "64"), HasSubstr("hidden_size: "));
-  EXPECT_THAT(refused("hidden_size", Json()), HasSubstr("hidden_size is missing"));
+  EXPECT_THAT(refused("hidden_size", -4), HasSubstr("'hidden_size' is -4; expected"));
+  EXPECT_THAT(refused("hidden_size", "64"), HasSubstr("'hidden_size' is \"64\""));
+  EXPECT_THAT(refused("hidden_size", Json()), HasSubstr("'hidden_size' is missing; expected"));
   EXPECT_THAT(refused("quantization_config", Json::Object{{"bits", 4}}),
               HasSubstr("quantization_config"));
 }

@@ -111,7 +111,8 @@ LanguageModelSettings load_settings(const fs::path& folder) {
 namespace {
 
 LoadedLanguageModel load_pretrained(const fs::path& path, const PretrainedOptions& options) {
-  PretrainedLanguageModel read = load_gguf(path, options);
+  PretrainedLanguageModel read =
+      is_gguf(path) ? load_gguf(path, options) : load_hugging_face(path, options);
   LoadedLanguageModel loaded;
   loaded.settings.model = std::move(read.config);
   loaded.settings.text.tokenizer = "byte-bpe";
@@ -125,7 +126,7 @@ LoadedLanguageModel load_pretrained(const fs::path& path, const PretrainedOption
 }  // namespace
 
 LoadedLanguageModel load_language_model(const fs::path& folder, const PretrainedOptions& options) {
-  if (is_gguf(folder)) return load_pretrained(folder, options);
+  if (is_gguf(folder) || is_hugging_face(folder)) return load_pretrained(folder, options);
   if (options.max_context > 0) {
     throw Error(ErrorCode::kUsage,
                 "--max-context is for models from elsewhere, such as a GGUF file",

@@ -176,6 +176,8 @@ void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks
 }
 
 void ByteBpe::encode_plain(std::vector<token>& ids, std::string_view text) const {
+  const std::string normalized = model_.nfc ? composed(text) : std::string();
+  if (model_.nfc) text = normalized;
   while (!text.empty()) encode_part(ids, take_part(text, model_.split));
 }
 

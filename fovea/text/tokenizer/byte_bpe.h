@@ -34,6 +34,7 @@ struct ByteBpeModel {
   /// Pairs of tokens that are joined, the first ones first: "\u0120t he".
   std::vector<std::string> merges;
   PreSplit split{};
+  bool nfc = false;  ///< text between marks is composed first (Unicode NFC)
   token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
 };
 

@@ -151,6 +151,7 @@ std::size_t cl100k_part(const Scanned& text, int digits) {
 }
 
 std::size_t part_length(std::string_view text, const PreSplit& split) {
+  if (split.pattern == SplitPattern::kNone) return text.size();
   const Scanned whole{text};
   if (split.pattern == SplitPattern::kCl100k) return cl100k_part(whole, split.digits);
   if (!split.digits_apart) return gpt2_part(whole);

@@ -16,6 +16,7 @@ enum class SplitPattern : std::uint8_t {
   /// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,n}| ?[^\s\p{L}\p{N}]+[\r\n]*|
   /// \s*[\r\n]+|\s+(?!\S)|\s+                                             (GPT-4: cl100k)
   kCl100k,
+  kNone,  ///< the text is one part
 };
 
 /// A row for each name that a model gives its cuts.
