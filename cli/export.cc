@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea export: writes a model in the form of other programs, or in a few megabytes.
 #include "fovea/task/language_model/export.h"
+#include "fovea/tensor/gguf.h"
+#include "fovea/tensor/gguf_writer.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -23,25 +26,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class ExportForm { kHuggingFace, kCompact };
+enum class ExportForm { kHuggingFace, kGguf, kCompact };
 constexpr EnumName<ExportForm> kExportFormNames[] = {{ExportForm::kHuggingFace, "hf"},
+                                                     {ExportForm::kGguf, "gguf"},
                                                      {ExportForm::kCompact, "compact"}};
 std::span<const EnumName<ExportForm>> enum_names(ExportForm) { return kExportFormNames; }
 
-enum class ExportType { kFloat32, kBFloat16 };
-constexpr EnumName<ExportType> kExportTypeNames[] = {{ExportType::kFloat32, "f32"},
-                                                     {ExportType::kBFloat16, "bf16"}};
-std::span<const EnumName<ExportType>> enum_names(ExportType) { return kExportTypeNames; }
-
 struct ExportOptions {
   ExportForm to = ExportForm::kHuggingFace;
-  ExportType dtype = ExportType::kFloat32;
+  std::string dtype = "f32";
   double size = 2;
   std::string output;
   bool overwrite = false;
   bool json = false;
 
   std::span<const std::string_view> files() const {
+    if (to == ExportForm::kGguf) return {};
     if (to == ExportForm::kCompact) return kCompactFiles;
     return kExportedFiles;
   }
@@ -49,27 +49,30 @@ struct ExportOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("to", to,
-          "form of the model; hf: a folder that Hugging Face transformers opens; compact: a linear "
-          "classifier in a few megabytes, which fovea reads like any other");
-    visit("output", output, "folder to write", {.shown = "DIR", .also = "o"});
-    visit("dtype", dtype, "--to hf: type of the weights");
+          "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
+          "llama.cpp opens; compact: a linear classifier in a few megabytes, which fovea reads like "
+          "any other");
+    visit("output", output, "folder to write, or the file of --to gguf",
+          {.shown = "PATH", .also = "o"});
+    visit("dtype", dtype, "--to hf (f32 or bf16) and gguf: type of the weights",
+          {.names = [] { return names_in(gguf_weight_types(), "|"); }});
     visit("size", size, "--to compact: most megabytes of model.safetensors",
           {.range = ValueRange::over(0, 1000)});
-    visit("overwrite", overwrite, "replace an earlier export in the folder");
+    visit("overwrite", overwrite, "replace an earlier export");
     visit("json", json, "print the result as one JSON object");
   }
 };
 
 struct ExportResult {
-  std::string architecture;
-  std::string output;
-  std::vector<std::string> files;
+  std::string architecture = {};
+  std::string output = {};
+  std::vector<std::string> files = {};
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("architecture", architecture, "class of transformers");
-    visit("output", output, "the folder");
-    visit("files", files, "names of the files in it");
+    visit("architecture", architecture, "class of transformers, or architecture of llama.cpp");
+    visit("output", output, "the folder or file");
+    visit("files", files, "names of the files in the folder");
   }
 };
 
@@ -108,15 +111,35 @@ void check_folder(const fs::path& folder, const ExportOptions& options) {
   }
 }
 
-DType dtype_of(ExportType type) {
-  return type == ExportType::kBFloat16 ? DType::kBFloat16 : DType::kFloat32;
+void check_file(const fs::path& file, bool overwrite) {
+  if (fs::is_directory(file)) {
+    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file.string()),
+                "name a file: -o model.gguf");
+  }
+  if (!fs::exists(fs::symlink_status(file)) || (overwrite && is_gguf(file))) return;
+  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file.string()),
+              overwrite ? "it is no GGUF file: choose another name"
+                        : "choose another file, or replace an earlier export with --overwrite");
 }
 
-void write_hugging_face(const std::string& model, const ExportOptions& options) {
-  const LoadedLanguageModel loaded = load_language_model(model);
-  ExportResult result{export_hugging_face(loaded, options.output, dtype_of(options.dtype)),
-                      options.output,
-                      {options.files().begin(), options.files().end()}};
+DType dtype_of(std::string_view name) {
+  if (name == "f32") return DType::kFloat32;
+  if (name == "bf16") return DType::kBFloat16;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--to hf: the type of the weights is f32 or bf16; got {}", name),
+              "give one of these, or --to gguf");
+}
+
+void write_language_model(const std::string& model, const ExportOptions& options) {
+  choose(gguf_weight_types(), options.dtype, "dtype");
+  ExportResult result{.output = options.output};
+  if (options.to == ExportForm::kGguf) {
+    result.architecture = export_gguf(load_language_model(model), options.output, options.dtype);
+  } else {
+    const DType dtype = dtype_of(options.dtype);
+    result.architecture = export_hugging_face(load_language_model(model), options.output, dtype);
+    result.files.assign(options.files().begin(), options.files().end());
+  }
   if (options.json) {
     print(to_json_line(result) + "\n");
   } else {
@@ -157,6 +180,7 @@ CommandSpec export_spec() {
       .epilog = R"(Examples:
   fovea export model -o exported
   fovea export model --to hf -o exported --dtype bf16
+  fovea export model --to gguf -o model.gguf --dtype q8_0
   fovea export linear --to compact -o compact
 
 In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))"};
@@ -172,13 +196,15 @@ int export_model(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "export: --output is missing",
                 "name a folder: fovea export DIR -o exported");
   }
-  check_log_is_apart({}, options.output);
+  const bool is_file = options.to == ExportForm::kGguf;
+  check_log_is_apart(std::array{is_file ? options.output : std::string()},
+                     is_file ? "" : options.output);
   warn_of_unread_variables(export_spec().options);
   require_effect(arguments, options.to);
   check_ranges(options);
-  check_folder(options.output, options);
+  is_file ? check_file(options.output, options.overwrite) : check_folder(options.output, options);
   options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
-                                     : write_hugging_face(arguments.text("DIR"), options);
+                                     : write_language_model(arguments.text("DIR"), options);
   return 0;
 }
 

@@ -14,35 +14,14 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
+#include "fovea/pretrained/byte_names.h"
 #include "fovea/text/sentencepiece/piece_model.h"
+#include "fovea/text/tokenizer/byte_bpe.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
 
 namespace {
-
-// Bytes and characters have no text for their special tokens; these occur in no usual text.
-constexpr std::array<std::string_view, 3> kMarkNames = {"<|pad|>", "<|begin|>", "<|end|>"};
-
-// The printable character that stands for a byte in vocabularies of bytes: itself, or, of those
-// that are not printable, the next one from U+0100 on (Radford et al. 2019, section 2.2, as their
-// encoder has it).
-std::string character_of_byte(int byte) {
-  const auto shown = [](int b) {
-    return (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-  };
-  char32_t c = static_cast<char32_t>(byte);
-  if (!shown(byte)) {
-    c = 0x100;
-    for (int before = 0; before < byte; ++before) c += shown(before) ? 0 : 1;
-  }
-  std::string text;
-  append_utf8(text, c);
-  return text;
-}
-
-// "<0x0A>", as SentencePiece names its bytes.
-std::string name_of_byte(int byte) { return fmt::format("<0x{:02X}>", byte); }
 
 Json type(std::string_view name, Json::Object more = {}) {
   more.emplace(more.begin(), "type", name);
@@ -287,6 +266,12 @@ Json begins_with(const std::string& mark, token id) {
 }
 
 }  // namespace
+
+std::string character_of_byte(int byte) {
+  return name_of_bytes(std::string(1, static_cast<char>(byte)));
+}
+
+std::string name_of_byte(int byte) { return fmt::format("<0x{:02X}>", byte); }
 
 HuggingFaceTokenizer hugging_face_tokenizer(const Tokenizer& tokenizer, bool lines) {
   const TokenizerData data = tokenizer.data();

@@ -68,10 +68,33 @@ class ExportTest(CommandTest):
         self.succeed("inspect", model, "--verify")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "text.txt"), 2, "no folder")
 
+    def test_a_gguf_file_is_a_model_with_the_same_text(self):
+        model = self.train("--tokenizer", "byte", "--position", "rotary", "--norm", "rms", "--activation", "swiglu")
+        file = self.folder / "model.gguf"
+        done = json.loads(self.succeed("export", model, "--to", "gguf", "-o", file, "--json").stdout)
+        self.assertEqual((done["architecture"], done["files"]), ("llama", []))
+        self.assertEqual(self.succeed("generate", file, "the ", "--greedy", "--max-tokens", "9").stdout,
+                         self.succeed("generate", model, "the ", "--greedy", "--max-tokens", "9").stdout)
+        self.assert_error(self.run_fovea("export", model, "--to", "gguf", "-o", file), 2, "E0205")
+        self.succeed("export", model, "--to", "gguf", "-o", file, "--overwrite", "--dtype", "q8_0")
+        self.assert_error(self.run_fovea("export", model, "--to", "gguf", "-o", self.folder / "text.txt", "--overwrite"), 2, "E0205")
+        self.assert_error(self.run_fovea("export", file, "-o", self.folder / "out"), 4, "E0402")
+
+    def test_what_llama_cpp_computes_in_another_way_is_refused(self):
+        for number, (options, word) in enumerate(((["--tokenizer", "byte"], "activation"),
+                                                  (["--lower", "--activation", "gelu-tanh"], "--lower"),
+                                                  (["--tokenizer", "word", "--activation", "gelu-tanh"], "word"))):
+            with self.subTest(word):
+                model = self.train(*options, name=f"model{number}")
+                self.assert_error(self.run_fovea("export", model, "--to", "gguf", "-o", self.folder / "x.gguf"), 4, "E0402", word)
+                self.assertFalse((self.folder / "x.gguf").exists())
+
     def test_bad_calls(self):
         model = self.train()
         self.assert_error(self.run_fovea("export", model), 2, "--output")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out", "--to", "onnx"), 2, "E0203")
+        self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out", "--dtype", "q8_0"), 2, "E0203", "f32 or bf16")
+        self.assert_error(self.run_fovea("export", model, "-o", self.folder / "out", "--dtype", "q9"), 2, "E0203")
         self.assert_error(self.run_fovea("export", self.folder, "-o", self.folder / "out"), 4, "E0403")
 
 

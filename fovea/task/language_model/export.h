@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a language model as a folder that Hugging Face transformers opens.
+// Writes a language model as a folder that Hugging Face transformers opens, or as a file of
+// llama.cpp.
 #pragma once
 
 #include <array>
@@ -21,5 +22,11 @@ inline constexpr std::array<std::string_view, 5> kExportedFiles = {
 /// for what no architecture can say (hugging_face_form) and for subwords, kDiskFull. Throws kWrite.
 std::string export_hugging_face(const LoadedLanguageModel& loaded,
                                 const std::filesystem::path& folder, DType dtype);
+
+/// Writes the model as one GGUF file, which llama.cpp opens; matrices have the type of that name
+/// (gguf_weight_types). Returns the architecture. Throws before anything is written:
+/// kModelWrongKind for what llama.cpp computes in another way, kDiskFull. Throws kWrite.
+std::string export_gguf(const LoadedLanguageModel& loaded, const std::filesystem::path& file,
+                        std::string_view type);
 
 }  // namespace fovea

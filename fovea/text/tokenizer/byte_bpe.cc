@@ -36,13 +36,6 @@ struct Letters {
 };
 constexpr Letters kLetters;
 
-std::string name_of_bytes(std::string_view bytes) {
-  std::string name;
-  for (const char byte : bytes)
-    append_utf8(name, kLetters.of_byte[static_cast<unsigned char>(byte)]);
-  return name;
-}
-
 // The bytes that a name of letters stands for. False, and `out` is as it was, if it has others.
 bool append_bytes_of_name(std::string& out, std::string_view name) {
   const std::size_t before = out.size();
@@ -83,6 +76,13 @@ struct IsLater {
 };
 
 }  // namespace
+
+std::string name_of_bytes(std::string_view bytes) {
+  std::string name;
+  for (const char byte : bytes)
+    append_utf8(name, kLetters.of_byte[static_cast<unsigned char>(byte)]);
+  return name;
+}
 
 ByteBpe::ByteBpe(ByteBpeModel model) : model_(std::move(model)) {
   check(model_.kinds.size() == model_.names.size(), "vocabulary: {} kinds for {} tokens",

@@ -41,6 +41,10 @@ struct ByteBpeModel {
 /// Whether marks that are written in a text become their tokens, or the tokens of their characters.
 enum class Marks : std::uint8_t { kRead, kAreText };
 
+/// The name of a token of these bytes: each is the character that prints as itself, or else, in their
+/// order, one from U+0100 on.
+std::string name_of_bytes(std::string_view bytes);
+
 /// Immutable; any number of threads may use one at once.
 class ByteBpe {
  public:
