@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea export: writes a model in the form of other programs, or in a few megabytes.
 #include "fovea/task/language_model/export.h"
-#include "fovea/tensor/gguf.h"
-#include "fovea/tensor/gguf_writer.h"
 
 #include <fmt/core.h>
 
@@ -19,6 +17,8 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/export.h"
+#include "fovea/tensor/gguf.h"
+#include "fovea/tensor/gguf_writer.h"
 
 namespace fovea::cli {
 
@@ -48,10 +48,11 @@ struct ExportOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("to", to,
-          "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
-          "llama.cpp opens; compact: a linear classifier in a few megabytes, which fovea reads like "
-          "any other");
+    visit(
+        "to", to,
+        "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
+        "llama.cpp opens; compact: a linear classifier in a few megabytes, which fovea reads like "
+        "any other");
     visit("output", output, "folder to write, or the file of --to gguf",
           {.shown = "PATH", .also = "o"});
     visit("dtype", dtype, "--to hf (f32 or bf16) and gguf: type of the weights",

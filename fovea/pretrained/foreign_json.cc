@@ -147,9 +147,15 @@ void ForeignObject::ignore(std::initializer_list<std::string_view> keys) const {
   for (const std::string_view key : keys) asked_.emplace(key);
 }
 
+void ForeignObject::ignore_what_is_off() const {
+  for (const auto& [key, value] : json_.object()) {
+    if (is_off(value)) asked_.emplace(key);
+  }
+}
+
 void ForeignObject::refuse_others() const {
   for (const auto& [key, value] : json_.object()) {
-    if (asked_.find(key) != asked_.end() || is_off(value)) continue;
+    if (asked_.find(key) != asked_.end()) continue;
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: {} is {}; fovea does not know what that changes", where_,
                             printable(key), shown(&value)),

@@ -47,8 +47,9 @@ class ForeignObject {
   void require(std::string_view key, const Json& only) const;
   /// These keys say nothing that matters.
   void ignore(std::initializer_list<std::string_view> keys) const;
-  /// Throws kModelWrongKind if there is a key that was not asked for, unless its value is null,
-  /// false, 0 or empty.
+  /// Nor do those whose value is false, 0 or empty.
+  void ignore_what_is_off() const;
+  /// Throws kModelWrongKind if there is a key that was not asked for.
   void refuse_others() const;
 
   /// Throws kModelWrongKind, "WHERE: KEY is VALUE: `expected`".

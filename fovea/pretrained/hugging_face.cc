@@ -270,6 +270,7 @@ HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
   c.vocabulary = size(config, "vocab_size");
   read_family(config, row.name, c);
   ignore_what_says_nothing(config);
+  config.ignore_what_is_off();
   config.refuse_others();
   try {
     return {row, resolve(c)};

@@ -269,7 +269,7 @@ TEST_F(Llama, WhatIsNotKnownIsNamed) {
       load_changed([](LlamaFile& file) {
         file.tensors.push_back(gguf_tensor("blk.0.attn_q.bias", {16}, std::vector<float>(16)));
       }),
-      kModelWrongKind, "tensor 'blk.0.attn_q.bias' is not one of llama's");
+      kModelWrongKind, "tensor 'blk.0.attn_q.bias' has no place in the architecture");
   EXPECT_EQ(number("llama.expert_count", 0).config.layers, kGoldenLayers);  // says nothing
   EXPECT_EQ(text("llama.rope.scaling.type", "none").config.layers, kGoldenLayers);
 }
