@@ -153,8 +153,9 @@ QueryKeyValue MultiHeadAttention::split(Tape& tape, Variable stepped) const {
 }
 
 Variable MultiHeadAttention::normalise_queries(Tape& tape, Variable q) const {
-  return q_gain_ == nullptr ? q : rms_norm_heads(tape, q, tape.parameter(*q_gain_), options_.heads,
-                                         options_.qk_epsilon);
+  return q_gain_ == nullptr ? q
+                            : rms_norm_heads(tape, q, tape.parameter(*q_gain_), options_.heads,
+                                             options_.qk_epsilon);
 }
 
 Variable MultiHeadAttention::normalise_keys(Tape& tape, Variable k) const {

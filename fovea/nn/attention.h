@@ -47,7 +47,7 @@ struct MultiHeadAttentionOptions {
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
   BiasStart bias_start = BiasStart::kZeros;
   QkNorm qk_norm = QkNorm::kNone;
-  double qk_epsilon = 1e-5;  ///< of that norm
+  double qk_epsilon = 1e-5;    ///< of that norm
   AttentionVariant variant{};  ///< score, norm, rotary positions, ...
   std::vector<LayerPart> parts{};
   Mask mask{};

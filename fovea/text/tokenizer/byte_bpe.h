@@ -34,15 +34,15 @@ struct ByteBpeModel {
   /// Pairs of tokens that are joined, the first ones first: "\u0120t he".
   std::vector<std::string> merges;
   PreSplit split{};
-  bool nfc = false;  ///< text between marks is composed first (Unicode NFC)
+  bool nfc = false;                        ///< text between marks is composed first (Unicode NFC)
   token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
 };
 
 /// Whether marks that are written in a text become their tokens, or the tokens of their characters.
 enum class Marks : std::uint8_t { kRead, kAreText };
 
-/// The name of a token of these bytes: each is the character that prints as itself, or else, in their
-/// order, one from U+0100 on.
+/// The name of a token of these bytes: each is the character that prints as itself, or else, in
+/// their order, one from U+0100 on.
 std::string name_of_bytes(std::string_view bytes);
 
 /// Immutable; any number of threads may use one at once.
