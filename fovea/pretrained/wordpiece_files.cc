@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of a tokenizer
 constexpr index kMostTokens = 10'000'000;
+constexpr index kMostCharacters = 1000;  // of a word: to cut it takes time with their square
 
 [[noreturn]] void damaged(const std::string& message) {
   throw Error(ErrorCode::kModelDamaged, message, "get the model again");
@@ -47,7 +48,7 @@ void read_model(const ForeignObject& file, WordPieceModel& model) {
   if (from.text("type") != "WordPiece") from.refuse("type", "WordPiece here");
   model.unknown = from.text("unk_token");
   model.prefix = from.text("continuing_subword_prefix", "##");
-  model.longest_word = from.whole("max_input_chars_per_word", 0, kMostTokens, 100);
+  model.longest_word = from.whole("max_input_chars_per_word", 0, kMostCharacters, 100);
   const ForeignObject vocabulary = from.object("vocab");
   model.names = names_of(from, *from.find("vocab"));
   from.refuse_others();

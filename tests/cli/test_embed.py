@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fovea embed and fovea similar: vectors of small random encoders, compared with the definition in plain Python."""
+"""fovea embed and fovea similar: vectors of small random encoders, compared with the definition in plain Python, and with
+transformers and sentence-transformers where these are installed or their numbers are known."""
 
 import copy
 import hashlib
@@ -15,6 +16,12 @@ from support import CommandTest
 import bert_support
 from bert_support import CONFIG, MODULES, POOLING, VOCABULARY, tokenizer_json, vector, weights, write_json, write_model
 from tensor_files import Tensor, read_npz, safetensors_bytes
+
+try:
+    import torch
+    import transformers
+except ImportError:
+    transformers = None
 
 TEXTS = ["the cat sees the moon .", "", "Running kings , OLD dogs !", "unable zebra", "moon " * 20, "the"]
 
@@ -285,6 +292,7 @@ class Forged(EncoderTest):
             (["model", "vocab", "the"], 6, "vocab"), (["model", "vocab", "the"], -1, "vocab"), (["model", "vocab", "the"], 2**40, "vocab"),
             (["model", "vocab", "the"], 5.5, "vocab"), (["model", "vocab", "zebra"], 22, "23 tokens, the model 22"),
             (["model", "unk_token"], "<oov>", "<oov>"), (["model", "max_input_chars_per_word"], -5, "max_input_chars_per_word"),
+            (["model", "max_input_chars_per_word"], 10**6, "max_input_chars_per_word"),
             (["model", "fuse"], True, "fuse"), (["normalizer", "type"], "NFC", "NFC"), (["normalizer", "clean_text"], 1, "clean_text"),
             (["pre_tokenizer"], None, "pre_tokenizer"), (["pre_tokenizer", "type"], "Whitespace", "Whitespace"),
             (["post_processor", "type"], "RobertaProcessing", "RobertaProcessing"), (["post_processor", "single"], [], "single"),
@@ -348,6 +356,42 @@ class Forged(EncoderTest):
         (self.model / "model.safetensors").write_bytes(
             safetensors_bytes({**self.tensors, "embeddings.LayerNorm.bias": Tensor("F32", [8], [float("nan")] * 8)}))
         self.assert_error(self.run_fovea("embed", self.model, stdin=b"moon\n"), 4, "not finite")
+
+
+@unittest.skipIf(transformers is None, "torch and transformers are not installed")
+class Transformers(EncoderTest):
+    """Models of other sizes that transformers makes and saves, and what it computes with them."""
+
+    CONFIGS = [{}, {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5}, {"hidden_act": "relu", "num_hidden_layers": 5},
+               {"hidden_act": "silu", "hidden_size": 96, "num_attention_heads": 12, "intermediate_size": 200},
+               {"num_hidden_layers": 0}, {"type_vocab_size": 1, "hidden_size": 33, "num_attention_heads": 3}]
+
+    def saved(self, config, dtype, shard, kind="BertModel"):
+        torch.manual_seed(5)
+        made = {key: value for key, value in CONFIG.items() if key not in ("model_type", "architectures")}
+        model = getattr(transformers, kind)(transformers.BertConfig(**{**made, "max_position_embeddings": 40, **config}))
+        for name, parameter in model.named_parameters():
+            torch.nn.init.normal_(parameter, 1 if name.endswith("LayerNorm.weight") else 0, 0.3)
+        model = model.to(dtype).eval()
+        folder = self.folder / f"{kind}-{len(list(self.folder.iterdir()))}"
+        model.save_pretrained(folder, max_shard_size=shard)
+        write_json(folder / "tokenizer.json", tokenizer_json())
+        return model.float(), folder
+
+    def test_vectors_are_those_of_transformers(self):
+        rng = random.Random(7)
+        texts = [" ".join(rng.choice(bert_support.WORDS[:8]) for _ in range(n)) for n in (0, 1, 5, 17, 38, 60)]
+        for n, config in enumerate(self.CONFIGS):
+            dtype = (torch.float32, torch.float16, torch.bfloat16)[n % 3]
+            model, folder = self.saved(config, dtype, "8KB" if n % 2 else "1GB", "BertForMaskedLM" if n == 1 else "BertModel")
+            encoder = getattr(model, "bert", model)
+            rows = [encoder(torch.tensor([bert_support.tokens(text, 40)])).last_hidden_state[0].detach() for text in texts]
+            for pooling, pooled in (("cls", [r[0] for r in rows]), ("mean", [r.mean(0) for r in rows]),
+                                    ("max", [r.max(0).values for r in rows])):
+                found = torch.tensor(self.embed("--pooling", pooling, texts=texts, model=folder))
+                expected = torch.stack(pooled)
+                with self.subTest(config=config, pooling=pooling):
+                    self.assertLess(((found - expected).norm() / expected.norm()).item(), 2e-5)
 
 
 class MiniLM(CommandTest):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT's layers. That they compute what transformers computes is shown by tests/cli/test_embed.py,
-// whose definition is in plain Python, and by tests/python/test_bert.py.
+// BERT's layers. That they compute what transformers computes is shown by tests/cli/test_embed.py.
 #include "fovea/model/bert.h"
 
 #include <gtest/gtest.h>
