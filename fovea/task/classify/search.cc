@@ -514,6 +514,8 @@ SearchResult Searcher::run(bool resume) {
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(size, order_.size() - next));
     if (!measure_round(round, {begin, end})) break;
   }
+  std::error_code error;  // what a killed process has left
+  remove_tree(folder_ / kScratchName, error);
   SearchResult result;
   result.best = best_trial(trials_);
   result.stopped = stopped_;
