@@ -256,6 +256,11 @@ void RunFolder::clear() const {
   remove_leftovers(folder_);
 }
 
+void RunFolder::keep_model() const {
+  remove_checkpoints(checkpoints_of(folder_));
+  remove_best_weights(folder_);
+}
+
 bool RunFolder::remove_unsaved() const noexcept {
   try {
     const bool is_new = use_ != FolderUse::kResume && lock_.is_in_place();

@@ -47,6 +47,9 @@ class RunFolder {
   /// earlier run of fovea. Throws kWrite if some of them stay.
   void clear() const;
 
+  /// Removes what only a run that goes on needs. Throws kWrite if some of it stays.
+  void keep_model() const;
+
   /// After a failure: removes a new run that has saved no weights. Returns whether it did.
   bool remove_unsaved() const noexcept;
 

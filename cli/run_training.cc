@@ -302,6 +302,7 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
                     job.training.solves() ? "begin anew" : "go on", job.training.command(),
                     shell_word(folder)));
   }
+  if (job.options.final && !result.stopped) run_folder.keep_model();
   job.options.output = folder;
   print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit(),
                 job.training.solves()},

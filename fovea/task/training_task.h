@@ -29,6 +29,7 @@ struct RunChoices {
   bool report = false;
   PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
+  bool final = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -41,6 +42,9 @@ struct RunChoices {
     visit("threads", threads, "threads to work on; 0: all cores", {.also = "t"});
     visit("overwrite", overwrite, "replace an earlier run in the folder",
           {.only_command_line = true, .place = HelpPlace::kResume});
+    visit("final", final,
+          "when the run has ended, remove its checkpoints: the folder keeps the model, its metrics "
+          "and its page");
     visit("report", report, "keep a page of the run up to date: report.html in its folder");
     visit("lang", lang, "language of the page of --report");
   }

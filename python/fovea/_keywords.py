@@ -145,6 +145,7 @@ class Training(TypedDict, total=False):
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
+    final: bool | None
     report: bool | None
     lang: Literal["en", "zh"] | None
 
@@ -244,6 +245,7 @@ class ClassifierTraining(TypedDict, total=False):
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
+    final: bool | None
     report: bool | None
     lang: Literal["en", "zh"] | None
 
@@ -339,6 +341,7 @@ class TaggerTraining(TypedDict, total=False):
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
+    final: bool | None
     report: bool | None
     lang: Literal["en", "zh"] | None
 
@@ -429,6 +432,7 @@ class TranslatorTraining(TypedDict, total=False):
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
+    final: bool | None
     report: bool | None
     lang: Literal["en", "zh"] | None
 

@@ -45,7 +45,7 @@ def translator_rows() -> list[Row]:
 def fit_rows() -> list[Row]:
     """Those that fit() has: texts come from memory, and the folder of the run is gone afterwards."""
     of_files = [name for name, _, _ in _fovea.table_options() if name != "bad_rows"]
-    of_folders = ("overwrite", "report", "lang", "keep")
+    of_folders = ("final", "overwrite", "report", "lang", "keep")
     verbose = ("verbose", "true or false", "print what the training says to stderr")
     return [*_without(classifier_rows(), [*of_files, *of_folders]), verbose]
 

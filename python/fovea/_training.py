@@ -25,7 +25,7 @@ from ._threads import threads_of
 PROGRAM = pathlib.Path(__file__).with_name("bin") / "fovea"
 # Beside the settings of the run; `train`, `output` and `resume` have arguments of their own.
 _WARNING = "warning: "
-_SWITCHES = ("overwrite", "report")  # which have no other way to say no
+_SWITCHES = ("final", "overwrite", "report")  # which have no other way to say no
 _SECONDS_BETWEEN_LOOKS = 0.02
 STANDARD_INPUT = "-"  # as a file
 # If this process is killed, the training is told to save and stop (prctl's PR_SET_PDEATHSIG is 1): a resumed

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder of a run that ended early, that was moved, or that holds what is not ours."""
 
+import json
 import os
 import shutil
 import signal
+import time
 import unittest
 
 from support import SMALL, CommandTest
@@ -139,6 +141,30 @@ class Kept(RunFolderTest):
         self.assertEqual(self.last_object(done)["steps"], 4)
         self.assertEqual(sorted(p.name for p in (self.output / "checkpoints").iterdir()),
                          ["step-000003", "step-000004"])
+
+
+class Final(RunFolderTest):
+    def test_only_the_model_is_kept(self):
+        self.train_here()
+        weights = (self.output / "model.safetensors").read_bytes()
+        self.assertIn("checkpoints/step-000004/optimizer.safetensors", self.files())
+        said = self.train_here("--final", "--overwrite", "--json")
+        self.assertEqual(json.loads(said.stdout)["steps"], 4)
+        self.assertEqual((self.output / "model.safetensors").read_bytes(), weights)
+        self.assertFalse([name for name in self.files() if name.startswith("checkpoints")])
+        self.succeed("inspect", self.output, "--verify")
+        self.succeed("report", self.output, "-o", self.folder / "page.html")
+        # There is nothing to go on from, so a run that is resumed begins anew, and ends the same.
+        self.train_here("--resume")
+        self.assertEqual((self.output / "model.safetensors").read_bytes(), weights)
+
+    def test_a_run_that_is_stopped_keeps_its_checkpoints(self):
+        process = self.start(*self.command("--final", stop="1000000u"), "--save-every", "2u")
+        while process.poll() is None and not (self.output / "model.safetensors").exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        self.assertTrue([name for name in self.files() if name.startswith("checkpoints")])
 
 
 class Moved(RunFolderTest):
