@@ -198,6 +198,11 @@ class SmolLM2(CommandTest):
                                  stdin=prompt.encode() + b"\n")
             self.assertEqual(json.loads(found.stdout)["text"], text)
 
+    def test_a_conversation_is_that_of_transformers(self):
+        said = self.succeed("generate", self.model, "--chat", "--greedy", "--max-tokens", 40, "--max-context", 1024,
+                            stdin=b"What is the capital of Italy?\nAnd of Spain?\n")
+        self.assertEqual(said.stdout, b"Il Coriobella, Italy.\nEl Cielo, Spain.\n")  # a small model of 4 bits
+
     def test_values_are_whole(self):
         self.succeed("inspect", self.model, "--verify")
 
