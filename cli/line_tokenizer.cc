@@ -3,10 +3,14 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
+
 #include "cli/common_options.h"
 #include "fovea/base/error.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/wordpiece_files.h"
 #include "fovea/text/utf8.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea::cli {
 
@@ -69,10 +73,46 @@ class ByteBpeLines final : public LineTokenizer {
   std::shared_ptr<const ByteBpe> bpe_;
 };
 
+// Pieces are written as the vocabulary has them: "##ing" continues a word.
+class WordPieceLines final : public LineTokenizer {
+ public:
+  explicit WordPieceLines(const std::string& folder) : pieces_(read_wordpiece(folder)) {}
+
+  index size() const override { return pieces_.size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    std::vector<token> ids;
+    pieces_.encode(ids, line);
+    std::vector<EncodedPiece> pieces;
+    for (const token id : ids) pieces.push_back({pieces_.name(id), id});
+    return pieces;
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = pieces_.id_of(piece);
+    return id == kNoToken ? pieces_.id_of(pieces_.model().unknown) : id;
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    std::vector<token> ids;
+    for (const EncodedPiece& piece : pieces) ids.push_back(piece.id);
+    return pieces_.decode(ids);
+  }
+  std::string decode(std::span<const token> ids) const override { return pieces_.decode(ids); }
+
+ private:
+  WordPiece pieces_;
+};
+
+// A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
+bool is_wordpiece_folder(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  return fs::is_directory(path) && !fs::exists(path / kManifestName) &&
+         (fs::exists(path / "tokenizer.json") || fs::exists(path / "vocab.txt"));
+}
+
 }  // namespace
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
   if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  if (is_wordpiece_folder(file)) return std::make_unique<WordPieceLines>(file);
   return std::make_unique<PieceLines>(file);
 }
 

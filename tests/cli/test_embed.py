@@ -240,6 +240,24 @@ class Similar(EncoderTest):
         self.assert_error(self.run_fovea("similar", self.model, stdin=b"a\tb\tc\n"), 3, "2 tabs")
 
 
+class TokenizerOfAFolder(EncoderTest):
+    def test_pieces_and_ids(self):
+        def lines(*args, stdin):
+            return self.succeed("tokenizer", *args, stdin=stdin.encode()).stdout.decode().splitlines()
+
+        text = "Running CAF\u00c9s, un\u00e1ble\nzebra[SEP]\n\n"
+        pieces = lines("encode", self.model, stdin=text)
+        self.assertEqual(pieces, ["run ##ning cafe ##s , un ##able", "[UNK] [SEP]", ""])
+        ids = lines("encode", self.model, "--ids", stdin=text)
+        self.assertEqual(ids, [" ".join(str(VOCABULARY.index(piece)) for piece in line.split()) for line in pieces])
+        for args, stdin in (([], pieces), (["--ids"], ids)):
+            self.assertEqual(lines("decode", self.model, *args, stdin="\n".join(stdin) + "\n"), ["running cafes, unable", "", ""])
+        self.assert_error(self.run_fovea("tokenizer", "encode", self.model, "--subword-sampling", "0.1"), 2, "--subword-sampling")
+        (self.model / "tokenizer.json").unlink()
+        (self.model / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+        self.assertEqual(lines("encode", self.model, stdin=text), pieces)
+
+
 class Forged(EncoderTest):
     """Each forged file is an error that names it, before much memory is taken."""
 
