@@ -31,6 +31,13 @@ constexpr index kLongestBag = 4096, kLongestOfEncoder = 512;
 
 constexpr std::string_view kLessText = "use less text, or a machine with more memory";
 
+// A search leaves the choice open until it has found one; a run cannot.
+ClassifierModel kind_of(ClassifierSettings settings) {
+  settings.search.budget.clear();
+  choose_model(settings);
+  return settings.model.kind;
+}
+
 // Checks the sizes before any file is read.
 void check_sizes(const ClassifierSettings& settings) {
   ClassifierConfig probe = settings.model;
@@ -350,9 +357,8 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   run.outputs.columns = set.form;
   if (set.label_of_two) run.outputs.label_of_two = static_cast<index>(*set.label_of_two) + 1;
   if (text.regression) run.outputs.numbers = scale_of(numbers_to_train(set));
-  if (settings.model.kind == ClassifierModel::kLinear ||
-      settings.model.kind == ClassifierModel::kAuto) {
-    settings.model.kind = ClassifierModel::kLinear;
+  settings.model.kind = kind_of(settings);
+  if (settings.model.kind == ClassifierModel::kLinear) {
     return prepare_linear(std::move(run), std::move(settings), set);
   }
   take_input(run, settings, set, std::move(known));
