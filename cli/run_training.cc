@@ -412,6 +412,9 @@ std::string epilog_of(const TrainingHelp& help) {
   constexpr std::string_view kSignals =
       R"(SIGINT, SIGTERM and SIGHUP save a checkpoint and stop, SIGUSR1 saves and goes on, SIGUSR2 saves and
 stops.)";
+  constexpr std::string_view kLosses =
+      R"(A train loss is a mean over the updates before, while the weights changed; a validation loss is
+that of the weights as they are.)";
   const std::string settings = fmt::format(
       "Settings come, each counting more than those before it, from: {} (FOVEA_HEAD_DIM is "
       "--head-dim), options. A run that ends by hours depends on the speed of the machine; any "
@@ -419,7 +422,8 @@ stops.)";
       help.settings_from);
   std::string text = fmt::format("Examples:\n{}\n\n", help.examples);
   if (!help.data.empty()) text += fmt::format("{}\n\n", filled(words_of(help.data), ""));
-  text += fmt::format("{}\n\n{}\n\n{}", kFolders, filled(words_of(settings), ""), kSignals);
+  text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(words_of(settings), ""), kSignals,
+                      kLosses);
   if (help.defaults.empty()) return text;
   std::vector<std::string> items = {fmt::format("{} other defaults hold:", help.when)};
   items.insert(items.end(), help.defaults.begin(), help.defaults.end());

@@ -47,6 +47,11 @@ class Help(CommandTest):
             self.assertEqual([name for name in names if name in wanted], wanted, command)
             self.assertLessEqual(len(names), 24, command)
 
+    def test_a_training_says_what_its_train_loss_is(self):
+        for task in ("lm", "classify", "pairs", "tag", "translate"):
+            said = " ".join(self.succeed("train", task, "--help").stdout.decode().split())
+            self.assertIn("A train loss is a mean over the updates before, while the weights changed", said, task)
+
     def test_no_heading_has_more_than_a_screen(self):
         for command in self.commands:
             for heading, options in self.groups_of(command).items():
