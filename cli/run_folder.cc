@@ -264,7 +264,9 @@ void RunFolder::keep_model() const {
 bool RunFolder::remove_unsaved() const noexcept {
   try {
     const bool is_new = use_ != FolderUse::kResume && lock_.is_in_place();
-    if (!is_new || fs::exists(folder_ / kWeightsName) ||
+    // Without its manifest it was meddled with: what was moved away may come back.
+    const bool lost_manifest = !is_run(folder_) && fs::exists(folder_ / "config.json");
+    if (!is_new || lost_manifest || fs::exists(folder_ / kWeightsName) ||
         !checkpoint_steps(checkpoints_of(folder_)).empty()) {
       return false;
     }
@@ -274,28 +276,6 @@ bool RunFolder::remove_unsaved() const noexcept {
     return false;  // the caller handles another error, which says more
   }
 }
-
-namespace {
-
-// The run goes on with the files of its checkpoint, but the model in its folder stays unreadable.
-void warn_of_damage(const fs::path& folder, StoredRun& run) {
-  const std::vector<NamedFile>& files = run.checkpoint->files;
-  for (const std::string_view name : {"config.json", "tokenizer.txt"}) {
-    const bool of_run = std::any_of(files.begin(), files.end(),
-                                    [&](const NamedFile& file) { return file.name == name; });
-    if (!of_run) continue;  // a classifier of numbers has no tokenizer
-    try {
-      read_model_file(folder, name);
-    } catch (const Error& error) {
-      run.warnings.push_back(
-          fmt::format("{}; the run goes on, but its model cannot be read until the file is put "
-                      "back: cp {} {}",
-                      error.what(), shell_word(run.path(name)), shell_word(folder.string() + "/")));
-    }
-  }
-}
-
-}  // namespace
 
 std::string StoredRun::file(std::string_view name) const {
   return checkpoint ? checkpoint->bytes(name) : read_model_file(folder, name);
@@ -313,7 +293,6 @@ StoredRun read_run(const Place& place) {
     run.warnings = std::move(newest.warnings);
   }
   run.folder = run.checkpoint ? run.checkpoint->path : place.folder;
-  if (run.checkpoint) warn_of_damage(place.folder, run);
   return run;
 }
 

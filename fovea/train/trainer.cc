@@ -17,6 +17,7 @@
 #include "fovea/base/file.h"
 #include "fovea/config/json.h"
 #include "fovea/kernel/gemm.h"
+#include "fovea/tensor/checksum.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_state.h"
@@ -51,10 +52,10 @@ double mean_or_zero(double sum, index count) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
-// The manifest and what it lists, as far as they exist: a run may go on without a file that was
-// lost before.
+// What the manifest lists, as far as it exists: a run may go on without a file that was lost
+// before.
 std::vector<std::filesystem::path> model_files_of(const TrainerSetup& setup) {
-  std::vector<std::filesystem::path> files = {setup.folder / kManifestName};
+  std::vector<std::filesystem::path> files;
   for (const NamedFile& file : setup.attachments) files.push_back(setup.folder / file.name);
   std::erase_if(files, [](const auto& file) { return !std::filesystem::exists(file); });
   return files;
@@ -374,6 +375,63 @@ std::optional<StoredModel> stored_model(const std::filesystem::path& folder) {
   }
 }
 
+constexpr std::string_view kFileIsGone = "the file of the run was moved or removed";
+constexpr std::string_view kGoOn =
+    "the same command with --resume -o DIR goes on from the last checkpoint";
+constexpr std::string_view kIfMoved =
+    "if it was moved, the same command with --resume -o DIR goes on from the last checkpoint, once "
+    "it is back or with -o where it is now; if it was removed, train again, with --overwrite where "
+    "a part of the run is left";
+
+bool is_gone(const std::filesystem::path& file) {
+  std::error_code error;
+  return std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found;
+}
+
+[[noreturn]] void fail_gone(const std::filesystem::path& path, std::string_view what,
+                            std::string_view hint) {
+  throw Error(ErrorCode::kWrite, fmt::format("{}: {} while it was at work", path.string(), what),
+              std::string(hint));
+}
+
+// Writes the file of a model again as the checkpoint has it; false if that is another one.
+bool put_back(const std::filesystem::path& folder, const std::string& name,
+              const Checkpoint& checkpoint) {
+  try {
+    const Manifest manifest = read_manifest(folder);
+    const ManifestEntry* entry = manifest.find(name);
+    const std::string& bytes = checkpoint.bytes(name);
+    if (entry == nullptr || entry->checksum != xxh3_128(bytes)) return false;
+    write_file_atomically(folder / name, bytes);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Without them the model cannot be read. A run that goes on puts them back from its checkpoint.
+void require_model_files(const std::vector<std::filesystem::path>& files) {
+  for (const std::filesystem::path& file : files) {
+    if (is_gone(file)) fail_gone(file, kFileIsGone, kGoOn);
+  }
+}
+
+// A run may go on where a file of its model, beside the weights, is not to be had.
+void put_files_back(const TrainerSetup& setup, const Checkpoint& checkpoint,
+                    TrainingObserver& observer) {
+  for (const NamedFile& file : setup.attachments) {
+    try {
+      read_model_file(setup.folder, file.name);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kOutOfMemory) throw;
+      const bool is_back = put_back(setup.folder, file.name, checkpoint);
+      observer.noticed(fmt::format("{}; {}", error.what(),
+                                   is_back ? "it comes from the checkpoint"
+                                           : "the run goes on, but its model cannot be read"));
+    }
+  }
+}
+
 }  // namespace
 
 RunIdentity identity_of(const Checkpoint& checkpoint) { return state_file_of(checkpoint).identity; }
@@ -382,31 +440,14 @@ RunState state_of(const Checkpoint& checkpoint) { return state_file_of(checkpoin
 
 // If the folder was moved, nothing is written at its old path. It may also be moved during the
 // write: then that is reported as the error. An `rm -rf` that meets a write leaves the folder, but
-// without the files of the model.
+// without its manifest, and there is nothing that --resume could go on with.
 void Trainer::write_in_folder(const std::function<void()>& write) const {
-  // Without the folder or its manifest there is nothing that --resume could go on with.
-  const auto fail_gone = [](const std::filesystem::path& path, std::string_view what,
-                            bool needed = true) {
-    constexpr std::string_view kGoOn =
-        "the same command with --resume -o DIR goes on from the last checkpoint";
-    throw Error(ErrorCode::kWrite, fmt::format("{}: {} while it was at work", path.string(), what),
-                needed ? fmt::format("if it was moved, {}, once it is back or with -o where it is "
-                                     "now; if it was removed, train again, with --overwrite where "
-                                     "a part of the run is left",
-                                     kGoOn)
-                       : std::string(kGoOn));
-  };
   const auto require_folder = [&] {
     if (!folder_.is_in_place()) {
-      fail_gone(setup_.folder, "the folder of the run was moved or removed");
+      fail_gone(setup_.folder, "the folder of the run was moved or removed", kIfMoved);
     }
-    for (const std::filesystem::path& file : model_files_) {
-      std::error_code error;
-      if (std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
-        fail_gone(file, "the file of the run was moved or removed",
-                  file.filename() == kManifestName);
-      }
-    }
+    const std::filesystem::path manifest = setup_.folder / kManifestName;
+    if (is_gone(manifest)) fail_gone(manifest, kFileIsGone, kIfMoved);
   };
   require_folder();
   try {
@@ -461,6 +502,7 @@ void Trainer::save() {
   }
   draw_curve();
   save_requested_ = false;
+  require_model_files(model_files_);
 }
 
 void Trainer::resume() {
@@ -509,6 +551,7 @@ void Trainer::resume(const Checkpoint& checkpoint, Future future) {
   look_at_the_clock();
   first_fraction_ = fraction_done_;
   // If the process is killed between any two of these steps, the next resume repairs the folder.
+  put_files_back(setup_, checkpoint, observer_);
   keep_a_model(future);
   if (future == Future::kOther) {
     remove_checkpoints_after(checkpoints_of(setup_.folder), state_.step);

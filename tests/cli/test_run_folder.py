@@ -206,6 +206,30 @@ class Moved(RunFolderTest):
                 else:
                     self.assertEqual(goes_on.returncode, 0, goes_on.stderr)
                     self.assertIn("--resume -o DIR goes on", err)
+                    self.succeed("inspect", self.output, "--verify")  # it was put back
+
+    def test_before_the_first_checkpoint_a_lost_file_does_not_cost_the_run(self):
+        rare = ["--save-every", "1000000u", "--eval-every", "1000000u"]
+        for name in ["config.json", "MANIFEST.json"]:
+            with self.subTest(name):
+                shutil.rmtree(self.output, ignore_errors=True)
+                process = self.start(*self.command(*rare, stop="100000u"))
+                while process.poll() is None and not (self.output / "starts.jsonl").exists():
+                    pass
+                lost = (self.output / name).read_bytes()
+                (self.output / name).unlink()
+                process.send_signal(signal.SIGTERM)
+                err = process.communicate(timeout=60)[1].decode()
+                self.assertEqual(process.returncode, 5, err)
+                self.assertIn("--resume -o DIR goes on", err)
+                if name == "config.json":
+                    self.assertTrue(list(self.output.glob("checkpoints/step-*")))
+                else:
+                    (self.output / name).write_bytes(lost)  # as the hint says
+                done = self.succeed("train", "lm", "--resume", "-o", self.output, *rare, "--stop-after", "1u")
+                self.assertEqual(b"it comes from the checkpoint" in done.stderr, name == "config.json")
+                self.assertEqual((self.output / name).read_bytes(), lost)
+                self.succeed("inspect", self.output, "--verify")
 
 
 class Names(CommandTest):
