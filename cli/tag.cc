@@ -169,19 +169,12 @@ void find_form(std::unique_ptr<ByteStream>& stream, const std::string& file,
            });
   };
   const LineForm found = find_line_form(stream, {.is_tag = is_tag, .comments = table.comments});
-  if (found == LineForm::kText) {
-    form.output.text = true;
-    warn(
-        fmt::format("{}: lines of several words without a tab are taken for text, a sentence a "
-                    "line (--text); if they are a word and its columns, say --format conll",
-                    name_of_input(file)));
-  }
-  if (found == LineForm::kUnclear) {
-    warn(
-        fmt::format("{}: the first lines have the same number of words, so they are taken for a "
-                    "word and its columns (--format conll); if each line is a sentence, say --text",
-                    name_of_input(file)));
-  }
+  if (found != LineForm::kText) return;
+  form.output.text = true;
+  warn(fmt::format(
+      "{}: lines of several words without a tab are taken for text, a sentence a line (--text); if "
+      "they are a word and its columns, say --format conll",
+      name_of_input(file)));
 }
 
 void answer_sentences(std::unique_ptr<ByteStream> stream, const std::string& file,

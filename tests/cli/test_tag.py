@@ -87,10 +87,13 @@ class Tags(ModelsTest):
         done = self.succeed("tag", self.tagger, stdin=text)
         self.assertEqual(done.stdout.decode(), self.said(self.tagger, "--text", stdin=text))
 
-    def test_lines_with_the_same_number_of_words_are_columns_as_before_and_a_warning_says_so(self):
-        done = self.succeed("tag", self.tagger, stdin=b"Ada NNP\nsaw VBD\n")
-        self.assertEqual(done.stdout, b"Ada NNP B-person\nsaw VBD O\n")
-        self.assertIn("have the same number of words", done.stderr.decode())
+    def test_lines_with_the_same_number_of_words_are_text_unless_they_end_with_tags(self):
+        text = b"Ada saw Rome\nEve saw it\n"
+        done = self.succeed("tag", self.tagger, stdin=text)
+        self.assertEqual(done.stdout.decode(), self.said(self.tagger, "--text", stdin=text))
+        self.assertIn("taken for text", done.stderr.decode())
+        columns = self.said(self.tagger, "--format", "conll", stdin=b"Ada NNP\nsaw VBD\n")
+        self.assertEqual(columns, "Ada NNP B-person\nsaw VBD O\n")
         for quiet in (b"Ada\nsaw\n", b"Ada O\nsaw O\n", b"Ada\tNNP\nsaw\tVBD\n"):
             self.assertNotIn(b"warning", self.succeed("tag", self.tagger, stdin=quiet).stderr)
         self.fails(3, "standard input:2: expected 1 column, as in line 1, got 2", "tag", self.tagger,

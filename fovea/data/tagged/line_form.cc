@@ -70,7 +70,7 @@ std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
     if (signs.is_tag(columns.back()) && ++tagged == 2) return LineForm::kColumns;
   }
   if (!is_all) return std::nullopt;
-  return read == 0 ? LineForm::kColumns : read == 1 ? LineForm::kText : LineForm::kUnclear;
+  return read == 0 ? LineForm::kColumns : LineForm::kText;
 }
 
 LineForm find_line_form(std::unique_ptr<ByteStream>& stream, const ColumnSigns& signs) {

@@ -14,7 +14,6 @@ namespace fovea {
 enum class LineForm {
   kColumns,  ///< a word a line, alone or with columns
   kText,     ///< a sentence a line
-  kUnclear,  ///< lines with the same number of words, which may be columns
 };
 
 /// The signs by which columns are told from words.
@@ -25,8 +24,8 @@ struct ColumnSigns {
 
 /// The form that the first lines show; nothing as long as more lines could change it. `is_all`: no
 /// more follow. A tab, a word alone in the first line, or two lines of as many words that end with
-/// a tag make columns. Lines of several words make text if their numbers of words differ, or if
-/// there is one line. Only lines up to an empty one count, unless all of these end with a tag.
+/// a tag make columns. Other lines of several words make text. Only lines up to an empty one count,
+/// unless all of these end with a tag.
 std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
                                       const ColumnSigns& signs);
 
