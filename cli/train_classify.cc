@@ -67,6 +67,12 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
                     : "--batch-size, --max-length, --width or --buckets";
   }
   bool solves() const override { return run_.linear != nullptr; }
+  // A linear model has a weight for each n-gram and label.
+  std::string_view largest_option(const Context& context, index checkpoint_bytes) override {
+    constexpr std::size_t kMany = 1000;
+    if (solves() && run_.outputs.labels.size() > kMany) return "number of labels";
+    return TrainingWithVectors::largest_option(context, checkpoint_bytes);
+  }
   std::vector<OptionSpec> options() const override { return train_classify_options(input_); }
   RunOptions run_options(const Arguments& arguments) const override {
     return classify_run_options(arguments);

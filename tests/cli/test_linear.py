@@ -4,11 +4,13 @@
 
 import json
 import random
+import resource
 import shutil
 import signal
+import subprocess
 import unittest
 
-from support import CommandTest
+from support import FOVEA, CommandTest
 
 WORDS = ("film plot actor scene story music night road house friend water light summer train letter garden city "
          "river stone window paper table morning voice").split()
@@ -307,6 +309,18 @@ class Choice(LinearTest):
         for args, kind in (((), "linear"), (("--width", "16"), "bag"), (("--encoder", "conv3"), "encoder"),
                            (("--model", "bag"), "bag"), (("--char-ngrams", "2-3"), "linear")):
             self.assertIn(f"\nmodel = '{kind}'\n", self.settings(*args), args)
+
+    def test_too_many_labels(self):
+        path = self.folder / "labels.tsv"
+        train = ("train", "classify", "--train", path, "-o", self.folder / "model")
+        path.write_text("label\ttext\n" + "".join(f"n{i}\tword{i} here\n" for i in range(100_001)))
+        self.assert_error(self.run_fovea(*train), 3, "E0306", ":100002", "at most 100000 different labels")
+        self.assertFalse((self.folder / "model").exists())
+        path.write_text("label\ttext\n" + "".join(f"n{i}\tword{i} here\n" for i in range(20_000)))
+        done = subprocess.run([FOVEA, *map(str, train)], capture_output=True, env=self.environment(), timeout=120,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20)))
+        self.assert_error(done, 6, "E0601")
+        self.assertIn(b"hint: choose a smaller number of labels, which takes most of it", done.stderr)
 
     def test_options_without_effect(self):
         train = ("train", "classify", "--train", self.reviews(), "-o", self.folder / "model")

@@ -23,6 +23,8 @@ namespace fovea {
 namespace {
 
 constexpr index kMostLabelsListed = 10;
+// Each is a row of weights. A column of more is one of ids or of texts.
+constexpr index kMostLabels = 100'000;
 
 void read_into(const std::vector<std::string>& files, const TableOptions& options,
                LabelledSet& set) {
@@ -102,6 +104,12 @@ LabelSet labels_to_train(const LabelledSet& set) {
     if (set.validates[i]) continue;
     const std::vector<std::string>& found = set.table.rows[i].labels;
     labels.insert(found.begin(), found.end());
+    if (static_cast<index>(labels.size()) <= kMostLabels) continue;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{}: expected at most {} different labels, got more",
+                            place_of(set.table, static_cast<index>(i)), kMostLabels),
+                "check that the column of the label is that of the classes (--label-column); of "
+                "numbers, say --regression");
   }
   return LabelSet({labels.begin(), labels.end()});
 }
