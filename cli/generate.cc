@@ -219,7 +219,7 @@ CommandSpec generate_spec() {
   CommandSpec spec{
       .name = "generate",
       .summary = "Continues a prompt with a trained language model.",
-      .positionals = {{"DIR", "folder of the model, or a GGUF file"},
+      .positionals = {{"DIR", "folder of the model, also of Hugging Face, or a GGUF file"},
                       {"PROMPT", "text to begin with; -: read it from standard input", false}},
       .options = options_of(flags_of(fields_of(sampling)), "Sampling"),
       .epilog = R"(Examples:

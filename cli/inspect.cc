@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/inspect_gguf.h"
+#include "cli/inspect_pretrained.h"
 #include "cli/output.h"
 #include "cli/task_commands.h"
 #include "cli/train_report.h"
@@ -189,7 +189,7 @@ void describe_as_json(const Model& model, ModelDescription description) {
 CommandSpec inspect_spec() {
   return {.name = "inspect",
           .summary = "Shows what a model holds, and checks it for damage.",
-          .positionals = {{"DIR", "folder of the model, a checkpoint, or a GGUF file"}},
+          .positionals = {{"DIR", "folder of the model, a checkpoint, a folder of Hugging Face, or a GGUF file"}},
           .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
                        "Options", ""},
                       {"json", OptionKind::kFlag, "", "print the result as one JSON object",
@@ -202,7 +202,7 @@ CommandSpec inspect_spec() {
 int inspect(const Arguments& arguments) {
   const fs::path folder = arguments.text("DIR");
   const bool json = arguments.on("json");
-  if (is_gguf(folder)) return inspect_gguf(folder, arguments);
+  if (is_pretrained(folder)) return inspect_pretrained(folder, arguments);
   if (!arguments.on("verify")) {
     const Model model(folder);
     ModelDescription description = model.task.describe(model.configs);

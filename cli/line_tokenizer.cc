@@ -7,6 +7,7 @@
 
 #include "cli/common_options.h"
 #include "fovea/base/error.h"
+#include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/wordpiece_files.h"
 #include "fovea/text/utf8.h"
@@ -41,7 +42,7 @@ class PieceLines final : public LineTokenizer {
 // Pieces are written as the vocabulary has them: without spaces.
 class ByteBpeLines final : public LineTokenizer {
  public:
-  explicit ByteBpeLines(const std::string& file) : bpe_(load_gguf_text(file).bpe) {}
+  explicit ByteBpeLines(const std::string& file) : bpe_(load_pretrained_text(file).bpe) {}
 
   index size() const override { return bpe_->size(); }
   std::vector<EncodedPiece> encode(std::string_view line) const override {
@@ -108,10 +109,19 @@ bool is_wordpiece_folder(const std::filesystem::path& path) {
          (fs::exists(path / "tokenizer.json") || fs::exists(path / "vocab.txt"));
 }
 
+bool is_bpe_folder(const std::filesystem::path& path) {
+  if (!is_pretrained(path) || !std::filesystem::exists(path / "tokenizer.json")) return false;
+  const Json json = read_foreign_json(path / "tokenizer.json", kMostTokenizerBytes);
+  const Json* const model = json.get_if<Json::Object>() != nullptr ? json.find("model") : nullptr;
+  const bool has_type = model != nullptr && model->get_if<Json::Object>() != nullptr;
+  const Json* const type = has_type ? model->find("type") : nullptr;
+  return type != nullptr && type->line() == "\"BPE\"";
+}
+
 }  // namespace
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
-  if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  if (is_gguf(file) || is_bpe_folder(file)) return std::make_unique<ByteBpeLines>(file);
   if (is_wordpiece_folder(file)) return std::make_unique<WordPieceLines>(file);
   return std::make_unique<PieceLines>(file);
 }

@@ -285,7 +285,7 @@ CommandSpec tokenizer_encode_spec() {
   return {
       .name = "tokenizer encode",
       .summary = "Cuts lines into subwords.",
-      .positionals = {{"MODEL", "a .model file of SentencePiece, a GGUF file, or a folder of BERT"},
+      .positionals = {{"MODEL", "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
                       {"FILE", "text (-, or none: standard input)", false}},
       .options = with_threads_and_messages(
           said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
@@ -300,7 +300,7 @@ CommandSpec tokenizer_decode_spec() {
   return {
       .name = "tokenizer decode",
       .summary = "Joins subwords to lines of text.",
-      .positionals = {{"MODEL", "a .model file of SentencePiece, a GGUF file, or a folder of BERT"},
+      .positionals = {{"MODEL", "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
                       {"FILE",
                        "pieces or ids with spaces between them (-, or none: standard "
                        "input)",

@@ -110,6 +110,11 @@ const Shape& FolderTensors::shape(std::string_view name) const {
   return place.file->tensors.shape(place.number);
 }
 
+std::string_view FolderTensors::type(std::string_view name) const {
+  const Place& place = place_of(name);
+  return place.file->tensors.type(place.number);
+}
+
 void FolderTensors::read(std::string_view name, Vec<float> to) const {
   const Place& place = place_of(name);
   place.file->tensors.read_widened(place.number, to);

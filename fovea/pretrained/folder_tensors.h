@@ -26,6 +26,8 @@ class FolderTensors {
   bool has(std::string_view name) const { return places_.find(name) != places_.end(); }
   /// The shape of a tensor. Throws kModelDamaged if there is none of that name.
   const Shape& shape(std::string_view name) const;
+  /// Its type in the file: "F16". Throws as shape().
+  std::string_view type(std::string_view name) const;
   /// Writes its values, widened from F32, F16 or BF16, to as many floats. Throws kModelWrongKind
   /// for another type.
   void read(std::string_view name, Vec<float> to) const;

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
-#include "fovea/base/machine.h"
 #include "fovea/base/words.h"
 #include "fovea/pretrained/bpe_json.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/hugging_face.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/tensor/checksum.h"
+#include "fovea/tensor/gguf.h"
 
 namespace fovea {
 
@@ -20,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
 // The files of a folder as one source. Models that were saved without their head lack the prefix of
@@ -152,6 +153,24 @@ PretrainedLanguageModel load_hugging_face(const fs::path& folder,
                       model.config.tie ? is_buffer_or_head : is_buffer},
                      options);
   return loaded;
+}
+
+bool is_pretrained(const fs::path& path) { return is_gguf(path) || is_hugging_face(path); }
+
+PretrainedLanguageModel load_pretrained(const fs::path& path, const PretrainedOptions& options) {
+  return is_gguf(path) ? load_gguf(path, options) : load_hugging_face(path, options);
+}
+
+PretrainedText load_pretrained_text(const fs::path& path) {
+  return is_gguf(path) ? load_gguf_text(path) : load_hugging_face_text(path);
+}
+
+std::string pretrained_checksum(const fs::path& path) {
+  if (!is_gguf(path)) return xxh3_128(read_foreign_file(path / "config.json", kMostTokenizerBytes));
+  const FileSource file(path);
+  std::string header(parse_gguf_header(file, path.string()).bytes, '\0');
+  file.read(0, header);
+  return xxh3_128(header);
 }
 
 }  // namespace fovea

@@ -37,7 +37,8 @@ struct PretrainedOptions {
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("max_context", max_context,
-          "of a GGUF file: most tokens that the model sees at once; 0: as many as it was trained "
+          "of a model from elsewhere: most tokens that the model sees at once; 0: as many as it "
+          "was trained "
           "with",
           {.range = ValueRange::from(0, "as many as it was trained with")});
   }
@@ -57,6 +58,9 @@ PretrainedText load_gguf_text(const std::filesystem::path& path);
 PretrainedLanguageModel load_gguf(const std::filesystem::path& path,
                                   const PretrainedOptions& options = {});
 
+/// The most bytes of a tokenizer.json that is read.
+inline constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
+
 /// Whether a path is a model folder of Hugging Face: its config.json has a model_type.
 bool is_hugging_face(const std::filesystem::path& folder);
 
@@ -66,6 +70,15 @@ PretrainedLanguageModel load_hugging_face(const std::filesystem::path& folder,
                                           const PretrainedOptions& options = {});
 /// What the folder says of texts; its tensors are not read.
 PretrainedText load_hugging_face_text(const std::filesystem::path& folder);
+
+// Either of them.
+
+bool is_pretrained(const std::filesystem::path& path);
+PretrainedLanguageModel load_pretrained(const std::filesystem::path& path,
+                                        const PretrainedOptions& options = {});
+PretrainedText load_pretrained_text(const std::filesystem::path& path);
+/// Of the bytes that say what model it is: the header of a GGUF file, or a folder's config.json.
+std::string pretrained_checksum(const std::filesystem::path& path);
 
 namespace detail {
 

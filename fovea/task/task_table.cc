@@ -12,7 +12,6 @@
 #include "fovea/task/tag/objective.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/tensor/checksum.h"
-#include "fovea/tensor/gguf.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -71,7 +70,7 @@ const TaskRow& task_row(ModelKind kind) {
 }
 
 ModelKind kind_of_model(const std::filesystem::path& folder) {
-  if (is_gguf(folder)) return ModelKind::kLanguageModel;
+  if (is_pretrained(folder)) return ModelKind::kLanguageModel;
   const std::string name = (folder / "config.json").string();
   const Json json =
       parse_json(read_model_file(folder, "config.json"), {name, ErrorCode::kModelDamaged});
@@ -86,12 +85,7 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
 }
 
 std::string config_checksum(const std::filesystem::path& folder) {
-  if (is_gguf(folder)) {
-    const FileSource file(folder);
-    std::string header(parse_gguf_header(file, folder.string()).bytes, '\0');
-    file.read(0, header);
-    return xxh3_128(header);
-  }
+  if (is_pretrained(folder)) return pretrained_checksum(folder);
   return xxh3_128(read_model_file(folder, "config.json"));
 }
 

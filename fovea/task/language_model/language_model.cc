@@ -110,9 +110,8 @@ LanguageModelSettings load_settings(const fs::path& folder) {
 
 namespace {
 
-LoadedLanguageModel load_pretrained(const fs::path& path, const PretrainedOptions& options) {
-  PretrainedLanguageModel read =
-      is_gguf(path) ? load_gguf(path, options) : load_hugging_face(path, options);
+// As if it were one of ours: the settings that the commands ask for.
+LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
   LoadedLanguageModel loaded;
   loaded.settings.model = std::move(read.config);
   loaded.settings.text.tokenizer = "byte-bpe";
@@ -126,10 +125,10 @@ LoadedLanguageModel load_pretrained(const fs::path& path, const PretrainedOption
 }  // namespace
 
 LoadedLanguageModel load_language_model(const fs::path& folder, const PretrainedOptions& options) {
-  if (is_gguf(folder) || is_hugging_face(folder)) return load_pretrained(folder, options);
+  if (is_pretrained(folder)) return with_settings(load_pretrained(folder, options));
   if (options.max_context > 0) {
     throw Error(ErrorCode::kUsage,
-                "--max-context is for models from elsewhere, such as a GGUF file",
+                "--max-context is for models from elsewhere: a folder of Hugging Face, or a GGUF file",
                 "leave it out: a model of fovea has the --block with which it was trained");
   }
   LoadedLanguageModel loaded;

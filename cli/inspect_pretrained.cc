@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/inspect_gguf.h"
+#include "cli/inspect_pretrained.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "cli/output.h"
 #include "fovea/base/bytes.h"
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/folder_tensors.h"
+#include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
 
@@ -98,22 +102,36 @@ void describe_as_json(const GgufHeader& header) {
         "\n");
 }
 
-// The first problem of the values; "" if there is none. The format has no checksum.
-std::string problem_of(const GgufSource& tensors) {
-  for (std::size_t n = 0; n < tensors.names().size(); ++n) {
-    const Tensor values = tensors.read(n);
-    const Vec<const float> all = values.vec<float>();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [](float value) { return !std::isfinite(value); });
-    if (found == all.end()) continue;
-    return fmt::format("tensor {}: value {} is {}", escape_text(tensors.names()[n]),
-                       found - all.begin(), std::isnan(*found) ? "NaN" : "infinite");
-  }
-  return "";
+// The first problem of a tensor's values; "" if there is none. The formats have no checksum.
+std::string problem_of(const std::string& name, Vec<const float> values) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [](float value) { return !std::isfinite(value); });
+  if (found == values.end()) return "";
+  return fmt::format("tensor {}: value {} is {}", escape_text(name), found - values.begin(),
+                     std::isnan(*found) ? "NaN" : "infinite");
 }
 
-int verify(const fs::path& path, const GgufSource& tensors, bool json) {
-  const std::string problem = problem_of(tensors);
+std::string problem_of(const GgufSource& tensors) {
+  std::string problem;
+  for (std::size_t n = 0; n < tensors.names().size() && problem.empty(); ++n) {
+    const Tensor values = tensors.read(n);
+    problem = problem_of(tensors.names()[n], values.vec<float>());
+  }
+  return problem;
+}
+
+std::string problem_of(const FolderTensors& tensors) {
+  std::string problem;
+  for (std::size_t n = 0; n < tensors.names().size() && problem.empty(); ++n) {
+    const std::string& name = tensors.names()[n];
+    Tensor values = Tensor::empty(tensors.shape(name));
+    tensors.read(name, values.vec<float>());
+    problem = problem_of(name, std::as_const(values).vec<float>());
+  }
+  return problem;
+}
+
+int verify(const fs::path& path, const std::string& problem, bool json) {
   if (json) {
     const Json file =
         Json::Object{{"path", path.string()}, {"problem", problem}, {"to_come", false}};
@@ -126,15 +144,64 @@ int verify(const fs::path& path, const GgufSource& tensors, bool json) {
               "get the file again, or restore it from a copy");
 }
 
-}  // namespace
-
 int inspect_gguf(const fs::path& path, const Arguments& arguments) {
   const FileSource file(path);
   const GgufSource tensors(file, path.string());
   const bool json = arguments.on("json");
-  if (arguments.on("verify")) return verify(path, tensors, json);
+  if (arguments.on("verify")) return verify(path, problem_of(tensors), json);
   json ? describe_as_json(tensors.header()) : describe(tensors.header());
   return 0;
+}
+
+index value_count(const FolderTensors& tensors) {
+  index count = 0;
+  for (const std::string& name : tensors.names()) count += tensors.shape(name).size();
+  return count;
+}
+
+void describe(const Json& config, const FolderTensors& tensors) {
+  print(fmt::format("a model of Hugging Face, model_type {}, {} parameters in {} tensors\n",
+                    excerpt(config.at("model_type").line()), value_count(tensors),
+                    tensors.names().size()));
+  for (const auto& [key, value] : config.object()) {
+    print(fmt::format("  {:<40} {}\n", escape_text(key), excerpt(value.line())));
+  }
+  for (const std::string& name : tensors.names()) {
+    print(fmt::format("  {:<40} {} {}\n", escape_text(name), tensors.type(name),
+                      to_string(tensors.shape(name))));
+  }
+}
+
+void describe_as_json(const Json& config, const FolderTensors& tensors) {
+  Json::Array list;
+  for (const std::string& name : tensors.names()) {
+    const Shape& shape = tensors.shape(name);
+    list.push_back(Json::Object{{"name", valid_utf8(name)},
+                                {"type", tensors.type(name)},
+                                {"shape", Json::Array(shape.begin(), shape.end())}});
+  }
+  print(Json(Json::Object{{"kind", "hugging_face"},
+                          {"architecture", config.at("model_type")},
+                          {"parameters", value_count(tensors)},
+                          {"metadata", config},
+                          {"tensors", std::move(list)}})
+            .line() +
+        "\n");
+}
+
+int inspect_hugging_face(const fs::path& folder, const Arguments& arguments) {
+  const FolderTensors tensors(folder);
+  const bool json = arguments.on("json");
+  if (arguments.on("verify")) return verify(folder, problem_of(tensors), json);
+  const Json config = read_foreign_json(folder / "config.json");
+  json ? describe_as_json(config, tensors) : describe(config, tensors);
+  return 0;
+}
+
+}  // namespace
+
+int inspect_pretrained(const fs::path& path, const Arguments& arguments) {
+  return is_gguf(path) ? inspect_gguf(path, arguments) : inspect_hugging_face(path, arguments);
 }
 
 }  // namespace fovea::cli
