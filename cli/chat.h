@@ -16,10 +16,10 @@ struct ChatOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit(
-        "chat", chat,
-        "of a model from elsewhere: PROMPT is a message, which the model answers; without PROMPT each line of "
-        "standard input is one");
+    visit("chat", chat,
+          "of a model from elsewhere: PROMPT is a message, which the model answers; without PROMPT "
+          "each line of "
+          "standard input is one");
     visit("system", system, "--chat: what the system says first; none: the model's own",
           {.shown = "TEXT"});
   }

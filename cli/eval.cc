@@ -210,8 +210,10 @@ CommandSpec eval_spec() {
       .name = "eval",
       .summary =
           "Measures how well a model predicts a text, or labels, or tags; scores translations.",
-      .positionals = {{"DIR", "folder of the model, also of Hugging Face, or a GGUF file; none with --hypothesis",
-                       false}},
+      .positionals =
+          {{"DIR",
+            "folder of the model, also of Hugging Face, or a GGUF file; none with --hypothesis",
+            false}},
       .options = {{.name = "test",
                    .kind = OptionKind::kList,
                    .placeholder = "FILE",

@@ -187,14 +187,16 @@ void describe_as_json(const Model& model, ModelDescription description) {
 }  // namespace
 
 CommandSpec inspect_spec() {
-  return {.name = "inspect",
-          .summary = "Shows what a model holds, and checks it for damage.",
-          .positionals = {{"DIR", "folder of the model, a checkpoint, a folder of Hugging Face, or a GGUF file"}},
-          .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
-                       "Options", ""},
-                      {"json", OptionKind::kFlag, "", "print the result as one JSON object",
-                       "Options", ""}},
-          .epilog = R"(Examples:
+  return {
+      .name = "inspect",
+      .summary = "Shows what a model holds, and checks it for damage.",
+      .positionals =
+          {{"DIR", "folder of the model, a checkpoint, a folder of Hugging Face, or a GGUF file"}},
+      .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
+                   "Options", ""},
+                  {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
+                   ""}},
+      .epilog = R"(Examples:
   fovea inspect model --verify
   fovea inspect model.gguf)"};
 }

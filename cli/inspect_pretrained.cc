@@ -104,8 +104,8 @@ void describe_as_json(const GgufHeader& header) {
 
 // The first problem of a tensor's values; "" if there is none. The formats have no checksum.
 std::string problem_of(const std::string& name, Vec<const float> values) {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [](float value) { return !std::isfinite(value); });
+  const auto found =
+      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
   if (found == values.end()) return "";
   return fmt::format("tensor {}: value {} is {}", escape_text(name), found - values.begin(),
                      std::isnan(*found) ? "NaN" : "infinite");

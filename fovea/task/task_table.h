@@ -29,13 +29,14 @@ struct TaskRow {
 std::span<const TaskRow> task_table();
 const TaskRow& task_row(ModelKind kind);
 
-/// Reads config.json of a model folder or a checkpoint; a model from elsewhere is a language model. Throws
-/// kModelMissing, kModelDamaged, and kModelWrongKind for a kind that this version does not know.
+/// Reads config.json of a model folder or a checkpoint; a model from elsewhere is a language model.
+/// Throws kModelMissing, kModelDamaged, and kModelWrongKind for a kind that this version does not
+/// know.
 ModelKind kind_of_model(const std::filesystem::path& folder);
 
 /// The checksum of config.json, by which an evaluation says of which model it is: that file has the
-/// settings as the run began, and stays the same. Of a model from elsewhere see pretrained_checksum(). Throws
-/// kModelMissing, kModelDamaged.
+/// settings as the run began, and stays the same. Of a model from elsewhere see
+/// pretrained_checksum(). Throws kModelMissing, kModelDamaged.
 std::string config_checksum(const std::filesystem::path& folder);
 
 }  // namespace fovea

@@ -127,9 +127,10 @@ LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
 LoadedLanguageModel load_language_model(const fs::path& folder, const PretrainedOptions& options) {
   if (is_pretrained(folder)) return with_settings(load_pretrained(folder, options));
   if (options.max_context > 0) {
-    throw Error(ErrorCode::kUsage,
-                "--max-context is for models from elsewhere: a folder of Hugging Face, or a GGUF file",
-                "leave it out: a model of fovea has the --block with which it was trained");
+    throw Error(
+        ErrorCode::kUsage,
+        "--max-context is for models from elsewhere: a folder of Hugging Face, or a GGUF file",
+        "leave it out: a model of fovea has the --block with which it was trained");
   }
   LoadedLanguageModel loaded;
   loaded.settings = load_settings(folder);

@@ -36,8 +36,8 @@ struct LoadedLanguageModel {
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
 /// kModelWrongKind for a model of another kind.
 LanguageModelSettings load_settings(const std::filesystem::path& folder);
-/// Loads a model: a folder, or a model from elsewhere. Throws as load_settings() and load_pretrained() do, and
-/// kModelDamaged if the files of a folder do not belong together.
+/// Loads a model: a folder, or a model from elsewhere. Throws as load_settings() and
+/// load_pretrained() do, and kModelDamaged if the files of a folder do not belong together.
 LoadedLanguageModel load_language_model(const std::filesystem::path& path,
                                         const PretrainedOptions& options = {});
 
