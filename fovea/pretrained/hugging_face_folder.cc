@@ -129,6 +129,8 @@ bool is_hugging_face(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return false;
+  // Models of fovea have no such file: what is wrong with the configuration is then said.
+  if (fs::exists(folder / "tokenizer.json", ignored)) return true;
   try {
     return read_foreign_json(file).find("model_type") != nullptr;
   } catch (const Error&) {
@@ -148,10 +150,12 @@ PretrainedLanguageModel load_hugging_face(const fs::path& folder,
   PretrainedLanguageModel loaded{
       .config = model.config, .text = read_text(folder, json), .model = nullptr};
   const FolderSource tensors(folder, model.architecture.name == "gpt2" ? "transformer." : "model.");
-  detail::make_model(loaded,
-                     {model.architecture, ModelForm::kHuggingFace, tensors,
-                      model.config.tie ? is_buffer_or_head : is_buffer},
-                     options);
+  detail::named(folder.string(), [&] {
+    detail::make_model(loaded,
+                       {model.architecture, ModelForm::kHuggingFace, tensors,
+                        model.config.tie ? is_buffer_or_head : is_buffer},
+                       options);
+  });
   return loaded;
 }
 

@@ -19,21 +19,11 @@ namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
+using detail::named;
 
 [[noreturn]] void unknown(const std::string& what, const std::string& hint = {}) {
   throw Error(ErrorCode::kModelWrongKind, what,
               hint.empty() ? "docs/models.md lists what can be read" : hint);
-}
-
-// Names the file in the errors of `read`.
-template <class Read>
-auto named(const std::string& where, const Read& read) {
-  try {
-    return read();
-  } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with(where)) throw;
-    throw error.with(error.code(), fmt::format("{}: {}", where, error.what()));
-  }
 }
 
 /// The metadata of one architecture: "llama.block_count" by "block_count". Errors name the key.

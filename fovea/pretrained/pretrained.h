@@ -3,11 +3,14 @@
 // Face.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fovea/base/error.h"
 #include "fovea/base/fields.h"
 #include "fovea/model/language_model.h"
 #include "fovea/pretrained/architecture.h"
@@ -61,7 +64,8 @@ PretrainedLanguageModel load_gguf(const std::filesystem::path& path,
 /// The most bytes of a tokenizer.json that is read.
 inline constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
 
-/// Whether a path is a model folder of Hugging Face: its config.json has a model_type.
+/// Whether a path is a model folder of Hugging Face: beside its config.json is a tokenizer.json, or
+/// it has a model_type.
 bool is_hugging_face(const std::filesystem::path& folder);
 
 /// Reads a model of such a folder, in safetensors of one or several files, and its tokenizer.json;
@@ -81,6 +85,17 @@ PretrainedText load_pretrained_text(const std::filesystem::path& path);
 std::string pretrained_checksum(const std::filesystem::path& path);
 
 namespace detail {
+
+/// Names the file in the errors of `read`.
+template <class Read>
+auto named(const std::string& where, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(where)) throw;
+    throw error.with(error.code(), fmt::format("{}: {}", where, error.what()));
+  }
+}
 
 struct WeightFile {
   const Architecture& architecture;

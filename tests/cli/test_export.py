@@ -68,6 +68,49 @@ class ExportTest(CommandTest):
         self.succeed("inspect", model, "--verify")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "text.txt"), 2, "no folder")
 
+    def test_a_folder_is_a_model_with_the_same_text(self):
+        for number, options in enumerate(([], "--position rotary --norm rms --activation swiglu --qk-norm --window 5".split())):
+            with self.subTest(options=options):
+                model = self.train("--tokenizer", "byte", *options, name=f"model{number}")
+                out = self.folder / f"out{number}"
+                self.succeed("export", model, "-o", out)
+                for command in (("generate", "the ", "--greedy", "--max-tokens", "9"),
+                                ("eval", "--test", self.folder / "text.txt", "--json")):
+                    expected, read = (self.succeed(command[0], folder, *command[1:]).stdout for folder in (model, out))
+                    if command[0] == "eval":
+                        expected, read = (json.loads(text)["loss"] for text in (expected, read))
+                        self.assertAlmostEqual(read, expected, places=6)
+                    else:
+                        self.assertEqual(read, expected)
+                ids = self.succeed("tokenizer", "encode", out, "--ids", stdin="aé\n".encode()).stdout
+                self.assertEqual(ids, b"100 198 172\n")
+                self.assertEqual(self.succeed("tokenizer", "decode", out, "--ids", stdin=ids).stdout, "aé\n".encode())
+                told = json.loads(self.succeed("inspect", out, "--json").stdout)
+                self.assertEqual((told["kind"], told["metadata"]["vocab_size"]), ("hugging_face", 259))
+                self.assertIn("whole", self.succeed("inspect", out, "--verify").stdout.decode())
+                self.assertIn("max_position", self.succeed("inspect", self.folder / "out1").stdout.decode() if number else "max_position")
+
+    def test_a_damaged_folder_is_named(self):
+        model, out = self.train("--tokenizer", "byte"), self.folder / "out"
+        self.succeed("export", model, "-o", out)
+        whole = {name: (out / name).read_bytes() for name in FILES}
+        for name, old, new, needle in (("config.json", b'"n_embd": 32', b'"n_embd": 16', "wte"),
+                                       ("config.json", b'"n_embd": 32', b'"n_embd": 48', "out: a model of 1 layers"),
+                                       ("config.json", b'"n_layer": 1', b'"n_layer": 100000000', "layers"),
+                                       ("config.json", b'"n_embd": 32', b'"n_embd": -1', "n_embd"),
+                                       ("config.json", b"{", b"[", "config.json"),
+                                       ("tokenizer.json", b'"BPE"', b'"Unigram"', "Unigram"),
+                                       ("tokenizer.json", b"{", b"", "tokenizer.json"),
+                                       ("model.safetensors", b"transformer.h.0.ln_1.bias", b"transformer.h.7.ln_1.bias", "ln_1.bias")):
+            with self.subTest(new):
+                self.assertIn(old, whole[name])
+                (out / name).write_bytes(whole[name].replace(old, new, 1))
+                done = self.run_fovea("generate", out, "a")
+                (out / name).write_bytes(whole[name])
+                self.assert_error(done, 4, needle)
+        (out / "tokenizer.json").unlink()
+        self.assert_error(self.run_fovea("generate", out, "a"), 4, "tokenizer.json")
+
     def test_a_gguf_file_is_a_model_with_the_same_text(self):
         model = self.train("--tokenizer", "byte", "--position", "rotary", "--norm", "rms", "--activation", "swiglu")
         file = self.folder / "model.gguf"
