@@ -283,35 +283,35 @@ CommandSpec tokenizer_train_spec() {
 CommandSpec tokenizer_encode_spec() {
   EncodeOptions options;
   return {
-    .name = "tokenizer encode", .summary = "Cuts lines into subwords.",
-    .positionals = {{"MODEL",
-                     "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
-                    {"FILE", "text (-, or none: standard input)", false}},
-    .options =
-        with_threads_and_messages(said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
-    .epilog = R"(Examples:
+      .name = "tokenizer encode",
+      .summary = "Cuts lines into subwords.",
+      .positionals = {{"MODEL",
+                       "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
+                      {"FILE", "text (-, or none: standard input)", false}},
+      .options = with_threads_and_messages(
+          said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
+      .epilog = R"(Examples:
   fovea tokenizer encode text.model text.txt > pieces.txt
   fovea tokenizer encode text.model --ids < text.txt > ids.txt
-  fovea tokenizer encode text.model text.txt --subword-sampling 0.1 --seed 2)"
-  };
+  fovea tokenizer encode text.model text.txt --subword-sampling 0.1 --seed 2)"};
 }
 
 CommandSpec tokenizer_decode_spec() {
   DecodeOptions options;
   return {
-    .name = "tokenizer decode", .summary = "Joins subwords to lines of text.",
-    .positionals = {{"MODEL",
-                     "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
-                    {"FILE",
-                     "pieces or ids with spaces between them (-, or none: standard "
-                     "input)",
-                     false}},
-    .options =
-        with_threads_and_messages(said_or_not(options_of(flags_of(fields_of(options)), "Input"))),
-    .epilog = R"(Examples:
+      .name = "tokenizer decode",
+      .summary = "Joins subwords to lines of text.",
+      .positionals = {{"MODEL",
+                       "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
+                      {"FILE",
+                       "pieces or ids with spaces between them (-, or none: standard "
+                       "input)",
+                       false}},
+      .options =
+          with_threads_and_messages(said_or_not(options_of(flags_of(fields_of(options)), "Input"))),
+      .epilog = R"(Examples:
   fovea tokenizer decode text.model pieces.txt
-  fovea tokenizer decode text.model --ids < ids.txt)"
-  };
+  fovea tokenizer decode text.model --ids < ids.txt)"};
 }
 
 int tokenizer_train(const Arguments& arguments) {
