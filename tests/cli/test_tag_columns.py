@@ -42,7 +42,7 @@ class Learns(ColumnsTest):
 
         sentences = tagged(7, 30)
         given = conll([[(w, "x") for w, _ in s] for s in sentences], " ")
-        said = self.succeed("tag", model, self.write("b.txt", given)).stdout.decode()
+        said = self.succeed("tag", model, self.write("b.txt", given), "--format", "conll").stdout.decode()
         found = [line.split(" ")[2:] for line in said.splitlines() if line]
         self.assertEqual(found, [[part_of_speech(w), t] for s in sentences for w, t in s])
         for line in self.succeed("tag", model, "--text", "--probabilities", stdin=b"Ada saw").stdout.decode().split("\n")[:2]:
