@@ -10,6 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/pretrained/foreign_json.h"
 #include "fovea/text/keyed_hash.h"
 
 namespace fovea {
@@ -379,7 +380,7 @@ const Architecture& architecture(std::string_view name) {
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("the architecture {} is not one that fovea knows: {}", printable(name),
                           names_in(kArchitectures)),
-              "docs/models.md lists what can be read");
+              kReadableHint);
 }
 
 const Architecture& architecture_of(const Config& c) {

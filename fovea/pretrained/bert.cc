@@ -146,7 +146,7 @@ class WeightReader {
                   fmt::format("{}: the tensor {} is not one of BERT's: the model computes what "
                               "fovea does not know",
                               folder_.string(), printable(name)),
-                  "docs/models.md lists what can be read");
+                  kReadableHint);
     }
   }
 

@@ -77,7 +77,7 @@ void ForeignObject::refuse(std::string_view key, std::string_view expected) cons
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: {} is {}; fovea knows {}", where_, printable(key), shown(find(key)),
                           expected),
-              "docs/models.md lists what can be read");
+              kReadableHint);
 }
 
 const Json& ForeignObject::required(std::string_view key, std::string_view expected) const {
@@ -159,7 +159,7 @@ void ForeignObject::refuse_others() const {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: {} is {}; fovea does not know what that changes", where_,
                             printable(key), shown(&value)),
-                "docs/models.md lists what can be read");
+                kReadableHint);
   }
 }
 

@@ -15,6 +15,10 @@
 
 namespace fovea {
 
+/// The hint of an error about what fovea does not know of a model from elsewhere.
+inline constexpr const char* kReadableHint =
+    "the page 'Models from elsewhere' of the documentation lists what can be read";
+
 /// The text of a file of a model folder. Throws kModelMissing if it is not there, kModelDamaged if
 /// it is no regular file or has over `most` bytes.
 std::string read_foreign_file(const std::filesystem::path& file, std::size_t most);

@@ -13,6 +13,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/pretrained/architecture.h"
+#include "fovea/pretrained/foreign_json.h"
 
 namespace fovea {
 
@@ -22,8 +23,7 @@ namespace fs = std::filesystem;
 using detail::named;
 
 [[noreturn]] void unknown(const std::string& what, const std::string& hint = {}) {
-  throw Error(ErrorCode::kModelWrongKind, what,
-              hint.empty() ? "docs/models.md lists what can be read" : hint);
+  throw Error(ErrorCode::kModelWrongKind, what, hint.empty() ? kReadableHint : hint);
 }
 
 /// The metadata of one architecture: "llama.block_count" by "block_count". Errors name the key.
