@@ -153,6 +153,11 @@ int inspect_gguf(const fs::path& path, const Arguments& arguments) {
   return 0;
 }
 
+// "": it does not say.
+std::string type_of(const Json& config) {
+  return ForeignObject(config, "config.json").text("model_type", "");
+}
+
 index value_count(const FolderTensors& tensors) {
   index count = 0;
   for (const std::string& name : tensors.names()) count += tensors.shape(name).size();
@@ -161,8 +166,7 @@ index value_count(const FolderTensors& tensors) {
 
 void describe(const Json& config, const FolderTensors& tensors) {
   print(fmt::format("a model of Hugging Face, model_type {}, {} parameters in {} tensors\n",
-                    excerpt(config.at("model_type").line()), value_count(tensors),
-                    tensors.names().size()));
+                    excerpt(type_of(config)), value_count(tensors), tensors.names().size()));
   for (const auto& [key, value] : config.object()) {
     print(fmt::format("  {:<40} {}\n", escape_text(key), excerpt(value.line())));
   }
@@ -181,7 +185,7 @@ void describe_as_json(const Json& config, const FolderTensors& tensors) {
                                 {"shape", Json::Array(shape.begin(), shape.end())}});
   }
   print(Json(Json::Object{{"kind", "hugging_face"},
-                          {"architecture", config.at("model_type")},
+                          {"architecture", type_of(config)},
                           {"parameters", value_count(tensors)},
                           {"metadata", config},
                           {"tensors", std::move(list)}})

@@ -373,8 +373,6 @@ class WeightReader {
 
 }  // namespace
 
-std::span<const Architecture> architectures() { return kArchitectures; }
-
 const Architecture& architecture(std::string_view name) {
   if (const Architecture* const row = find_named(kArchitectures, name)) return *row;
   throw Error(ErrorCode::kModelWrongKind,
@@ -430,8 +428,7 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places, const C
     check(found != by_name.end(), "the model has no tensor {}", place.ours);
     const Tensor held = found->second->to(DType::kFloat32);
     const index rows = rows_of(place), columns = columns_of(held), heads = heads_of(place.order, c);
-    Tensor values =
-        Tensor::empty(held.shape().size() == held.shape()[0] ? Shape{rows} : Shape{rows, columns});
+    Tensor values = Tensor::empty(held.shape().axes() == 1 ? Shape{rows} : Shape{rows, columns});
     for (index n = 0; n < rows; ++n) {
       std::copy_n(held.data<float>() + (place.first + n) * columns, columns,
                   values.data<float>() + row_of_theirs(n, rows, heads) * columns);

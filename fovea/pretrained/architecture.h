@@ -81,8 +81,6 @@ struct Architecture {
   std::span<const std::string_view> gguf_keys;
 };
 
-std::span<const Architecture> architectures();
-
 /// The row of this name. Throws kModelWrongKind, which lists the known ones.
 const Architecture& architecture(std::string_view name);
 

@@ -64,7 +64,7 @@ PreSplit split_of_sequence(const ForeignObject& sequence) {
   const bool cuts_again = cuts(bytes);
   const std::string type = first.text("type");
   if (type == "Digits" && cuts_again) {
-    first.require("individual_digits", true);
+    if (!first.flag("individual_digits", false)) first.refuse("individual_digits", "true");
     first.refuse_others();
     return {.name = "smollm", .digits_apart = true};
   }

@@ -39,8 +39,7 @@ std::string_view name_of(LayerActivation activation) {
   fail(ErrorCode::kInternal, "an activation without a name");
 }
 
-// ------------------------------------------------------------------------------------------
-// written
+// ------------------------------------------------------------------------------------ written
 
 void write_gpt2(const Config& c, Json::Object& out) {
   for (const auto& [key, value] : {std::pair{"n_embd", c.width},
@@ -124,7 +123,6 @@ void ignore_what_says_nothing(const ForeignObject& config) {
                  "initializer_range",
                  "is_decoder",
                  "label2id",
-                 "max_window_layers",
                  "model_type",
                  "n_ctx",
                  "output_attentions",
@@ -197,9 +195,10 @@ void read_llama(const ForeignObject& config, Config& c) {
   c.tie = config.flag("tie_word_embeddings", false);
 }
 
-// Whether each layer has a window: as the list of their kinds says, or all if they are used.
-std::vector<bool> have_windows(const ForeignObject& config, index layers, bool used) {
-  std::vector<bool> narrow(static_cast<std::size_t>(layers), used);
+// Whether each layer has a window.
+std::vector<bool> have_windows(const ForeignObject& config, index layers, index first) {
+  std::vector<bool> narrow;
+  for (index n = 0; n < layers; ++n) narrow.push_back(n >= first);
   if (!config.has("layer_types")) return narrow;
   const Json::Array& types = config.array("layer_types");
   if (types.size() != narrow.size()) config.fail_value("layer_types", "an entry for each layer");
@@ -213,10 +212,11 @@ std::vector<bool> have_windows(const ForeignObject& config, index layers, bool u
   return narrow;
 }
 
-void read_windows(const ForeignObject& config, Config& c, bool used) {
+// Layers from `first` on have the window, unless the list of their kinds says otherwise.
+void read_windows(const ForeignObject& config, Config& c, index first) {
   const index seen = config.whole("sliding_window", 0, kLargestSize, 0);
   std::vector<std::string> windows;
-  for (const bool narrow : have_windows(config, c.layers, used && seen > 0)) {
+  for (const bool narrow : have_windows(config, c.layers, seen > 0 ? first : c.layers)) {
     if (narrow && seen < 2) config.fail_value("sliding_window", "at least 2");
     windows.push_back(narrow ? std::to_string(seen - 1) : "0");
   }
@@ -233,12 +233,14 @@ void read_family(const ForeignObject& config, std::string_view name, Config& c) 
     if (config.flag("mlp_bias", false) != c.bias)
       config.refuse("mlp_bias", "that of attention_bias");
   } else if (name == "mistral") {
-    read_windows(config, c, true);
+    read_windows(config, c, 0);
   } else {
     c.qk_norm = name == "qwen3";
     c.bias = name == "qwen2";
     if (name == "qwen3") config.require("attention_bias", false);
-    read_windows(config, c, config.flag("use_sliding_window", false));
+    constexpr index kUsualFirst = 28;
+    const index first = config.whole("max_window_layers", 0, kLargestSize, kUsualFirst);
+    read_windows(config, c, config.flag("use_sliding_window", false) ? first : c.layers);
   }
 }
 
@@ -270,6 +272,7 @@ HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
   c.vocabulary = size(config, "vocab_size");
   read_family(config, row.name, c);
   ignore_what_says_nothing(config);
+  config.require("is_causal", true);
   config.ignore_what_is_off();
   config.refuse_others();
   try {

@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kHead = "lm_head.weight";
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
 // The files of a folder as one source. Models that were saved without their head lack the prefix of
@@ -46,8 +47,6 @@ class FolderSource : public TensorSource {
   }
 
  private:
-  static constexpr std::string_view kHead = "lm_head.weight";
-
   FolderTensors tensors_;
   std::vector<std::string> names_;
 };
@@ -59,24 +58,24 @@ bool is_buffer(std::string_view name) {
 }
 
 // A tied head that is stored all the same.
-bool is_buffer_or_head(std::string_view name) {
-  return is_buffer(name) || name == "lm_head.weight";
-}
+bool is_buffer_or_head(std::string_view name) { return is_buffer(name) || name == kHead; }
 
 std::optional<Json> json_if_there(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
   return read_foreign_json(file);
 }
 
-void add_end(PretrainedText& text, token id) {
-  if (id < 0 || id >= text.bpe->size()) return;  // of a larger table than that of the tokenizer
+void add_end(PretrainedText& text, std::int64_t number) {
+  if (number < 0 || number >= text.bpe->size())
+    return;  // of a larger table than that of the tokenizer
+  const auto id = static_cast<token>(number);
   if (std::ranges::find(text.ends, id) == text.ends.end()) text.ends.push_back(id);
 }
 
 // One id, or a list.
 void add_ends(PretrainedText& text, const Json* ids) {
   if (ids == nullptr) return;
-  if (const auto* const one = ids->get_if<std::int64_t>()) add_end(text, static_cast<token>(*one));
+  if (const auto* const one = ids->get_if<std::int64_t>()) add_end(text, *one);
   if (const auto* const list = ids->get_if<Json::Array>()) {
     for (const Json& id : *list) add_ends(text, &id);
   }
@@ -108,12 +107,23 @@ PretrainedText read_text(const fs::path& folder, const Json& config) {
     fail(ErrorCode::kModelDamaged, "{}: {} tokens; the model has {}", file.string(),
          read.model.names.size(), vocabulary);
   }
+  // Tables are padded to a round number of rows, not to many times the tokens.
+  if (vocabulary > 2 * read.model.names.size() + 1024) {
+    fail(ErrorCode::kModelDamaged, "{}: vocab_size is {}; {} has {} tokens", sizes.where(),
+         vocabulary, file.string(), read.model.names.size());
+  }
   while (read.model.names.size() < vocabulary) {
     read.model.names.push_back(fmt::format("[UNUSED{}]", read.model.names.size()));
     read.model.kinds.push_back(BpeTokenKind::kUnused);
   }
   const auto settings = json_if_there(folder / "tokenizer_config.json");
   const auto generation = json_if_there(folder / "generation_config.json");
+  // The mark that an empty text begins with, whether or not others do.
+  const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
+  read.model.begin = read.begin;
+  if (read.begin == kNoToken && begin < std::ssize(read.model.names)) {
+    read.model.begin = static_cast<token>(begin);
+  }
   PretrainedText text{.architecture = sizes.text("model_type"), .begin = read.begin};
   text.bpe = std::make_shared<const ByteBpe>(std::move(read.model));
   if (generation) add_ends(text, generation->find("eos_token_id"));

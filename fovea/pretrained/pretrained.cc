@@ -60,7 +60,7 @@ class Keys {
       if (!pair.key.starts_with(prefix_)) continue;
       const std::string_view key = std::string_view(pair.key).substr(prefix_.size());
       if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-      if (says_nothing(pair.value)) continue;
+      if (key != "attention.causal" && says_nothing(pair.value)) continue;
       unknown(fmt::format("{} = {}: fovea does not know what that changes", printable(pair.key),
                           pair.value.is_array() ? "an array" : printable(pair.value.shown())));
     }
@@ -228,7 +228,10 @@ PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) 
   return named(where, [&] {
     PretrainedText text{.architecture = architecture_name(header)};
     text.bpe = std::make_shared<const ByteBpe>(bpe_of(header));
-    if (flag_at(header, "add_bos_token")) text.begin = text.bpe->model().begin;
+    // llama.cpp puts the mark before texts of some cuts where the file does not say.
+    const bool says = header.find("tokenizer.ggml.add_bos_token") != nullptr;
+    const bool begins = says ? flag_at(header, "add_bos_token") : text.bpe->model().split.begins;
+    if (begins) text.begin = text.bpe->model().begin;
     if (flag_at(header, "add_eos_token")) {
       unknown("tokenizer.ggml.add_eos_token: fovea does not put an end behind each text");
     }

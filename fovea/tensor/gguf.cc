@@ -55,7 +55,7 @@ std::string_view to_string(GgufValueType type) { return row_of(type).name; }
 
 template <class T>
 T GgufValue::at(std::size_t n) const {
-  check(n < size_, "GGUF: element {} of {}", n, size_);
+  if (n >= size_) fail(ErrorCode::kModelWrongKind, "expected a value, got an array of {}", size_);
   T value;
   std::memcpy(&value, bytes_.data() + n * sizeof value, sizeof value);
   return value;
@@ -106,7 +106,7 @@ std::string_view GgufValue::text(std::size_t n) const {
   if (element_ != GgufValueType::kString) {
     fail(ErrorCode::kModelWrongKind, "expected a text, got {} ({})", shown(n), to_string(element_));
   }
-  check(n < size_, "GGUF: element {} of {}", n, size_);
+  if (n >= size_) fail(ErrorCode::kModelWrongKind, "expected a value, got an array of {}", size_);
   const std::uint64_t begin = n == 0 ? 0 : ends_[n - 1];
   return std::string_view(bytes_).substr(begin, ends_[n] - begin);
 }

@@ -5,9 +5,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "fovea/base/check.h"
+#include "fovea/base/precision.h"
 
 namespace fovea {
 
@@ -40,23 +42,22 @@ std::uint16_t half_of(float value) {
   return static_cast<std::uint16_t>(sign | std::min(half, 0x7c00U));
 }
 
-std::uint16_t bfloat16_of(float value) {
-  auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>(bits >> 16 | 64U);
-  return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
-}
-
 void narrow_float(const float* from, std::uint8_t* to) { store(to, *from); }
 void narrow_half(const float* from, std::uint8_t* to) { store(to, half_of(*from)); }
-void narrow_bfloat16(const float* from, std::uint8_t* to) { store(to, bfloat16_of(*from)); }
+void narrow_bfloat16(const float* from, std::uint8_t* to) { store(to, to_bfloat16(*from).bits); }
 
 constexpr index kBlock = 32;
+
+// 0 for steps that no half is near, whose inverse could be infinite.
+float inverse_of(float step) {
+  return std::abs(step) >= std::numeric_limits<float>::min() ? 1 / step : 0;
+}
 
 // Away from zero at a half, as C's roundf.
 void narrow_q8_0(const float* from, std::uint8_t* to) {
   float most = 0;
   for (index n = 0; n < kBlock; ++n) most = std::max(most, std::abs(from[n]));
-  const float step = most / 127, inverse = step != 0 ? 1 / step : 0;
+  const float step = most / 127, inverse = inverse_of(step);
   store(to, half_of(step));
   for (index n = 0; n < kBlock; ++n) {
     store(to + 2 + n, static_cast<std::int8_t>(std::round(from[n] * inverse)));
@@ -81,14 +82,14 @@ void narrow_q4_0(const float* from, std::uint8_t* to) {
       farthest = from[n];
     }
   }
-  const float step = farthest / -8, inverse = step != 0 ? 1 / step : 0;
+  const float step = farthest / -8, inverse = inverse_of(step);
   store(to, half_of(step));
   store_halves(to + 2, [&](index n) { return code_of(from[n] * inverse + 8.5F); });
 }
 
 void narrow_q4_1(const float* from, std::uint8_t* to) {
   const auto [low, high] = std::minmax_element(from, from + kBlock);
-  const float least = *low, step = (*high - least) / 15, inverse = step != 0 ? 1 / step : 0;
+  const float least = *low, step = (*high - least) / 15, inverse = inverse_of(step);
   store(to, half_of(step));
   store(to + 2, half_of(least));
   store_halves(to + 4, [&](index n) { return code_of((from[n] - least) * inverse + 0.5F); });

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/tensor/quantized.h"
 
 namespace fovea {
 
@@ -443,18 +443,6 @@ std::vector<const NamedTensor*> in_file_order(std::span<const NamedTensor> tenso
     return std::tie(type_b, a->name) < std::tie(type_a, b->name);
   });
   return order;
-}
-
-// The value of an IEEE half.
-float float_of_half(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000U} << 16, exponent = half >> 10 & 0x1fU,
-                      fraction = half & 0x3ffU;
-  if (exponent == 0) {  // smaller than the normal ones: fraction / 2^24
-    return std::bit_cast<float>(
-        std::bit_cast<std::uint32_t>(std::ldexp(static_cast<float>(fraction), -24)) | sign);
-  }
-  const std::uint32_t widened = exponent == 0x1f ? 0xff : exponent + (127 - 15);
-  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
 }
 
 }  // namespace

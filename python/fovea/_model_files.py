@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 
 from ._errors import usage_error
 
@@ -48,11 +48,7 @@ class ModelFiles:
                 (path / name).unlink(missing_ok=True)
         path.mkdir(parents=True, exist_ok=True)
         for name in sorted({**self._files, **more}, key=lambda name: name == "config.json"):
-            with tempfile.NamedTemporaryFile(dir=path, delete=False) as file:
-                for piece in [more[name]] if name in more else _pieces(self._files[name]):
-                    file.write(piece)
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path / name)
+            _replace(path / name, [more[name]] if name in more else _pieces(self._files[name]))
 
     def read(self, name: str) -> bytes:
         return b"".join(_pieces(self._files[name]))
@@ -72,7 +68,14 @@ def _pieces(file: bytes | int) -> Iterator[bytes]:
         at += len(piece)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _replace(path: pathlib.Path, pieces: Iterable[bytes]) -> None:
+    """Writes a file beside it first, so that it is whole or what it was."""
+    made = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        with open(made, "xb") as file:
+            for piece in pieces:
+                file.write(piece)
+        os.replace(made, path)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise

@@ -127,14 +127,15 @@ class _Said:
     def __init__(self, file: IO[str], task: Task) -> None:
         self._file, self._task = file, task
         self._read = 0
-        self._kept = ""
+        self._kept = b""
 
     def pass_on(self) -> None:
         """Warnings become warnings of Python; the rest is printed if it is asked for."""
-        text = self._kept + os.pread(self._file.fileno(), 1 << 20, self._read).decode(errors="replace")
-        self._read = os.fstat(self._file.fileno()).st_size
-        *lines, self._kept = text.split("\n")
-        for line in lines:
+        while piece := os.pread(self._file.fileno(), 1 << 20, self._read):
+            self._read += len(piece)
+            self._kept += piece
+        *lines, self._kept = self._kept.split(b"\n")
+        for line in (one.decode(errors="replace") for one in lines):
             if line.startswith(_WARNING):
                 warnings.warn(with_keywords(line.removeprefix(_WARNING), self._task.rows), stacklevel=5)
             elif self._task.speaks and not line.startswith("{"):

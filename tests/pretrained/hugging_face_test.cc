@@ -192,12 +192,34 @@ TEST(HuggingFace, WhatIsNotKnownOfAConfigurationIsNamed) {
   EXPECT_THAT(refused("hidden_act", "quick_gelu"), HasSubstr("quick_gelu"));
   EXPECT_THAT(refused("hidden_act", "gelu_new"), HasSubstr("gelu_new"));
   EXPECT_THAT(refused("mlp_bias", true), HasSubstr("mlp_bias"));
+  EXPECT_THAT(refused("is_causal", false), HasSubstr("is_causal"));
   EXPECT_THAT(refused("model_type", "mamba"), AllOf(HasSubstr("mamba"), HasSubstr("llama")));
   EXPECT_THAT(refused("hidden_size", -4), HasSubstr("'hidden_size' is -4; expected"));
   EXPECT_THAT(refused("hidden_size", "64"), HasSubstr("'hidden_size' is \"64\""));
   EXPECT_THAT(refused("hidden_size", Json()), HasSubstr("'hidden_size' is missing; expected"));
   EXPECT_THAT(refused("quantization_config", Json::Object{{"bits", 4}}),
               HasSubstr("quantization_config"));
+}
+
+// As transformers has it: the first layers see all keys.
+TEST(HuggingFace, WindowsOfQwenBeginAtALayer) {
+  LanguageModelConfig config = of_llama();
+  config.qk_norm = true;
+  Json::Object written = written_config(config).object();
+  std::erase_if(written, [](const auto& one) {
+    return one.first == "layer_types" || one.first == "use_sliding_window" ||
+           one.first == "sliding_window";
+  });
+  written.emplace_back("use_sliding_window", true);
+  written.emplace_back("sliding_window", 6);
+  const auto windows = [&](Json::Object json) {
+    const Json whole(std::move(json));
+    return layer_windows(read_hugging_face_config(ForeignObject(whole, "config.json")).config);
+  };
+  EXPECT_THAT(windows(written),
+              testing::ElementsAre(0, 0));  // from layer 28 on, if nothing is said
+  written.emplace_back("max_window_layers", 1);
+  EXPECT_THAT(windows(written), testing::ElementsAre(0, 5));
 }
 
 // A file as a source of tensors.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "fovea/base/file.h"
 #include "fovea/grad/tape.h"
@@ -234,6 +235,24 @@ TEST_F(Llama, TextsEndAsTheFileSays) {
   EXPECT_THAT(loaded.text.ends, testing::ElementsAre(3, 0));  // and <|im_end|>
   EXPECT_EQ(loaded.text.chat_template, "{% x %}");
   EXPECT_EQ(load(LlamaFile(kGoldenLlamas[0])).text.begin, kNoToken);
+}
+
+// Files of Llama 3 often do not say it, and llama.cpp begins with the mark all the same.
+TEST_F(Llama, TextsBeginWithTheMarkWhereTheirCutsSaySo) {
+  const auto begin = [&](const char* pre, std::optional<bool> says) {
+    return load_changed([&](LlamaFile& file) {
+             file.set("tokenizer.ggml.pre", gguf_pair("tokenizer.ggml.pre", pre));
+             file.set("tokenizer.ggml.bos_token_id",
+                      gguf_pair("tokenizer.ggml.bos_token_id", std::uint32_t{2}));
+             if (!says) return;
+             file.set("tokenizer.ggml.add_bos_token",
+                      gguf_pair("tokenizer.ggml.add_bos_token", *says));
+           })
+        .text.begin;
+  };
+  EXPECT_EQ(begin("llama-bpe", std::nullopt), 2);
+  EXPECT_EQ(begin("llama-bpe", false), kNoToken);
+  EXPECT_EQ(begin("qwen2", std::nullopt), kNoToken);
 }
 
 TEST_F(Llama, AShorterContextIsThatOfTheModel) {

@@ -69,6 +69,17 @@ TEST(GgufWriter, HalvesRoundToEvenAndKeepWhatIsNotFinite) {
   EXPECT_EQ(half(NAN) & 0x7e00, 0x7e00);
 }
 
+// The inverse of such a step is no number.
+TEST(GgufWriter, BlocksOfTheSmallestNumbersBecomeZeros) {
+  const std::vector<float> values(32, std::numeric_limits<float>::denorm_min());
+  for (const char* name : {"q8_0", "q4_0", "q4_1"}) {
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(type(name).bytes), 0xff);
+    type(name).narrow(values.data(), bytes.data());
+    EXPECT_EQ(bytes[0], 0) << name;  // of the step, a half
+    EXPECT_EQ(bytes[1] & 0x7f, 0) << name;
+  }
+}
+
 TEST(GgufWriter, WhatIsWrittenIsReadAgain) {
   std::vector<float> values = block();
   values.insert(values.end(), values.rbegin(), values.rend());

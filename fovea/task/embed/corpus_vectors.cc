@@ -55,7 +55,8 @@ std::string key_of(const Embedder& embedder, const SentenceModel& model,
     ends = true;
     return lines[next++];
   });
-  return xxh3_128({of_lines, model.checksum, embedder.rules().text()});
+  return xxh3_128(
+      {of_lines, model.checksum, embedder.rules().text(), to_string(embedder.precision())});
 }
 
 // Those of the file, if they have the key.

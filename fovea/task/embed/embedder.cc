@@ -78,7 +78,10 @@ EmbedRules embed_rules(const SentenceModel& model, const EmbedOptions& options,
 Embedder::Embedder(const Context& context, const SentenceModel& model, EmbedRules rules)
     : context_(context), model_(model), rules_(std::move(rules)), tapes_(context) {
   const index longest = std::max(kEmbeddedTokens, model.settings.max_length);
-  const TapeLoad load{.tokens = longest, .mode = TapeMode::kInference, .sequences = longest};
+  const TapeLoad load{.tokens = longest,
+                      .mode = TapeMode::kInference,
+                      .sequences = longest,
+                      .precision = context.precision()};
   require_memory("the vectors", plan_passes_apart(context, model.model.config(), load).bytes(),
                  "use fewer threads (--threads), or a machine with more memory");
 }

@@ -80,6 +80,8 @@ class Embedder {
 
   /// `model` must outlive it. Throws kOutOfMemory if there is no room for batches.
   Embedder(const Context& context, const SentenceModel& model, EmbedRules rules);
+  /// Of the products.
+  Precision precision() const { return context_.precision(); }
 
   const EmbedRules& rules() const { return rules_; }
 

@@ -15,7 +15,7 @@ namespace {
 ChatTemplate template_of(const LoadedLanguageModel& loaded) {
   if (loaded.pretrained) return {loaded.pretrained->chat_template, *loaded.pretrained->bpe};
   throw Error(ErrorCode::kModelWrongKind, "a model of fovea has no chat template",
-              "take a model that was trained on conversations, as a GGUF file");
+              "take a model that was trained on conversations");
 }
 
 }  // namespace
@@ -45,7 +45,6 @@ std::vector<token> Conversation::fitting_tokens() {
     if (std::ssize(tokens) <= room) return tokens;
     if (turns_.size() == first + 1) {
       const index size = std::ssize(tokens);
-      turns_.pop_back();
       fail(ErrorCode::kInputFormat,
            Hint{"write a shorter message, or choose a smaller --max-tokens"},
            "the message has {} tokens with its marks; there is room for {}", size, room);
@@ -59,6 +58,15 @@ index Conversation::answer(std::string_view message,
                            const std::function<bool(std::string_view)>& write) {
   require_utf8(message, "message");
   turns_.push_back({"user", std::string(message)});
+  try {
+    return answer_turns(write);
+  } catch (...) {
+    turns_.pop_back();  // a question without its answer
+    throw;
+  }
+}
+
+index Conversation::answer_turns(const std::function<bool(std::string_view)>& write) {
   std::vector<token> tokens = fitting_tokens();
   require_memory(
       "the answer",

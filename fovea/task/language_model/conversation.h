@@ -30,9 +30,10 @@ class Conversation {
   index answer(std::string_view message, const std::function<bool(std::string_view)>& write);
 
   /// The turns that the model still sees.
-  const std::vector<ChatTurn>& turns() const { return turns_; }
 
  private:
+  // Answers the last turn.
+  index answer_turns(const std::function<bool(std::string_view)>& write);
   std::vector<token> fitting_tokens();
 
   const Context& context_;

@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 5> kExportedFiles = {
 
 /// Writes the files, or replaces those that are there; weights have the type `dtype`, kFloat32 or
 /// kBFloat16. Returns the class of transformers. Throws before anything is written: kModelWrongKind
-/// for what no architecture can say (hugging_face_form) and for subwords, kDiskFull. Throws kWrite.
+/// for what no architecture (architecture_of) or tokenizer.json can say, kDiskFull. Throws kWrite.
 std::string export_hugging_face(const LoadedLanguageModel& loaded,
                                 const std::filesystem::path& folder, DType dtype);
 

@@ -183,7 +183,7 @@ void ByteBpe::encode_plain(std::vector<token>& ids, std::string_view text) const
 
 void ByteBpe::encode_part(std::vector<token>& ids, std::string_view part) const {
   if (model_.split.ignore_merges) {
-    if (const token id = id_of(name_of_bytes(part)); id != kNoToken) {
+    if (const token id = id_of(name_of_bytes(part)); id != kNoToken && !is_mark(id)) {
       ids.push_back(id);
       return;
     }
@@ -241,7 +241,7 @@ class ByteBpeTokenizer final : public Tokenizer {
 
   TokenizerData data() const override {
     throw Error(ErrorCode::kModelWrongKind,
-                "the tokenizer of a GGUF file cannot be written into a folder of fovea",
+                "the tokenizer of a model from elsewhere cannot be written into a folder of fovea",
                 "use the model where it is");
   }
   index vocabulary_size() const override { return bpe_->size(); }

@@ -10,14 +10,22 @@ namespace fovea {
 
 namespace {
 
+constexpr PreSplit llama3(std::string_view name) {
+  return {.name = name,
+          .pattern = SplitPattern::kCl100k,
+          .digits = 3,
+          .begins = true,
+          .ignore_merges = true};
+}
+
 constexpr PreSplit kPreSplits[] = {
     {.name = "gpt-2"},
     {.name = "smollm", .digits_apart = true},
     {.name = "starcoder", .digits_apart = true},
     {.name = "refact", .digits_apart = true},
-    {.name = "llama-bpe", .pattern = SplitPattern::kCl100k, .digits = 3, .ignore_merges = true},
-    {.name = "llama3", .pattern = SplitPattern::kCl100k, .digits = 3, .ignore_merges = true},
-    {.name = "llama-v3", .pattern = SplitPattern::kCl100k, .digits = 3, .ignore_merges = true},
+    llama3("llama-bpe"),
+    llama3("llama3"),
+    llama3("llama-v3"),
     {.name = "qwen2", .pattern = SplitPattern::kCl100k, .digits = 1},
 };
 

@@ -25,6 +25,7 @@ struct PreSplit {
   SplitPattern pattern = SplitPattern::kGpt2;
   int digits = 0;              ///< kCl100k: most digits of a part, n above
   bool digits_apart = false;   ///< kGpt2: each digit is a part, before the pattern is looked for
+  bool begins = false;         ///< a text begins with the mark, unless the file says otherwise
   bool ignore_merges = false;  ///< a part that is a token is that token, whatever could be joined
 };
 
