@@ -70,7 +70,7 @@ struct VectorOutput {
 };
 
 // Fills in the format. Before anything is computed.
-void resolve_output(VectorOutput& options) {
+void resolve_output(VectorOutput& options, const std::string& input, const fs::path& model) {
   const std::string& file = options.output;
   if (options.format == VectorFormat::kAuto) {
     options.format = VectorFormat::kJsonl;
@@ -90,6 +90,13 @@ void resolve_output(VectorOutput& options) {
     throw Error(ErrorCode::kUsage,
                 fmt::format("--format {}: needs a file", to_string(options.format)),
                 "name one: -o V.npy");
+  }
+  std::error_code ignored;
+  if (fs::equivalent(file, input, ignored) ||
+      fs::equivalent(fs::path(file).parent_path(), model, ignored)) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--output: {} is the text that is read, or a file of the model", file),
+                "choose another file");
   }
   check_page_file({.option = "--output",
                    .file = file,
@@ -438,7 +445,7 @@ int embed(const Arguments& arguments) {
   const VectorCommand vectors(arguments, flags_of_embed(options, output, search));
   check_use(vectors, search);
   if (!search.search.empty()) return search_corpus(arguments, vectors, options, search);
-  resolve_output(output);
+  resolve_output(output, arguments.text("FILE", "-"), arguments.text("MODEL"));
   return embed_lines(arguments, vectors, options, output);
 }
 

@@ -14,11 +14,13 @@
 #include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/export.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"
+#include "fovea/tensor/safetensors.h"
 
 namespace fovea::cli {
 
@@ -90,9 +92,26 @@ struct CompactResult {
   }
 };
 
-// Nothing but an earlier export may be replaced.
-void check_folder(const fs::path& folder, const ExportOptions& options) {
+// Whether the weights are of a file that fovea has written: it has their checksum.
+bool has_our_weights(const fs::path& folder) {
+  const fs::path path = folder / "model.safetensors";
+  try {
+    const FileSource file(path);
+    return parse_safetensors_header(file, path.string())
+        .metadata.contains(std::string(kChecksumKey));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Nothing but an earlier export may be replaced, and never the model itself.
+void check_folder(const fs::path& folder, const fs::path& model, const ExportOptions& options) {
   if (!fs::exists(folder)) return;
+  std::error_code ignored;
+  if (fs::equivalent(folder, model, ignored)) {
+    throw Error(ErrorCode::kUsage, fmt::format("export: {} is the model itself", folder.string()),
+                "choose another folder");
+  }
   if (!fs::is_directory(folder)) {
     throw Error(ErrorCode::kOutputExists, fmt::format("{}: is no folder", folder.string()),
                 "choose another name for the output folder");
@@ -104,12 +123,17 @@ void check_folder(const fs::path& folder, const ExportOptions& options) {
                   fmt::format("{}: the folder is not empty", folder.string()),
                   "choose another folder, or replace an earlier export with --overwrite");
     }
-    if (std::ranges::find(options.files(), name) != options.files().end()) continue;
+    const bool is_file = fs::is_regular_file(entry.symlink_status());
+    if (is_file && std::ranges::find(options.files(), name) != options.files().end()) continue;
     throw Error(
         ErrorCode::kOutputExists,
         fmt::format("{}: {} is there, which no export writes", folder.string(), printable(name)),
         "choose another folder, or move that away");
   }
+  if (!fs::exists(folder / "config.json") || has_our_weights(folder)) return;
+  throw Error(ErrorCode::kOutputExists,
+              fmt::format("{}: the model there is not from fovea export", folder.string()),
+              "choose another folder, or move that away");
 }
 
 void check_file(const fs::path& file, bool overwrite) {
@@ -203,7 +227,8 @@ int export_model(const Arguments& arguments) {
   warn_of_unread_variables(export_spec().options);
   require_effect(arguments, options.to);
   check_ranges(options);
-  is_file ? check_file(options.output, options.overwrite) : check_folder(options.output, options);
+  is_file ? check_file(options.output, options.overwrite)
+          : check_folder(options.output, arguments.text("DIR"), options);
   options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
                                      : write_language_model(arguments.text("DIR"), options);
   return 0;

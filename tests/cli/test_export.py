@@ -64,8 +64,17 @@ class ExportTest(CommandTest):
         self.succeed("export", model, "-o", output, "--overwrite")
         (output / "notes.txt").write_text("mine")
         self.assert_error(self.run_fovea("export", model, "-o", output, "--overwrite"), 2, "notes.txt")
-        self.assert_error(self.run_fovea("export", model, "-o", model, "--overwrite"), 2, "E0205")
+        self.assert_error(self.run_fovea("export", model, "-o", model, "--overwrite"), 2, "the model itself")
         self.succeed("inspect", model, "--verify")
+        linked = self.folder / "linked"
+        linked.mkdir()
+        (linked / "model.safetensors").symlink_to(model / "model.safetensors")
+        self.assert_error(self.run_fovea("export", model, "-o", linked, "--overwrite"), 2, "E0205")
+        self.succeed("inspect", model, "--verify")
+        foreign = self.folder / "foreign"
+        foreign.mkdir()
+        (foreign / "config.json").write_text('{"model_type": "llama"}')
+        self.assert_error(self.run_fovea("export", model, "-o", foreign, "--overwrite"), 2, "not from fovea export")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "text.txt"), 2, "no folder")
 
     def test_a_folder_is_a_model_with_the_same_text(self):
@@ -176,7 +185,7 @@ class CompactTest(CommandTest):
         self.assertAlmostEqual(sum(explained["values"]) + explained["bias"], explained["value"], places=4)
         self.assertGreater(explained["values"][1], explained["values"][0])
         self.assert_error(self.run_fovea("export", model, "--to", "compact", "-o", small), 2, "E0205")
-        self.succeed("export", small, "--to", "compact", "-o", small, "--size", "0.01", "--overwrite")
+        self.succeed("export", model, "--to", "compact", "-o", small, "--size", "0.01", "--overwrite")
         self.assertLess((small / "model.safetensors").stat().st_size, 10_000)
 
     def test_what_cannot_become_compact_is_refused(self):

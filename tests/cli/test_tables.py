@@ -228,6 +228,17 @@ class Answered(TablesTest):
         self.assert_error(self.run_fovea("classify", self.folder / "model", file, "-o", self.out, "--overwrite"), 3,
                           "in.jsonl:2: the object has the key label")
 
+    def test_objects_that_have_a_label_keep_it(self):
+        file = self.folder / "in.jsonl"
+        file.write_bytes(b'\xef\xbb\xbf{"text": "good", "label": "x"}\n{"text": "bad", "label": "y"}\n')
+        out = self.folder / "out.jsonl"
+        self.succeed("classify", self.folder / "model", file, "-o", out)
+        written = out.read_bytes()
+        self.assertTrue(written.startswith(b'\xef\xbb\xbf{"text": "good", "label": "x","predicted_label":'), written)
+        for line, label in zip(written.decode("utf-8-sig").splitlines(), "xy"):
+            self.assertEqual(list(json.loads(line))[:3], ["text", "label", "predicted_label"])
+            self.assertEqual(json.loads(line)["label"], label)
+
     def test_names_that_are_taken(self):
         self.ask(self.train)
         self.assertEqual(self.read()[0], ["id", "text", "label", "predicted_label", "predicted_probability"])

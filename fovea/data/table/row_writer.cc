@@ -25,9 +25,13 @@ Ended ended(std::string_view raw) {
 
 RowWriter::RowWriter(const TableSummary& table, std::vector<std::string> names)
     : format_(table.format), separator_(table.separator), names_(std::move(names)) {
-  const auto is_taken = [&](const std::string& name) {
+  rename_while([&](const std::string& name) {
     return std::find(table.names.begin(), table.names.end(), name) != table.names.end();
-  };
+  });
+}
+
+template <class IsTaken>
+void RowWriter::rename_while(IsTaken&& is_taken) {
   while (std::any_of(names_.begin(), names_.end(), is_taken)) {
     for (std::string& name : names_) name.insert(0, "predicted_");
   }
@@ -54,7 +58,12 @@ std::string RowWriter::row(std::string_view raw, const std::vector<std::string>&
 }
 
 std::string RowWriter::row(std::string_view raw, std::vector<Json> values,
-                           const std::string& place) const {
+                           const std::string& place) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (raw.starts_with(kByteOrderMark)) {
+    raw.remove_prefix(kByteOrderMark.size());
+    return std::string(kByteOrderMark) + row(raw, std::move(values), place);
+  }
   const auto [line, end] = ended(raw);
   const std::size_t close = line.find_last_not_of(" \t");
   if (close == std::string_view::npos || line[close] != '}') return std::string(raw);
@@ -65,6 +74,9 @@ std::string RowWriter::row(std::string_view raw, std::vector<Json> values,
     return std::string(raw);
   }
   if (object.get_if<Json::Object>() == nullptr) return std::string(raw);
+  if (std::exchange(is_first_, false)) {
+    rename_while([&](const std::string& name) { return object.find(name) != nullptr; });
+  }
   Json::Object members;
   for (std::size_t n = 0; n < names_.size(); ++n) {
     if (object.find(names_[n]) != nullptr) {

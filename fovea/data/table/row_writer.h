@@ -22,19 +22,23 @@ class RowWriter {
   std::string header(std::string_view raw) const;
   /// TSV, CSV: the row with a field for each name.
   std::string row(std::string_view raw, const std::vector<std::string>& fields) const;
-  /// JSON lines: the object with a member for each name. A line that is no object stays as it is.
+  /// JSON lines: the object with a member for each name; the first object decides what they are
+  /// called. A line that is no object stays as it is.
   /// Throws kInputFormat, in which `place` names the row, if it has one of these keys.
-  std::string row(std::string_view raw, std::vector<Json> values, const std::string& place) const;
+  std::string row(std::string_view raw, std::vector<Json> values, const std::string& place);
 
   bool writes_objects() const { return format_ == TableFormat::kJsonLines; }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  template <class IsTaken>
+  void rename_while(IsTaken&& is_taken);
   std::string field(std::string_view text) const;
 
   const TableFormat format_;
   const std::string separator_;
   std::vector<std::string> names_;
+  bool is_first_ = true;  // no object has been written
 };
 
 }  // namespace fovea

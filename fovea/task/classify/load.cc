@@ -158,6 +158,7 @@ ClassifierConfigFile classifier_config_from_text(std::string_view text, const st
 }
 
 LoadedClassifier load_classifier(const fs::path& folder) {
+  if (!fs::exists(folder / kWeightsName)) read_model_weights(folder);  // says what is missing
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
