@@ -106,6 +106,8 @@ void check_outputs(const LoadedClassifier& loaded, const fs::path& folder) {
   const bool is_cut = model.kind != ClassifierModel::kLinear;
   if (is_cut &&
       (loaded.settings.text.max_length < fewest || loaded.settings.text.max_length > model.block)) {
+    // A search that was stopped has not chosen one: then the weights are what is missing.
+    if (!fs::exists(folder / kWeightsName)) read_model_weights(folder);
     fail(ErrorCode::kModelDamaged, "{}: expected a max_length in {} to {}, got {}", file, fewest,
          model.block, loaded.settings.text.max_length);
   }
@@ -158,7 +160,6 @@ ClassifierConfigFile classifier_config_from_text(std::string_view text, const st
 }
 
 LoadedClassifier load_classifier(const fs::path& folder) {
-  if (!fs::exists(folder / kWeightsName)) read_model_weights(folder);  // says what is missing
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
