@@ -18,8 +18,7 @@ struct ChatOptions {
   void visit_fields(Visitor&& visit) {
     visit("chat", chat,
           "of a model from elsewhere: PROMPT is a message, which the model answers; without PROMPT "
-          "each line of "
-          "standard input is one");
+          "each line of standard input is one");
     visit("system", system, "--chat: what the system says first; none: the model's own",
           {.shown = "TEXT"});
   }

@@ -229,6 +229,16 @@ class LineCount {
 
 // ------------------------------------------------------------------------------------- vectors
 
+// Asks for each line of FILE.
+void answer_texts(const Arguments& arguments, Answers<std::string>& answers) {
+  answer_lines(
+      arguments.text("FILE", "-"), kLongestTextLine,
+      [&](const Line& line) {
+        answers.add(std::string(without_carriage_return(line.text)), line.text.size());
+      },
+      [&] { answers.answer(); });
+}
+
 int embed_lines(const Arguments& arguments, const VectorCommand& vectors,
                 const EmbedOptions& options, const VectorOutput& output) {
   Embedder embedder = vectors.embedder(options);
@@ -241,12 +251,7 @@ int embed_lines(const Arguments& arguments, const VectorCommand& vectors,
                                  return lines;
                                });
   try {
-    answer_lines(
-        arguments.text("FILE", "-"), kLongestTextLine,
-        [&](const Line& line) {
-          answers.add(std::string(without_carriage_return(line.text)), line.text.size());
-        },
-        [&] { answers.answer(); });
+    answer_texts(arguments, answers);
   } catch (const NobodyReads&) {
     return 0;
   }
@@ -325,12 +330,7 @@ int search_corpus(const Arguments& arguments, const VectorCommand& vectors,
       print_answers(answer({search.query}));
     } else {
       Answers<std::string> answers(launch_of(vectors.context()), kVectorsAtOnce, answer);
-      answer_lines(
-          arguments.text("FILE", "-"), kLongestTextLine,
-          [&](const Line& line) {
-            answers.add(std::string(without_carriage_return(line.text)), line.text.size());
-          },
-          [&] { answers.answer(); });
+      answer_texts(arguments, answers);
     }
   } catch (const NobodyReads&) {
     return 0;

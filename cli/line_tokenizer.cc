@@ -7,7 +7,6 @@
 
 #include "cli/common_options.h"
 #include "fovea/base/error.h"
-#include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/wordpiece_files.h"
 #include "fovea/text/utf8.h"
@@ -102,27 +101,18 @@ class WordPieceLines final : public LineTokenizer {
   WordPiece pieces_;
 };
 
-// A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
-bool is_wordpiece_folder(const std::filesystem::path& path) {
-  namespace fs = std::filesystem;
-  return fs::is_directory(path) && !fs::exists(path / kManifestName) &&
-         (fs::exists(path / "tokenizer.json") || fs::exists(path / "vocab.txt"));
-}
-
-bool is_bpe_folder(const std::filesystem::path& path) {
-  if (!is_pretrained(path) || !std::filesystem::exists(path / "tokenizer.json")) return false;
-  const Json json = read_foreign_json(path / "tokenizer.json", kMostTokenizerBytes);
-  const Json* const model = json.get_if<Json::Object>() != nullptr ? json.find("model") : nullptr;
-  const bool has_type = model != nullptr && model->get_if<Json::Object>() != nullptr;
-  const Json* const type = has_type ? model->find("type") : nullptr;
-  return type != nullptr && type->line() == "\"BPE\"";
-}
-
 }  // namespace
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
-  if (is_gguf(file) || is_bpe_folder(file)) return std::make_unique<ByteBpeLines>(file);
-  if (is_wordpiece_folder(file)) return std::make_unique<WordPieceLines>(file);
+  namespace fs = std::filesystem;
+  if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
+  const fs::path folder = file;
+  if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
+    const std::string kind = tokenizer_model(folder);
+    if (kind == "BPE") return std::make_unique<ByteBpeLines>(file);
+    if (!kind.empty()) return std::make_unique<WordPieceLines>(file);
+  }
   return std::make_unique<PieceLines>(file);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizers that `fovea tokenizer encode` and `decode` take, as these see them: a .model file
-// of SentencePiece, the vocabulary of a GGUF file, or the WordPiece of a folder of Hugging Face.
+// of SentencePiece, the vocabulary of a GGUF file, or that of a folder of Hugging Face.
 #pragma once
 
 #include <memory>

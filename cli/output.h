@@ -95,8 +95,8 @@ struct PageFile {
   std::string file;
   bool overwrite = false;  ///< a page that fovea has written may be replaced; nothing else is
   std::string_view kind = "page", ending = ".html";  ///< its name in messages, and its usual suffix
-  std::string_view mark =
-      kGeneratorMark;  ///< in the first lines of what fovea has written; "": of any
+  /// In the first lines of what fovea has written; "": any file may be replaced.
+  std::string_view mark = kGeneratorMark;
 };
 
 /// Before anything is computed. Throws kOptionValue for no name, kWrite where no file can be, and

@@ -112,26 +112,33 @@ bool has_qk_norm(const Config& c) { return c.qk_norm; }
 // The table of token embeddings has no ".weight" in our names.
 constexpr std::string_view kTokens = "embedding.tokens", kPositions = "embedding.positions";
 
-constexpr TensorRow gpt2_matrix(std::string_view ours, std::string_view hugging_face,
-                                std::string_view gguf, Size rows, Size columns) {
+constexpr TensorRow matrix(std::string_view ours, std::string_view hugging_face,
+                           std::string_view gguf, Size rows, Size columns, BiasRule bias) {
   return {.ours = ours,
           .hugging_face = hugging_face,
           .gguf = gguf,
           .rows = rows,
           .columns = columns,
-          .bias = BiasRule::kAlways,
-          .in_hugging_face = RowOrder::kTransposed};
+          .bias = bias};
+}
+
+constexpr TensorRow gpt2_matrix(std::string_view ours, std::string_view hugging_face,
+                                std::string_view gguf, Size rows, Size columns) {
+  TensorRow row = matrix(ours, hugging_face, gguf, rows, columns, BiasRule::kAlways);
+  row.in_hugging_face = RowOrder::kTransposed;
+  return row;
+}
+
+constexpr TensorRow untied_output() {
+  TensorRow row = matrix("output", "lm_head", "output", vocabulary, width, BiasRule::kNever);
+  row.exists = is_untied;
+  return row;
 }
 
 constexpr TensorRow kGpt2Tensors[] = {
     {kTokens, "transformer.wte", "token_embd", vocabulary, width},
     {kPositions, "transformer.wpe", "position_embd", positions, width},
-    {.ours = "output",
-     .hugging_face = "lm_head",
-     .gguf = "output",
-     .rows = vocabulary,
-     .columns = width,
-     .exists = is_untied},
+    untied_output(),
     {.ours = "blocks.{}.attention_norm",
      .hugging_face = "transformer.h.{}.ln_1",
      .gguf = "blk.{}.attn_norm",
@@ -165,28 +172,16 @@ struct LlamaRules {
 };
 
 constexpr std::array<TensorRow, 14> llama_tensors(const LlamaRules& rules) {
-  const auto order = [&](RowOrder pairs) {
-    return rules.pairs_in_gguf ? pairs : RowOrder::kAsTheyAre;
-  };
   const auto projection = [&](std::string_view theirs, std::string_view gguf, Size rows, Size first,
                               RowOrder pairs) {
-    return TensorRow{.ours = "blocks.{}.attention.qkv",
-                     .hugging_face = theirs,
-                     .gguf = gguf,
-                     .rows = rows,
-                     .columns = width,
-                     .first = first,
-                     .bias = rules.of_heads,
-                     .in_gguf = order(pairs)};
+    TensorRow row = matrix("blocks.{}.attention.qkv", theirs, gguf, rows, width, rules.of_heads);
+    row.first = first;
+    if (rules.pairs_in_gguf) row.in_gguf = pairs;
+    return row;
   };
   return {{
       {kTokens, "model.embed_tokens", "token_embd", vocabulary, width},
-      {.ours = "output",
-       .hugging_face = "lm_head",
-       .gguf = "output",
-       .rows = vocabulary,
-       .columns = width,
-       .exists = is_untied},
+      untied_output(),
       {"blocks.{}.attention_norm", "model.layers.{}.input_layernorm", "blk.{}.attn_norm", width},
       projection("model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", queries, none,
                  RowOrder::kQueryPairs),
@@ -194,12 +189,8 @@ constexpr std::array<TensorRow, 14> llama_tensors(const LlamaRules& rules) {
                  RowOrder::kKeyPairs),
       projection("model.layers.{}.self_attn.v_proj", "blk.{}.attn_v", keys, before_values,
                  RowOrder::kAsTheyAre),
-      {.ours = "blocks.{}.attention.out",
-       .hugging_face = "model.layers.{}.self_attn.o_proj",
-       .gguf = "blk.{}.attn_output",
-       .rows = width,
-       .columns = queries,
-       .bias = rules.of_output},
+      matrix("blocks.{}.attention.out", "model.layers.{}.self_attn.o_proj", "blk.{}.attn_output",
+             width, queries, rules.of_output),
       {.ours = "blocks.{}.attention.q_norm",
        .hugging_face = "model.layers.{}.self_attn.q_norm",
        .gguf = "blk.{}.attn_q_norm",
@@ -212,24 +203,12 @@ constexpr std::array<TensorRow, 14> llama_tensors(const LlamaRules& rules) {
        .exists = has_qk_norm},
       {"blocks.{}.feed_forward_norm", "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm",
        width},
-      {.ours = "blocks.{}.feed_forward.gate",
-       .hugging_face = "model.layers.{}.mlp.gate_proj",
-       .gguf = "blk.{}.ffn_gate",
-       .rows = hidden,
-       .columns = width,
-       .bias = rules.of_network},
-      {.ours = "blocks.{}.feed_forward.in",
-       .hugging_face = "model.layers.{}.mlp.up_proj",
-       .gguf = "blk.{}.ffn_up",
-       .rows = hidden,
-       .columns = width,
-       .bias = rules.of_network},
-      {.ours = "blocks.{}.feed_forward.out",
-       .hugging_face = "model.layers.{}.mlp.down_proj",
-       .gguf = "blk.{}.ffn_down",
-       .rows = width,
-       .columns = hidden,
-       .bias = rules.of_network},
+      matrix("blocks.{}.feed_forward.gate", "model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate",
+             hidden, width, rules.of_network),
+      matrix("blocks.{}.feed_forward.in", "model.layers.{}.mlp.up_proj", "blk.{}.ffn_up", hidden,
+             width, rules.of_network),
+      matrix("blocks.{}.feed_forward.out", "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down",
+             width, hidden, rules.of_network),
       {"norm", "model.norm", "output_norm", width},
   }};
 }
@@ -257,12 +236,42 @@ constexpr std::string_view kLlamaKeys[] = {
     "tensor_data_layout",
 };
 
+Config gpt2() {
+  Config c;
+  c.kind = LanguageModelKind::kTransformer;
+  c.norm_position = NormPosition::kPre;
+  c.embedding_scale = 1;
+  c.bias = true;
+  return c;
+}
+
+Config llama() {
+  Config c = gpt2();
+  c.position = PositionKind::kRotary;
+  c.norm = NormKind::kRms;
+  c.activation = LayerActivation::kSwiglu;
+  c.bias = false;
+  return c;
+}
+
+Config qwen2() {
+  Config c = llama();
+  c.bias = true;
+  return c;
+}
+
+Config qwen3() {
+  Config c = llama();
+  c.qk_norm = true;
+  return c;
+}
+
 constexpr Architecture kArchitectures[] = {
-    {"gpt2", "GPT2LMHeadModel", kGpt2Tensors, kOfGpt2, {}},
-    {"llama", "LlamaForCausalLM", kLlamaTensors, kOfLlama, kLlamaKeys},
-    {"mistral", "MistralForCausalLM", kLlamaTensors, kOfMistral, {}},
-    {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, {}, kLlamaKeys},
-    {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, kOfQwen3, kLlamaKeys},
+    {"gpt2", "GPT2LMHeadModel", kGpt2Tensors, gpt2, kOfGpt2, {}},
+    {"llama", "LlamaForCausalLM", kLlamaTensors, llama, kOfLlama, kLlamaKeys},
+    {"mistral", "MistralForCausalLM", kLlamaTensors, llama, kOfMistral, {}},
+    {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, qwen2, {}, kLlamaKeys},
+    {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, qwen3, kOfQwen3, kLlamaKeys},
 };
 
 // Appends the weight of a row, and its bias.

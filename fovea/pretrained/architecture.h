@@ -76,6 +76,7 @@ struct Architecture {
   std::string_view name;        ///< "llama": model_type, or general.architecture
   std::string_view class_name;  ///< of transformers: "LlamaForCausalLM"
   std::span<const TensorRow> tensors;
+  LanguageModelConfig (*layers)();          ///< its layers, without their sizes
   std::span<const ArchitectureNeed> needs;  ///< of a model that is written so; {}: none is
   /// The keys of a GGUF file behind "llama." that are read; {}: it is not read from such files.
   std::span<const std::string_view> gguf_keys;

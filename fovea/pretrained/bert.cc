@@ -12,6 +12,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/pretrained/hugging_face.h"
 
 namespace fovea {
 
@@ -19,18 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr index kMostLayers = 1000, kMostWidth = index{1} << 20;
-
-struct ActivationName {
-  std::string_view name;
-  LayerActivation activation;
-};
-constexpr ActivationName kActivations[] = {{"gelu", LayerActivation::kGelu},
-                                           {"gelu_new", LayerActivation::kGeluTanh},
-                                           {"gelu_pytorch_tanh", LayerActivation::kGeluTanh},
-                                           {"relu", LayerActivation::kRelu},
-                                           {"silu", LayerActivation::kSilu},
-                                           {"swish", LayerActivation::kSilu}};
+constexpr index kMostBlocks = 1000, kMostWidth = index{1} << 20;
 
 // A parameter of ours, and the tensors whose rows it has, one behind another.
 struct TensorNames {
@@ -189,7 +179,7 @@ BertConfig bert_config(const ForeignObject& config) {
   BertConfig c;
   c.vocabulary = config.whole("vocab_size", 1, INT32_MAX);
   c.width = config.whole("hidden_size", 1, kMostWidth);
-  c.layers = config.whole("num_hidden_layers", 0, kMostLayers);
+  c.layers = config.whole("num_hidden_layers", 0, kMostBlocks);
   c.heads = config.whole("num_attention_heads", 1, kMostWidth);
   c.ff = config.whole("intermediate_size", 1, kMostWidth);
   c.block = config.whole("max_position_embeddings", 1, INT32_MAX);
@@ -198,56 +188,19 @@ BertConfig bert_config(const ForeignObject& config) {
   if (c.width % c.heads != 0) {
     config.fail_value("num_attention_heads", fmt::format("a divisor of hidden_size {}", c.width));
   }
-  const ActivationName* const activation =
-      find_named(kActivations, config.text("hidden_act", "gelu"));
-  if (activation == nullptr) config.refuse("hidden_act", names_in(kActivations));
-  c.activation = activation->activation;
+  c.activation = hugging_face_activation(config, "hidden_act", "gelu", false);
   config.require("position_embedding_type", "absolute");
   config.require("is_decoder", false);
   config.require("add_cross_attention", false);
   config.require("is_encoder_decoder", false);
   config.require("quantization_config", Json());
   config.require("pruned_heads", Json(Json::Object{}));
-  // Names, training, generation, and how other programs compute.
-  config.ignore({"_name_or_path",
-                 "architectures",
-                 "attention_probs_dropout_prob",
-
-                 "bos_token_id",
-                 "chunk_size_feed_forward",
-                 "classifier_dropout",
-                 "directionality",
-                 "dtype",
-                 "eos_token_id",
-                 "finetuning_task",
-                 "gradient_checkpointing",
-                 "hidden_dropout_prob",
-                 "id2label",
-                 "initializer_range",
-                 "label2id",
-                 "output_attentions",
-                 "output_hidden_states",
-                 "output_past",
-                 "pad_token_id",
-                 "pooler_fc_size",
-                 "pooler_num_attention_heads",
-                 "pooler_num_fc_layers",
-                 "pooler_size_per_head",
-                 "pooler_type",
-                 "problem_type",
-                 "return_dict",
-                 "sep_token_id",
-                 "tie_word_embeddings",
-                 "torch_dtype",
-                 "transformers_version",
-                 "use_cache",
-                 "emb_size",
-                 "embedding_size",
-                 "tokenizer_class",
-                 "prefix",
-                 "task_specific_params",
-                 "torchscript",
-                 "use_bfloat16"});
+  ignore_what_says_nothing(config);
+  config.ignore({"attention_probs_dropout_prob", "chunk_size_feed_forward", "classifier_dropout",
+                 "directionality", "emb_size", "embedding_size", "finetuning_task",
+                 "hidden_dropout_prob", "pooler_fc_size", "pooler_num_attention_heads",
+                 "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type", "prefix",
+                 "sep_token_id", "tie_word_embeddings", "torchscript", "use_bfloat16"});
   config.refuse_others();
   return c;
 }

@@ -16,8 +16,6 @@ namespace fovea {
 
 namespace {
 
-constexpr index kMostTokens = 10'000'000;
-
 // The regular expressions by which models cut a text, and the scanner that does what they say.
 struct KnownPattern {
   std::string_view regex;

@@ -15,6 +15,10 @@
 
 namespace fovea {
 
+/// The most bytes of a tokenizer.json or vocab.txt that is read, and the most tokens of one.
+inline constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
+inline constexpr index kMostTokens = 10'000'000;
+
 /// The hint of an error about what fovea does not know of a model from elsewhere.
 inline constexpr const char* kReadableHint =
     "the page 'Models from elsewhere' of the documentation lists what can be read";

@@ -96,60 +96,6 @@ index size(const ForeignObject& config, std::string_view key, std::optional<inde
   return config.whole(key, 1, kLargestSize, usual);
 }
 
-LayerActivation activation(const ForeignObject& config, std::string_view key,
-                           std::string_view usual, bool gated) {
-  const std::string name = config.text(key, std::string(usual));
-  for (const ActivationName& one : kActivations) {
-    const auto found = gated ? one.gated : one.plain;
-    if (one.name == name && found) return *found;
-  }
-  config.refuse(key, gated ? "silu, gelu and relu" : "gelu, gelu_new, silu and relu");
-}
-
-// Of training, of generation, of the program that wrote the file; or of heads that are not here.
-void ignore_what_says_nothing(const ForeignObject& config) {
-  config.ignore({"_name_or_path",
-                 "architectures",
-                 "attention_dropout",
-                 "attn_pdrop",
-                 "auto_map",
-                 "bos_token_id",
-                 "decoder_start_token_id",
-                 "dtype",
-                 "embd_pdrop",
-                 "eos_token_id",
-                 "gradient_checkpointing",
-                 "id2label",
-                 "initializer_range",
-                 "is_decoder",
-                 "label2id",
-                 "model_type",
-                 "n_ctx",
-                 "output_attentions",
-                 "output_hidden_states",
-                 "output_past",
-                 "pretraining_tp",
-                 "pad_token_id",
-                 "problem_type",
-                 "resid_pdrop",
-                 "return_dict",
-                 "summary_activation",
-                 "summary_first_dropout",
-                 "summary_proj_to_labels",
-                 "summary_type",
-                 "summary_use_proj",
-                 "task_specific_params",
-                 "tokenizer_class",
-                 "torch_dtype",
-                 "transformers_version",
-                 "unk_token_id",
-                 "use_cache",
-                 "use_return_dict",
-                 "gguf",
-                 "return_dict_in_generate",
-                 "transformers.js_config"});
-}
-
 // The base of rotary positions. Scaled ones are not known yet.
 double rope_base(const ForeignObject& config) {
   constexpr double kUsual = 10000;
@@ -171,12 +117,11 @@ void read_gpt2(const ForeignObject& config, Config& c) {
   c.heads = size(config, "n_head");
   c.block = c.position_max = size(config, "n_positions");
   c.ff = size(config, "n_inner", 4 * c.width);
-  c.activation = activation(config, "activation_function", "gelu_new", false);
+  c.activation = hugging_face_activation(config, "activation_function", "gelu_new", false);
   c.norm_epsilon = config.number("layer_norm_epsilon", kLeast, kMost, 1e-5);
   config.require("scale_attn_weights", true);
   config.ignore({"reorder_and_upcast_attn"});  // how it rounds
   c.tie = config.flag("tie_word_embeddings", true);
-  c.bias = true;
 }
 
 void read_llama(const ForeignObject& config, Config& c) {
@@ -187,11 +132,9 @@ void read_llama(const ForeignObject& config, Config& c) {
   c.kv_heads = size(config, "num_key_value_heads", c.heads);
   c.head_dim = size(config, "head_dim", std::max<index>(1, c.width / c.heads));
   c.block = size(config, "max_position_embeddings", 2048);
-  c.activation = activation(config, "hidden_act", "silu", true);
+  c.activation = hugging_face_activation(config, "hidden_act", "silu", true);
   c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
   c.rope_base = rope_base(config);
-  c.position = PositionKind::kRotary;
-  c.norm = NormKind::kRms;
   c.tie = config.flag("tie_word_embeddings", false);
 }
 
@@ -235,8 +178,6 @@ void read_family(const ForeignObject& config, std::string_view name, Config& c) 
   } else if (name == "mistral") {
     read_windows(config, c, 0);
   } else {
-    c.qk_norm = name == "qwen3";
-    c.bias = name == "qwen2";
     if (name == "qwen3") config.require("attention_bias", false);
     constexpr index kUsualFirst = 28;
     const index first = config.whole("max_window_layers", 0, kLargestSize, kUsualFirst);
@@ -245,6 +186,59 @@ void read_family(const ForeignObject& config, std::string_view name, Config& c) 
 }
 
 }  // namespace
+
+LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,
+                                        std::string_view usual, bool gated) {
+  const std::string name = config.text(key, std::string(usual));
+  for (const ActivationName& one : kActivations) {
+    const auto found = gated ? one.gated : one.plain;
+    if (one.name == name && found) return *found;
+  }
+  config.refuse(key, gated ? "silu, gelu and relu" : "gelu, gelu_new, silu and relu");
+}
+
+void ignore_what_says_nothing(const ForeignObject& config) {
+  config.ignore({"_name_or_path",
+                 "architectures",
+                 "attention_dropout",
+                 "attn_pdrop",
+                 "auto_map",
+                 "bos_token_id",
+                 "decoder_start_token_id",
+                 "dtype",
+                 "embd_pdrop",
+                 "eos_token_id",
+                 "gradient_checkpointing",
+                 "id2label",
+                 "initializer_range",
+                 "is_decoder",
+                 "label2id",
+                 "model_type",
+                 "n_ctx",
+                 "output_attentions",
+                 "output_hidden_states",
+                 "output_past",
+                 "pretraining_tp",
+                 "pad_token_id",
+                 "problem_type",
+                 "resid_pdrop",
+                 "return_dict",
+                 "summary_activation",
+                 "summary_first_dropout",
+                 "summary_proj_to_labels",
+                 "summary_type",
+                 "summary_use_proj",
+                 "task_specific_params",
+                 "tokenizer_class",
+                 "torch_dtype",
+                 "transformers_version",
+                 "unk_token_id",
+                 "use_cache",
+                 "use_return_dict",
+                 "gguf",
+                 "return_dict_in_generate",
+                 "transformers.js_config"});
+}
 
 Json::Object hugging_face_config(const Architecture& architecture, const Config& c) {
   Json::Object out;
@@ -265,10 +259,7 @@ Json::Object hugging_face_config(const Architecture& architecture, const Config&
 
 HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
   const Architecture& row = architecture(config.text("model_type"));
-  Config c;
-  c.kind = LanguageModelKind::kTransformer;
-  c.norm_position = NormPosition::kPre;
-  c.embedding_scale = 1;
+  Config c = row.layers();
   c.vocabulary = size(config, "vocab_size");
   read_family(config, row.name, c);
   ignore_what_says_nothing(config);

@@ -2,6 +2,8 @@
 // The configurations of language models in folders of Hugging Face transformers, read and written.
 #pragma once
 
+#include <string_view>
+
 #include "fovea/config/json.h"
 #include "fovea/pretrained/architecture.h"
 #include "fovea/pretrained/foreign_json.h"
@@ -11,6 +13,14 @@ namespace fovea {
 /// config.json of a model that is written, but for its special tokens. `config` is resolved.
 Json::Object hugging_face_config(const Architecture& architecture,
                                  const LanguageModelConfig& config);
+
+/// The activation that a key names; `usual`: if the file does not have it. Gated: of a feed-forward
+/// network with a gate. Throws kModelWrongKind for one that fovea does not know.
+LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,
+                                        std::string_view usual, bool gated);
+/// Keys of any config.json that are of training, of generation, of the program that wrote the file,
+/// or of heads.
+void ignore_what_says_nothing(const ForeignObject& config);
 
 struct HuggingFaceModel {
   const Architecture& architecture;

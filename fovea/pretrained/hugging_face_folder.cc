@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
 #include "fovea/pretrained/bpe_json.h"
@@ -13,8 +12,6 @@
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/hugging_face.h"
 #include "fovea/pretrained/pretrained.h"
-#include "fovea/tensor/checksum.h"
-#include "fovea/tensor/gguf.h"
 
 namespace fovea {
 
@@ -167,24 +164,6 @@ PretrainedLanguageModel load_hugging_face(const fs::path& folder,
                        options);
   });
   return loaded;
-}
-
-bool is_pretrained(const fs::path& path) { return is_gguf(path) || is_hugging_face(path); }
-
-PretrainedLanguageModel load_pretrained(const fs::path& path, const PretrainedOptions& options) {
-  return is_gguf(path) ? load_gguf(path, options) : load_hugging_face(path, options);
-}
-
-PretrainedText load_pretrained_text(const fs::path& path) {
-  return is_gguf(path) ? load_gguf_text(path) : load_hugging_face_text(path);
-}
-
-std::string pretrained_checksum(const fs::path& path) {
-  if (!is_gguf(path)) return xxh3_128(read_foreign_file(path / "config.json", kMostTokenizerBytes));
-  const FileSource file(path);
-  std::string header(parse_gguf_header(file, path.string()).bytes, '\0');
-  file.read(0, header);
-  return xxh3_128(header);
 }
 
 }  // namespace fovea

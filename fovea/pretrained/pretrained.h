@@ -41,8 +41,7 @@ struct PretrainedOptions {
   void visit_fields(Visitor&& visit) {
     visit("max_context", max_context,
           "of a model from elsewhere: most tokens that the model sees at once; 0: as many as it "
-          "was trained "
-          "with",
+          "was trained with",
           {.range = ValueRange::from(0, "as many as it was trained with")});
   }
 };
@@ -61,9 +60,6 @@ PretrainedText load_gguf_text(const std::filesystem::path& path);
 PretrainedLanguageModel load_gguf(const std::filesystem::path& path,
                                   const PretrainedOptions& options = {});
 
-/// The most bytes of a tokenizer.json that is read.
-inline constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
-
 /// Whether a path is a model folder of Hugging Face: beside its config.json is a tokenizer.json, or
 /// it has a model_type.
 bool is_hugging_face(const std::filesystem::path& folder);
@@ -81,6 +77,9 @@ bool is_pretrained(const std::filesystem::path& path);
 PretrainedLanguageModel load_pretrained(const std::filesystem::path& path,
                                         const PretrainedOptions& options = {});
 PretrainedText load_pretrained_text(const std::filesystem::path& path);
+/// The kind of the tokenizer in a folder, as tokenizer.json calls it: "BPE", "WordPiece"; of a
+/// vocab.txt alone "WordPiece", "" if there is neither. Throws kModelDamaged.
+std::string tokenizer_model(const std::filesystem::path& folder);
 /// Of the bytes that say what model it is: the header of a GGUF file, or a folder's config.json.
 std::string pretrained_checksum(const std::filesystem::path& path);
 

@@ -158,7 +158,7 @@ std::string checksum_of(const Modules& modules, const fs::path& folder) {
         modules.transformer / "tokenizer_config.json", modules.transformer / "tokenizer.json",
         modules.transformer / "vocab.txt"}) {
     if (!fs::exists(file)) continue;
-    all += xxh3_128(read_foreign_file(file, std::size_t{64} << 20));
+    all += xxh3_128(read_foreign_file(file, kMostTokenizerBytes));
   }
   return all;
 }

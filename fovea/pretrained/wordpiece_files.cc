@@ -17,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of a tokenizer
-constexpr index kMostTokens = 10'000'000;
 constexpr index kMostCharacters = 1000;  // of a word: to cut it takes time with their square
 
 [[noreturn]] void damaged(const std::string& message) {
@@ -261,7 +259,7 @@ WordPieceModel read_wordpiece(const fs::path& folder) {
   }
   if (fs::exists(whole)) {
     WordPieceModel model =
-        wordpiece_from_json(read_foreign_json(whole, kMostBytes), whole.string());
+        wordpiece_from_json(read_foreign_json(whole, kMostTokenizerBytes), whole.string());
     if (config) check_agreement(*config, model);
     return model;
   }
@@ -270,7 +268,7 @@ WordPieceModel read_wordpiece(const fs::path& folder) {
                 fmt::format("{}: neither tokenizer.json nor vocab.txt is there", folder.string()),
                 "name a folder that transformers or sentence-transformers has saved");
   }
-  return wordpiece_from_vocabulary(read_foreign_file(words, kMostBytes), words.string(),
+  return wordpiece_from_vocabulary(read_foreign_file(words, kMostTokenizerBytes), words.string(),
                                    config ? &*config : nullptr);
 }
 

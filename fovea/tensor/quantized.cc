@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "fovea/base/check.h"
+#include "fovea/base/precision.h"
 
 namespace fovea {
 
@@ -28,9 +29,7 @@ float real(int value) { return static_cast<float>(value); }
 
 void widen_f32(Bytes from, float* to) { *to = load<float>(from); }
 void widen_f16(Bytes from, float* to) { *to = half_at(from); }
-void widen_bf16(Bytes from, float* to) {
-  *to = std::bit_cast<float>(static_cast<std::uint32_t>(load<std::uint16_t>(from)) << 16);
-}
+void widen_bf16(Bytes from, float* to) { *to = to_float(BFloat16{load<std::uint16_t>(from)}); }
 
 // ------------------------------------------------------------- blocks of 32, with one scale each
 

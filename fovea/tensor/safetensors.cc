@@ -15,6 +15,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/precision.h"
 #include "fovea/base/words.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/tensor/quantized.h"
@@ -518,8 +519,7 @@ void SafetensorsSource::read_widened(std::size_t n, Vec<float> to) const {
                 static_cast<std::size_t>(count) * sizeof(std::uint16_t)});
     for (index i = 0; i < count; ++i) {
       const std::uint16_t bits = stored[static_cast<std::size_t>(i)];
-      to[first + i] =
-          is_half ? float_of_half(bits) : std::bit_cast<float>(std::uint32_t{bits} << 16);
+      to[first + i] = is_half ? float_of_half(bits) : to_float(BFloat16{bits});
     }
   }
 }

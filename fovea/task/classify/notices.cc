@@ -18,7 +18,7 @@ constexpr index kFewestTexts = 10;      // of a set that says anything
 constexpr index kFewestOfLabel = 5;     // texts of a label that may be missed by chance
 constexpr std::size_t kMostListed = 5;  // labels
 
-constexpr std::string_view kWhatToDo =
+constexpr std::string_view kAdvice =
     "add texts of them, or say --class-weights balanced; are their labels right?";
 
 bool is_word_byte(char c) {
@@ -150,9 +150,9 @@ std::vector<std::string> notices_of_uses(const LabelUses& uses,
     const auto only = std::find_if(uses.predicted.begin(), uses.predicted.end(), is_used);
     return {fmt::format("{}: {} alone is predicted, and never {}; {}", set,
                         excerpt(labels[static_cast<std::size_t>(only - uses.predicted.begin())]),
-                        list, kWhatToDo)};
+                        list, kAdvice)};
   }
-  return {fmt::format("{}: never predicted: {}; {}", set, list, kWhatToDo)};
+  return {fmt::format("{}: never predicted: {}; {}", set, list, kAdvice)};
 }
 
 void note_repeated_texts(LabelledSet& set) {

@@ -44,21 +44,43 @@ std::vector<std::string> words_of(std::string_view options) {
   return words;
 }
 
-// Sets what options say: "--word-ngrams 1-2 --no-lower".
-void set_options(ClassifierSettings& settings, std::string_view options) {
-  std::vector<Field> fields = fields_of(settings);
+// An option as it is written: "--lr 0.001", or "--no-lower", which says --lower false.
+struct SaidOption {
+  std::string name, value, text;
+};
+
+std::vector<SaidOption> said_in(std::string_view options) {
+  std::vector<SaidOption> said;
   const std::vector<std::string> words = words_of(options);
   for (std::size_t w = 0; w < words.size(); ++w) {
-    const bool is_off = words[w].starts_with("--no-");
-    const std::string name = is_off ? "--" + words[w].substr(5) : words[w];
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& one) {
-      return one.traits.is_option && option_name(one.name) == name;
-    });
-    const bool has_value = is_off || w + 1 < words.size();
-    if (field == fields.end() || !has_value) {
+    constexpr std::string_view kNo = "--no-";
+    if (words[w].starts_with(kNo)) {
+      said.push_back({"--" + words[w].substr(kNo.size()), "false", words[w]});
+      continue;
+    }
+    if (w + 1 == words.size()) {
       fail(ErrorCode::kModelDamaged, "{}: expected options, got {}", kTrialsName, options);
     }
-    set_from_text(*field, is_off ? "false" : words[++w], name);
+    said.push_back({words[w], words[w + 1], words[w] + " " + words[w + 1]});
+    ++w;
+  }
+  return said;
+}
+
+std::vector<Field>::iterator find_option(std::vector<Field>& fields, const std::string& name) {
+  return std::find_if(fields.begin(), fields.end(), [&](const Field& one) {
+    return one.traits.is_option && option_name(one.name) == name;
+  });
+}
+
+void set_options(ClassifierSettings& settings, std::string_view options) {
+  std::vector<Field> fields = fields_of(settings);
+  for (const SaidOption& said : said_in(options)) {
+    const auto field = find_option(fields, said.name);
+    if (field == fields.end()) {
+      fail(ErrorCode::kModelDamaged, "{}: expected options, got {}", kTrialsName, options);
+    }
+    set_from_text(*field, said.value, said.name);
   }
 }
 
@@ -221,20 +243,14 @@ std::optional<std::string> Searcher::without_given(const std::string& options) c
   const ClassifierModel kind = settings_.model.kind;
   if (kind != ClassifierModel::kAuto && kind != tried.model.kind) return std::nullopt;
   given.model.kind = ClassifierModel::kAuto;
-  const std::vector<Field> is = fields_of(given), was = fields_of(usual);
-  std::vector<std::string> words = words_of(options), kept;
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    const bool is_off = words[w].starts_with("--no-");
-    const std::string name = is_off ? "--" + words[w].substr(5) : words[w];
-    const auto at = std::find_if(is.begin(), is.end(), [&](const Field& one) {
-      return one.traits.is_option && option_name(one.name) == name;
-    });
+  std::vector<Field> is = fields_of(given);
+  const std::vector<Field> was = fields_of(usual);
+  std::vector<std::string> kept;
+  for (const SaidOption& said : said_in(options)) {
+    const auto at = find_option(is, said.name);
     const auto n = static_cast<std::size_t>(at - is.begin());
     const bool is_given = at != is.end() && value_text(is[n]) != value_text(was[n]);
-    if (!is_given) kept.push_back(words[w]);
-    if (is_off) continue;
-    ++w;
-    if (!is_given) kept.push_back(words[w]);
+    if (!is_given) kept.push_back(said.text);
   }
   return fmt::format("{}", fmt::join(kept, " "));
 }
@@ -360,8 +376,10 @@ ClassifierSettings Searcher::settings_of(const SearchTrial& trial) const {
   settings.search.budget.clear();
   set_options(settings, trial.options);
   set_options(settings, trial.found);
-  if (settings.recipe.min_lr > settings.recipe.lr ||
-      trial.options.find("--lr ") != std::string::npos) {
+  const bool is_own =
+      settings_.recipe.min_lr != ClassifierSettings(settings_.text.input).recipe.min_lr;
+  const bool draws_lr = trial.options.find("--lr ") != std::string::npos;
+  if (settings.recipe.min_lr > settings.recipe.lr || (draws_lr && !is_own)) {
     settings.recipe.min_lr = settings.recipe.lr / 10;  // as of a user who gives --lr alone
   }
   if (settings.model.kind != ClassifierModel::kLinear && settings.text.valid_fraction == 0) {

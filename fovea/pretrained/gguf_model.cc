@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Language models in GGUF files.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fovea/base/bytes.h"
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/pretrained/architecture.h"
+#include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/pretrained.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+using detail::named;
+
+[[noreturn]] void unknown(const std::string& what, const std::string& hint = {}) {
+  throw Error(ErrorCode::kModelWrongKind, what, hint.empty() ? kReadableHint : hint);
+}
+
+/// The metadata of one architecture: "llama.block_count" by "block_count". Errors name the key.
+class Keys {
+ public:
+  Keys(const GgufHeader& header, std::string prefix)
+      : header_(header), prefix_(std::move(prefix)) {}
+
+  const GgufValue* find(std::string_view key) const {
+    return header_.find(prefix_ + std::string(key));
+  }
+
+  index size(std::string_view key) const {
+    const std::string name = prefix_ + std::string(key);
+    const GgufValue& value = header_.at(name);
+    if (value.is_array()) unknown(fmt::format("{}: layers of different sizes are not known", name));
+    return named(name, [&] { return in_range(name, value.whole()); });
+  }
+  index size(std::string_view key, index usual) const {
+    return find(key) == nullptr ? usual : size(key);
+  }
+  double number(std::string_view key, double usual) const {
+    const std::string name = prefix_ + std::string(key);
+    const GgufValue* const value = header_.find(name);
+    if (value == nullptr) return usual;
+    const double number = named(name, [&] { return value->number(); });
+    if (std::isfinite(number) && number > 0) return number;
+    fail(ErrorCode::kModelDamaged, "{}: expected a number over 0, got {}", name, number);
+  }
+
+  /// Refuses keys that begin with the prefix and are none of these.
+  void refuse_others(std::span<const std::string_view> known) const {
+    for (const GgufPair& pair : header_.metadata) {
+      if (!pair.key.starts_with(prefix_)) continue;
+      const std::string_view key = std::string_view(pair.key).substr(prefix_.size());
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      if (key != "attention.causal" && says_nothing(pair.value)) continue;
+      unknown(fmt::format("{} = {}: fovea does not know what that changes", printable(pair.key),
+                          pair.value.is_array() ? "an array" : printable(pair.value.shown())));
+    }
+  }
+
+ private:
+  // Counts and switches that are 0, or the scaling that is none.
+  static bool says_nothing(const GgufValue& value) {
+    if (value.is_array()) return false;
+    const std::string shown = value.shown();
+    return shown == "0" || shown == "false" || shown == "none" || shown == "";
+  }
+
+  static index in_range(const std::string& name, std::int64_t value) {
+    if (value >= 1 && value <= kLargestSize) return value;
+    fail(ErrorCode::kModelDamaged, "{}: expected 1 to {}, got {}", name, kLargestSize, value);
+  }
+
+  const GgufHeader& header_;
+  std::string prefix_;
+};
+
+std::string architecture_name(const GgufHeader& header) {
+  return std::string(header.at("general.architecture").text());
+}
+
+// The columns of a row of tensor `name`, and how many rows there are.
+const Shape* shape_of(const GgufHeader& header, std::string_view name) {
+  const GgufTensor* const tensor = find_named(header.tensors, name);
+  return tensor == nullptr ? nullptr : &tensor->shape;
+}
+
+LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& row) {
+  const Keys keys(header, std::string(row.name) + ".");
+  keys.refuse_others(row.gguf_keys);
+  LanguageModelConfig c = row.layers();
+  c.layers = keys.size("block_count");
+  c.width = keys.size("embedding_length");
+  c.ff = keys.size("feed_forward_length");
+  c.block = keys.size("context_length");
+  c.heads = keys.size("attention.head_count");
+  c.kv_heads = keys.size("attention.head_count_kv", c.heads);
+  c.head_dim = keys.size("attention.key_length", std::max<index>(1, c.width / c.heads));
+  const index values = keys.size("attention.value_length", c.head_dim);
+  const index turned = keys.size("rope.dimension_count", c.head_dim);
+  if (values != c.head_dim || turned != c.head_dim) {
+    unknown(
+        fmt::format("heads of {} columns for keys, {} for values, of which {} are turned by "
+                    "their positions: fovea knows models where these are equal",
+                    c.head_dim, values, turned));
+  }
+  c.rope_base = keys.number("rope.freq_base", 10000);
+  c.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
+  c.tie = shape_of(header, "output.weight") == nullptr;
+  return c;
+}
+
+// ------------------------------------------------------------------------------------ tokenizer
+
+constexpr std::string_view kVocabulary = "tokenizer.ggml.";
+
+std::vector<std::string> texts_of(const GgufValue& value) {
+  std::vector<std::string> texts;
+  texts.reserve(value.size());
+  for (std::size_t n = 0; n < value.size(); ++n) texts.emplace_back(value.text(n));
+  return texts;
+}
+
+BpeTokenKind kind_from(std::int64_t number) {
+  constexpr auto kLast = static_cast<std::int64_t>(BpeTokenKind::kByte);
+  if (number >= 1 && number <= kLast) return static_cast<BpeTokenKind>(number);
+  fail(ErrorCode::kModelDamaged, "tokenizer.ggml.token_type: expected 1 to {}, got {}", kLast,
+       number);
+}
+
+// The token that a key names; kNoToken if the file has no such key.
+token token_at(const GgufHeader& header, std::string_view key, std::size_t tokens) {
+  const std::string name = std::string(kVocabulary) + std::string(key);
+  const GgufValue* const value = header.find(name);
+  if (value == nullptr) return kNoToken;
+  const std::int64_t id = value->whole();
+  if (id >= 0 && static_cast<std::uint64_t>(id) < tokens) return static_cast<token>(id);
+  fail(ErrorCode::kModelDamaged, "{}: token {} of {}", name, id, tokens);
+}
+
+bool flag_at(const GgufHeader& header, std::string_view key) {
+  const GgufValue* const value = header.find(std::string(kVocabulary) + std::string(key));
+  return value != nullptr && value->flag();
+}
+
+PreSplit split_of(const GgufHeader& header) {
+  const std::string name(header.at("tokenizer.ggml.pre").text());
+  if (const PreSplit* const split = find_named(pre_splits(), name)) return *split;
+  unknown(fmt::format("tokenizer.ggml.pre: {} is not one of {}", printable(name),
+                      names_in(pre_splits())));
+}
+
+ByteBpeModel bpe_of(const GgufHeader& header) {
+  const std::string kind(header.at("tokenizer.ggml.model").text());
+  if (kind != "gpt2") {
+    unknown(fmt::format("tokenizer.ggml.model: fovea reads gpt2 (byte-level BPE), got {}",
+                        printable(kind)));
+  }
+  if (flag_at(header, "add_space_prefix")) {
+    unknown("tokenizer.ggml.add_space_prefix: true is not of a byte-level BPE");
+  }
+  ByteBpeModel model;
+  model.split = split_of(header);
+  model.names = texts_of(header.at("tokenizer.ggml.tokens"));
+  const GgufValue& kinds = header.at("tokenizer.ggml.token_type");
+  if (model.names.size() > kMaxGgufHeaderBytes || kinds.size() != model.names.size()) {
+    fail(ErrorCode::kModelDamaged, "tokenizer.ggml.token_type has {} numbers for {} tokens",
+         kinds.size(), model.names.size());
+  }
+  for (std::size_t n = 0; n < kinds.size(); ++n) model.kinds.push_back(kind_from(kinds.whole(n)));
+  model.merges = texts_of(header.at("tokenizer.ggml.merges"));
+  model.begin = token_at(header, "bos_token_id", model.names.size());
+  model.end = token_at(header, "eos_token_id", model.names.size());
+  return model;
+}
+
+// Marks that end a turn, by their names: files do not always say which tokens do.
+constexpr std::string_view kEndNames[] = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",
+                                          "<|end_of_text|>"};
+
+std::vector<token> ends_of(const GgufHeader& header, const ByteBpe& bpe) {
+  const auto tokens = static_cast<std::size_t>(bpe.size());
+  std::vector<token> ends;
+  const auto add = [&](token id) {
+    if (id != kNoToken && std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+  };
+  add(bpe.model().end);
+  add(token_at(header, "eot_token_id", tokens));
+  add(token_at(header, "eom_token_id", tokens));
+  for (const std::string_view name : kEndNames) {
+    const token id = bpe.id_of(name);
+    if (id != kNoToken && bpe.is_mark(id)) add(id);
+  }
+  return ends;
+}
+
+}  // namespace
+
+LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& where) {
+  return named(where, [&] {
+    const Architecture& row = architecture(architecture_name(header));
+    if (row.gguf_keys.empty()) unknown(fmt::format("{} is not read from GGUF files", row.name));
+    LanguageModelConfig c = llama_config(header, row);
+    const Shape* const table = shape_of(header, "token_embd.weight");
+    if (table == nullptr) fail(ErrorCode::kModelDamaged, "tensor token_embd.weight is missing");
+    c.vocabulary = table->front();
+    return resolve(c);
+  });
+}
+
+PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) {
+  return named(where, [&] {
+    PretrainedText text{.architecture = architecture_name(header)};
+    text.bpe = std::make_shared<const ByteBpe>(bpe_of(header));
+    // llama.cpp puts the mark before texts of some cuts where the file does not say.
+    const bool says = header.find("tokenizer.ggml.add_bos_token") != nullptr;
+    const bool begins = says ? flag_at(header, "add_bos_token") : text.bpe->model().split.begins;
+    if (begins) text.begin = text.bpe->model().begin;
+    if (flag_at(header, "add_eos_token")) {
+      unknown("tokenizer.ggml.add_eos_token: fovea does not put an end behind each text");
+    }
+    text.ends = ends_of(header, *text.bpe);
+    if (const GgufValue* const chat = header.find("tokenizer.chat_template")) {
+      text.chat_template = chat->text();
+    }
+    return text;
+  });
+}
+
+PretrainedText load_gguf_text(const fs::path& path) {
+  const FileSource file(path);
+  return text_of_gguf(parse_gguf_header(file, path.string()), path.string());
+}
+
+PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions& options) {
+  const std::string where = path.string();
+  const FileSource file(path);
+  const GgufSource tensors(file, where);
+  PretrainedLanguageModel loaded{.config = config_of_gguf(tensors.header(), where),
+                                 .text = text_of_gguf(tensors.header(), where),
+                                 .model = nullptr};
+  if (loaded.text.bpe->size() != loaded.config.vocabulary) {
+    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", where,
+         loaded.text.bpe->size(), loaded.config.vocabulary);
+  }
+  named(where, [&] {
+    detail::make_model(loaded, {architecture(loaded.text.architecture), ModelForm::kGguf, tensors},
+                       options);
+  });
+  return loaded;
+}
+
+}  // namespace fovea
