@@ -22,14 +22,11 @@ constexpr float kLast = 2;                   // more certain than any
 
 }  // namespace
 
-void check_output(const AnswerOutput& output, const std::string& input) {
+void check_output(const AnswerOutput& output, const std::string& input,
+                  const std::filesystem::path& model) {
   const std::string& file = output.output;
   if (file.empty() || file == "-") return;
-  std::error_code ignored;
-  if (input != "-" && std::filesystem::equivalent(file, input, ignored)) {
-    throw Error(ErrorCode::kUsage, fmt::format("--output: {} is the file that is read", file),
-                "choose another file");
-  }
+  check_output_is_apart(file, input, model);
   if (without_compression_suffix(file) != file) {
     throw Error(ErrorCode::kUsage, fmt::format("--output: {}: the file is not packed", file),
                 "leave .gz or .zst out, or say -o - and pack what is printed");

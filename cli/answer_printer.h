@@ -45,8 +45,9 @@ struct AnswerOutput {
   }
 };
 
-/// Throws what check_page_file throws, and kUsage for the file that is read.
-void check_output(const AnswerOutput& output, const std::string& input);
+/// Throws what check_page_file and check_output_is_apart throw.
+void check_output(const AnswerOutput& output, const std::string& input,
+                  const std::filesystem::path& model);
 
 /// A text of which the model was asked.
 struct AskedText {

@@ -214,7 +214,7 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
                      std::find(said.begin(), said.end(), "bad_rows") != said.end();
   table.keeps_bad_rows = table.raw_rows && !stops;
   check_options(choice);
-  check_output(output, file);
+  check_output(output, file, arguments.text("DIR"));
   const std::string weights = weights_file(arguments);
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);

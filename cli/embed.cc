@@ -91,13 +91,7 @@ void resolve_output(VectorOutput& options, const std::string& input, const fs::p
                 fmt::format("--format {}: needs a file", to_string(options.format)),
                 "name one: -o V.npy");
   }
-  std::error_code ignored;
-  if (fs::equivalent(file, input, ignored) ||
-      fs::equivalent(fs::path(file).parent_path(), model, ignored)) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("--output: {} is the text that is read, or a file of the model", file),
-                "choose another file");
-  }
+  check_output_is_apart(file, input, model);
   check_page_file({.option = "--output",
                    .file = file,
                    .overwrite = options.overwrite,

@@ -284,17 +284,41 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
   messages().log_file.open(options.log_file);
 }
 
+namespace {
+
+// Whether a file lies in the folder, or would.
+bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  if (folder.empty()) return false;
+  std::error_code ignored;
+  const fs::path inside = fs::weakly_canonical(folder, ignored);
+  const fs::path place = fs::weakly_canonical(file, ignored);
+  return std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
+         inside.end();
+}
+
+}  // namespace
+
+void check_output_is_apart(const std::string& output, const std::string& input,
+                           const std::filesystem::path& model) {
+  std::error_code ignored;
+  const std::string& read = input == "-" ? std::string("/dev/stdin") : input;
+  const bool is_input = std::filesystem::equivalent(output, read, ignored);
+  if (!is_input && !lies_in(output, model)) return;
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("--output: {} {}", output,
+                  is_input ? "is the file that is read" : "lies in the folder of the model"),
+      "choose another file");
+}
+
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   const std::string& log = messages().options.log_file;
   if (log.empty()) return;
   std::error_code ignored;
   const auto is_log = [&](const std::string& file) { return fs::equivalent(file, log, ignored); };
-  const fs::path inside = fs::weakly_canonical(folder, ignored);
-  const fs::path place = fs::weakly_canonical(log, ignored);
-  const bool is_inside =
-      !folder.empty() &&
-      std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first == inside.end();
+  const bool is_inside = lies_in(log, folder);
   if (!is_inside && std::none_of(files.begin(), files.end(), is_log)) return;
   close_log();
   if (fs::is_empty(log, ignored)) fs::remove(log, ignored);  // it was made for the log

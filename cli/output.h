@@ -45,6 +45,10 @@ void set_messages(const MessageOptions& options, ErrorFormat errors);
 /// Throws kUsage if the log is one of these files or lies in `folder` ("": none), and writes
 /// nothing to it. Call it before the first message.
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder);
+/// Throws kUsage if the output is the file that is read ("-": standard input), or lies in the
+/// folder of the model.
+void check_output_is_apart(const std::string& output, const std::string& input,
+                           const std::filesystem::path& model);
 /// Closes the log. Throws kDiskFull or kWrite if not all of it could be written. (A warning was
 /// printed when the write failed.)
 void close_log();

@@ -98,6 +98,8 @@ class Embed(EncoderTest):
         self.succeed("embed", self.model, lines, "-o", self.folder / "v.npy", "--overwrite")
         self.assertEqual((self.folder / "v.npy").read_bytes(), array)
         self.assert_error(self.run_fovea("embed", self.model, lines, "-o", self.folder / "v.bin"), 2, "v.bin: the name says no format")
+        for output, said in ((lines, "is the file that is read"), (self.model / "config.json", "folder of the model")):
+            self.assert_error(self.run_fovea("embed", self.model, lines, "-o", output, "--format", "jsonl", "--overwrite"), 2, said)
         self.assert_error(self.run_fovea("embed", self.model, lines, "--format", "npy"), 2, "--format npy: needs a file")
 
     def test_bits_depend_on_no_thread_and_no_other_text(self):

@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 from forged import forge_json
-from support import CommandTest
+from support import FOVEA, CommandTest
 
 GOOD, BAD = "a wonderful {}", "a dreadful {}"
 THINGS = "film plot actor scene story music night road house friend water light".split()
@@ -257,7 +257,12 @@ class Answered(TablesTest):
 
     def test_files_that_are_refused(self):
         model, file = self.folder / "model", self.train
+        with open(file, "rb") as stream:  # standard input is the file that would be written
+            done = subprocess.run([FOVEA, "classify", model, "-", "-o", file, "--overwrite"], stdin=stream,
+                                  capture_output=True, env=self.environment(None))
+        self.assert_error(done, 2, "is the file that is read")
         for args, status, said in (((file, "-o", file, "--overwrite"), 2, "is the file that is read"),
+                                   ((file, "-o", model / "config.json", "--overwrite"), 2, "folder of the model"),
                                    ((file, "-o", self.folder / "x.jsonl"), 2, "the texts are csv"),
                                    ((file, "-o", self.folder / "x.csv.gz"), 2, "is not packed"),
                                    ((file, "-o", self.folder), 5, "is a folder"),
