@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
 OF = "fovea/attention/lambda/of.h"
+TRACE = "fovea/attention/lambda/trace.h"
 
 # What is written, the header that it needs, and words of the first error.
 CASES = {
@@ -22,6 +23,15 @@ CASES = {
         "auto b = bias::of<float>([](float s) { return 2 * s; });", OF, "take the score as `auto s`"),
     "a lambda without the type of its scores": (
         "auto b = bias::of([](auto s) { return 2 * s; });", OF, "name the type of the scores: bias::of<float>"),
+    "a function of std:: on a traced score": (
+        "auto b = bias::traced<float>({}, [](TracedNumber s, const TracedPlace&) -> TracedNumber "
+        "{ return 30 * std::tanh(s / 30); });", TRACE, "write tanh(s)"),
+    "a branch on a traced score": (
+        "auto b = bias::traced<float>({}, [](TracedNumber s, const TracedPlace&) -> TracedNumber "
+        "{ if (s > 0) return s; return 0; });", TRACE, "select(s > 0, a, b)"),
+    "a branch on a traced place": (
+        "auto m = mask::traced({}, [](const TracedPlace& at) { return at.i == at.j ? 1 : 0; });", TRACE,
+        "select(s > 0, a, b)"),
     "offsets of another type": (
         "std::vector<long> offsets; Packed packed{offsets, offsets};", "fovea/attention/attention.h",
         "lengths and offsets are std::int32_t"),

@@ -10,6 +10,7 @@
 //   });
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -18,12 +19,18 @@
 #include <vector>
 
 #include "fovea/attention/lambda/program/program_parts.h"
+#include "fovea/attention/lambda/symbols/mixed.h"
 
 namespace fovea {
 
 class TracedNumber;
 
 namespace detail {
+
+template <class P>
+struct CommonNumber<TracedNumber, P> {
+  using type = TracedNumber;
+};
 
 class Trace;
 TracedNumber record_step(TapeOp op, std::initializer_list<TracedNumber> operands);
@@ -37,11 +44,19 @@ TracedNumber record_truth(const TracedNumber& condition);
 /// A symbol that stands for one number of each score, or a constant. Conditions are numbers as
 /// well: 1 or 0. It has no value that a branch could follow: use select(). Symbols belong to the
 /// call of the function that got them; elsewhere their use throws Error(kUsage).
-class TracedNumber {
+class TracedNumber : detail::Mixes {
  public:
   template <class Number>
   requires std::is_arithmetic_v<Number> TracedNumber(Number value)  // NOLINT: as a number would be
       : value_(static_cast<double>(value)) {}
+  template <std::same_as<long double> Plain>
+  operator Plain() const {  // NOLINT: asked for by std::tanh(s), and refused
+    return detail::plain_number<Plain>();
+  }
+  template <std::same_as<bool> Plain>
+  explicit operator Plain() const {  // asked for by if (s > 0), and refused
+    return detail::plain_truth<Plain>();
+  }
 
   friend TracedNumber operator+(const TracedNumber& a, const TracedNumber& b) {
     return detail::record_step(detail::TapeOp::kAdd, {a, b});

@@ -48,6 +48,20 @@ TEST(Trace, WholeConstantsAreNumbers) {
   EXPECT_EQ(whole.dq, real.dq);
 }
 
+TEST(Trace, ConditionsMeetPlainOnes) {
+  Call<double> mixed(kSizes), plain(kSizes);
+  const AttentionSizes sizes = mixed.in().sizes();
+  const bool yes = true;
+  mixed.run({.bias = bias::traced<double>(sizes, [&](TracedNumber s, const TracedPlace& at) {
+               return select((s > 0 && yes) || (!yes || at.i == 3), s, 0.1f * s - 1);
+             })});
+  plain.run({.bias = bias::traced<double>(sizes, [](TracedNumber s, const TracedPlace& at) {
+               return select(s > 0 || at.i == TracedNumber(3), s, s * 0.1f - 1.0);
+             })});
+  EXPECT_EQ(mixed.o, plain.o);
+  EXPECT_EQ(mixed.dq, plain.dq);
+}
+
 // Graphormer's bias, as a table and as a matrix.
 TEST(Trace, AFunctionThatReadsTablesIsTheMatrixOfItsValues) {
   Graph graph;
