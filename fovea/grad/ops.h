@@ -81,6 +81,10 @@ Variable glu(Tape& tape, Variable x);
 /// The maximum of each column over the rows of each sequence: x [N, C] -> [sequences, C]. Among
 /// equal rows the first gets the gradient.
 Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows);
+/// x with zeros in the rows whose window of `width` rows, as `kSame` has it, reaches beyond the
+/// ends of its sequence: of ReLUs, max_over_time() then takes whole windows alone, as torch's
+/// Conv1d without padding has them. A sequence shorter than the window keeps its rows.
+Variable whole_windows(Tape& tape, Variable x, index width, const PackedRows& rows);
 /// The mean of each column.
 Variable mean_over_time(Tape& tape, Variable x, const PackedRows& rows);
 /// The first row.

@@ -39,9 +39,10 @@ enum class Sight : std::uint8_t {
 enum class Revision : std::uint8_t {
   kFirst = 1,   ///< position shaw: keys alone; pooling last: the last row, also of two directions
   kSecond = 2,  ///< position shaw: keys and values; pooling last: the end of each direction
+  kThird = 3,   ///< textcnn: windows within the text; before, it was padded with zeros
 };
-inline constexpr EnumName<Revision> kRevisionNames[] = {{Revision::kFirst, "1"},
-                                                        {Revision::kSecond, "2"}};
+inline constexpr EnumName<Revision> kRevisionNames[] = {
+    {Revision::kFirst, "1"}, {Revision::kSecond, "2"}, {Revision::kThird, "3"}};
 inline std::span<const EnumName<Revision>> enum_names(Revision) { return kRevisionNames; }
 
 /// The largest size of anything: ids, offsets and positions are int32.
@@ -92,7 +93,7 @@ struct EncoderConfig {
   index features = 0;
   index joints = 0;  ///< of a time step; 0: it is one row
   double forget_bias = 1;
-  Revision revision = Revision::kSecond;
+  Revision revision = Revision::kThird;
 
   /// Sets the values that a configuration means that was written before these were fields.
   void set_first_revision() {
@@ -187,7 +188,8 @@ struct EncoderConfig {
           "what "
           "they hold",
           {.part = "lstm"});
-    visit("revision", revision, "what position shaw and pooling last mean", {.is_option = false});
+    visit("revision", revision, "what position shaw, pooling last and textcnn mean",
+          {.is_option = false});
   }
 };
 

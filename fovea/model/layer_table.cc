@@ -182,7 +182,10 @@ index text_cnn_width(const Spec& spec, index) {
 }
 
 std::unique_ptr<EncoderLayer> make_text_cnn(const LayerParts& p, const ParameterScope& scope) {
-  return text_cnn_layer({.in = p.config.width, .out = p.spec.width, .widths = p.spec.widths},
+  return text_cnn_layer({.in = p.config.width,
+                         .out = p.spec.width,
+                         .widths = p.spec.widths,
+                         .whole = p.config.revision >= Revision::kThird},
                         scope);
 }
 

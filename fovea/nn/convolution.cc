@@ -41,7 +41,8 @@ Variable ConvolutionLayer::forward(Tape& tape, Variable x, ConvolutionState& sta
   return forward(tape, x, {}, &state);
 }
 
-TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope) {
+TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope)
+    : widths_(o.widths), whole_(o.whole) {
   check(!o.widths.empty(), "text cnn: it needs a window at least");
   columns_ = checked_product(static_cast<index>(o.widths.size()), o.out, "columns of a text cnn");
   index number = 0;
@@ -55,7 +56,10 @@ TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope) {
 
 Variable TextCnn::windows(Tape& tape, Variable x, const PackedRows& rows) const {
   std::vector<Variable> all;
-  for (const ConvolutionLayer& window : windows_) all.push_back(window.forward(tape, x, rows));
+  for (std::size_t w = 0; w < windows_.size(); ++w) {
+    const Variable y = windows_[w].forward(tape, x, rows);
+    all.push_back(whole_ ? whole_windows(tape, y, widths_[w], rows) : y);
+  }
   return concat_columns(tape, all);
 }
 

@@ -53,11 +53,13 @@ struct TextCnnOptions {
   index in = 0;
   index out = 100;                        ///< of each window
   std::vector<index> widths = {3, 4, 5};  ///< of the windows
+  bool whole = true;                      ///< windows lie within the text; else they may reach
+                                          ///< beyond its ends, where it is padded with zeros
 };
 
 /// TextCNN (Kim 2014, "Convolutional neural networks for sentence classification", section 2): for
-/// each width a convolution with ReLU and its maximum over time, side by side. Windows may reach
-/// beyond the ends of a text (kSame), so that one shorter than a window has a result, too.
+/// each width a convolution with ReLU and its maximum over time, side by side. A text shorter than
+/// a window is padded with zeros (kSame), so that it has a result, too.
 ///
 /// Parameters: windows.0.weight [out, width, in], windows.0.bias [out], windows.1.weight, ...
 class TextCnn {
@@ -74,6 +76,8 @@ class TextCnn {
 
  private:
   std::vector<ConvolutionLayer> windows_;
+  std::vector<index> widths_;
+  bool whole_;
   index columns_;
 };
 

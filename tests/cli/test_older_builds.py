@@ -61,7 +61,7 @@ class FirstRevision(ResumeTest):
 
     def forge(self, folder):
         model = json.loads((folder / "config.json").read_bytes())["model"]
-        self.assertEqual(model.pop("revision"), "2")
+        self.assertEqual(model.pop("revision"), "3")
         self.assertEqual(model.pop("forget_bias"), 0)
         model["encoder"] = self.OLD
         forged.forge_json(folder, "config.json", lambda config: config.update(model=model))

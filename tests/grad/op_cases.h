@@ -155,6 +155,10 @@ inline constexpr OpCase kOpCases[] = {
      {{6, 5}},
      [](Tape& t, Inputs in) { return max_over_time(t, in[0], three_sequences(t)); },
      by<MaxOverTimeFormula>},
+    {"whole_windows",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return whole_windows(t, in[0], 3, three_sequences(t)); },
+     by<WholeWindowsFormula>},
     {"embedding",
      {{5, 3}, {3, 3}},
      [](Tape& t, Inputs in) {

@@ -239,6 +239,14 @@ struct FirstRowsFormula {
   }
 };
 
+/// Windows of three rows: sequences of 2, 0 and 4 rows, the first too short for one.
+struct WholeWindowsFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return n == 2 || n == 5 ? T{0} : in[0][n][c]; });
+  }
+};
+
 /// The second operand, then the first.
 struct RowsStackedFormula {
   template <class T>

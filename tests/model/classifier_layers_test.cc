@@ -61,8 +61,8 @@ TEST(ClassifierLayers, ShawHasTheTablesOfItsRevision) {
   EXPECT_THAT(tables("shaw-keys", false), testing::ElementsAre(k));
 }
 
-// Kim 2014, by hand: the largest relu(w . window + b) of a text, whose ends are padded with zeros.
-// The text is shorter than one window, and another text lies behind it.
+// Kim 2014, by hand: the largest relu(w . window + b) of each text, over windows within it. The
+// first text is shorter than one window, and padded with zeros, as all were before revision 3.
 TEST(ClassifierLayers, ATextCnnTakesTheMaximaOfItsWindows) {
   ClassifierConfig c = classifier_config(ClassifierTask::kBinary, "textcnn:1,3:width=1");
   ClassifierConfig last = c;
@@ -70,32 +70,45 @@ TEST(ClassifierLayers, ATextCnnTakesTheMaximaOfItsWindows) {
   EXPECT_THROWS(resolve(last), kOptionValue,
                 "--pooling last: textcnn in --encoder takes the maximum");
   EXPECT_EQ(resolve(c).pooling, PoolingKind::kMax);
-  const Classifier model(c, 1);
-  const auto of = [&](std::size_t n) { return model.parameters()[n]->value.vec<float>(); };
-  const auto words = of(0), one = of(1), three = of(3), weight = of(5);
-  EXPECT_EQ(model.parameters()[3]->name, "encoder.0.textcnn.windows.1.weight");
-  const index C = c.width;
-  const std::vector<std::int32_t> ids = {4, 1};
-  const auto product = [&](const float* w, index id) {
-    double sum = 0;
-    for (index k = 0; k < C; ++k) sum += double{w[k]} * words[id * C + k];
-    return sum;
-  };
-  double of_one = 0, of_three = 0;  // biases start at 0
-  for (const std::int32_t id : ids) of_one = std::max(of_one, product(one.data, id));
-  for (index center = 0; center < 2; ++center) {
-    double sum = 0;
-    for (index tap = 0; tap < 3; ++tap) {
-      const index row = center + tap - 1;
-      if (row == 0 || row == 1) sum += product(&three[tap * C], ids[static_cast<std::size_t>(row)]);
+  const std::vector<std::int32_t> all = {4, 1, 5, 2, 3, 1}, offsets = {0, 2, 6};
+  double differ = 0;  // how much the logits of the second text do, with both revisions
+  for (const auto revision : {Revision::kSecond, Revision::kThird}) {
+    c.revision = revision;
+    const Classifier model(c, 1);
+    const auto of = [&](std::size_t n) { return model.parameters()[n]->value.vec<float>(); };
+    const auto words = of(0), one = of(1), three = of(3), weight = of(5);
+    EXPECT_EQ(model.parameters()[3]->name, "encoder.0.textcnn.windows.1.weight");
+    const index C = c.width;
+    const auto product = [&](const float* w, index id) {
+      double sum = 0;
+      for (index k = 0; k < C; ++k) sum += double{w[k]} * words[id * C + k];
+      return sum;
+    };
+    Tape tape(Context(1), TapeMode::kInference);
+    const Variable logits = model.logits(tape, {.ids = all, .offsets = offsets, .samples = {}});
+    for (std::size_t s = 0; s < 2; ++s) {
+      const std::span ids =
+          std::span(all).subspan(static_cast<std::size_t>(offsets[s]),
+                                 static_cast<std::size_t>(offsets[s + 1] - offsets[s]));
+      const auto length = static_cast<index>(ids.size());
+      double of_one = 0, of_three = 0;  // biases start at 0
+      for (const std::int32_t id : ids) of_one = std::max(of_one, product(one.data, id));
+      const index ends = revision == Revision::kThird && length >= 3 ? 1 : 0;
+      for (index center = ends; center < length - ends; ++center) {
+        double sum = 0;
+        for (index row = std::max<index>(center - 1, 0); row < std::min(center + 2, length);
+             ++row) {
+          sum += product(&three[(row - center + 1) * C], ids[static_cast<std::size_t>(row)]);
+        }
+        of_three = std::max(of_three, sum);
+      }
+      const float logit = logits.value<float>()[static_cast<index>(s)][0];
+      EXPECT_NEAR(logit, double{weight[0]} * of_one + double{weight[1]} * of_three + of(6)[0], 1e-6)
+          << "text " << s;
+      if (s == 1) differ = std::abs(logit - differ);
     }
-    of_three = std::max(of_three, sum);
   }
-  const std::vector<std::int32_t> all = {4, 1, 5, 2, 3}, offsets = {0, 2, 5};
-  Tape tape(Context(1), TapeMode::kInference);
-  const Variable logits = model.logits(tape, {.ids = all, .offsets = offsets, .samples = {}});
-  EXPECT_NEAR(logits.value<float>()[0][0],
-              double{weight[0]} * of_one + double{weight[1]} * of_three + of(6)[0], 1e-6);
+  EXPECT_GT(differ, 1e-4);
 }
 
 // Keras starts each of the three projections, [128, 128], and the table by itself.

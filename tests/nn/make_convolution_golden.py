@@ -36,14 +36,14 @@ def values(number, shape):
     return torch.tensor(numbers, dtype=torch.float64).reshape(shape)
 
 
-def convolve(x, weight, bias, dilation, causal):
+def convolve(x, weight, bias, dilation, causal, whole=False):
     """Of one sequence x [T, in]; weight [out, width, in], which Conv1d wants as [out, in, width]."""
     width = weight.shape[1]
     kernel = weight.transpose(1, 2)
     columns = x.T[None]
     if causal:
         columns = F.pad(columns, ((width - 1) * dilation, 0))
-    y = F.conv1d(columns, kernel, bias, padding=0 if causal else "same", dilation=dilation)
+    y = F.conv1d(columns, kernel, bias, padding=0 if causal or whole else "same", dilation=dilation)
     return y[0].T
 
 
@@ -64,14 +64,15 @@ def layer(form, x, weight, bias):
     return torch.cat(parts)
 
 
-def text_cnn(x, *parameters):
+def text_cnn(whole, x, *parameters):
     rows = []
     for part in sequences(x):
         if not len(part):
             rows.append(torch.zeros(TEXT_CNN[1] * len(TEXT_CNN[2]), dtype=x.dtype))
             continue
         pairs = zip(parameters[::2], parameters[1::2])
-        rows.append(torch.cat([F.relu(convolve(part, w, b, 1, False)).max(0).values for w, b in pairs]))
+        windows = [convolve(part, w, b, 1, False, whole and len(part) >= w.shape[1]) for w, b in pairs]
+        rows.append(torch.cat([F.relu(y).max(0).values for y in windows]))
     return torch.stack(rows)
 
 
@@ -129,15 +130,18 @@ def main():
         call = (f"{{.in = {inputs}, .out = {outputs}, .width = {width},"
                 f" .padding = Padding::{'kCausal' if causal else 'kSame'}, .dilation = {dilation},"
                 f" .gated = {str(gated).lower()}}}")
-        print(spelled(title, call, lambda *t, form=form: layer(form, *t), [(N, inputs), (rows, width, inputs), (rows,)]))
+        print(spelled(title, call, lambda *t, form=form: layer(form, *t),
+                      [(N, inputs), (rows, width, inputs), (rows,)]))
     print("};\n")
     inputs, outputs, widths = TEXT_CNN
     shapes = [(N, inputs)]
     for width in widths:
         shapes += [(outputs, width, inputs), (outputs,)]
-    call = f"{{.in = {inputs}, .out = {outputs}, .widths = {{{', '.join(map(str, widths))}}}}}"
     print("inline const std::vector<Form<TextCnnOptions>> kTextCnns = {")
-    print(spelled("ThreeWindows", call, text_cnn, shapes))
+    for title, whole in (("WholeWindows", True), ("PaddedWindows", False)):
+        call = (f"{{.in = {inputs}, .out = {outputs}, .widths = {{{', '.join(map(str, widths))}}},"
+                f" .whole = {str(whole).lower()}}}")
+        print(spelled(title, call, lambda *t, whole=whole: text_cnn(whole, *t), shapes))
     print("};\n}  // namespace fovea::golden")
 
 

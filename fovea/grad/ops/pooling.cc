@@ -28,6 +28,21 @@ Vec<const std::int32_t> numbers(Tape& tape, index count) {
   return {memory, count};
 }
 
+// Zeros in the rows whose window reaches beyond the ends of its sequence.
+template <class T>
+void clear_ends(const Context& context, Vec<const std::int32_t> offsets, index width, Rows<T> x) {
+  const index before = (width - 1) / 2, after = width / 2;
+  const double work = static_cast<double>(width) * static_cast<double>(x.columns);
+  context.for_ranges(offsets.size - 1, work, [&](index begin, index end) {
+    for (index s = begin; s < end; ++s) {
+      const index first = offsets[s], last = offsets[s + 1];
+      if (last - first < width) continue;
+      for (index n = first; n < first + before; ++n) std::fill_n(x[n], x.columns, T{0});
+      for (index n = last - after; n < last; ++n) std::fill_n(x[n], x.columns, T{0});
+    }
+  });
+}
+
 Variable one_over_time(Tape& tape, Variable x, const PackedRows& rows, Row row) {
   const char* const name = row == Row::kFirst ? "first_over_time" : "last_over_time";
   const Vec<const std::int32_t> offsets = offsets_of(tape, name, rows, x.rows());
@@ -65,6 +80,22 @@ Variable max_over_time(Tape& tape, Variable x, const PackedRows& rows) {
         max_over_time_backward<T>(t.context(),
                                   {x.value<T>(), y.value<T>(), t.gradient_of<T>(y), offsets, dx});
       });
+    });
+  });
+  return y;
+}
+
+Variable whole_windows(Tape& tape, Variable x, index width, const PackedRows& rows) {
+  check(width > 0, "whole_windows: the width of a window must be positive; it is {}", width);
+  const Vec<const std::int32_t> offsets = offsets_of(tape, "whole_windows", rows, x.rows());
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    copy_rows<T>(tape.context(), x.value<T>(), y.value<T>());
+    clear_ends(tape.context(), offsets, width, y.value<T>());
+    tape.record(y, {x}, [=](Tape& t) {
+      const Rows<T> dy = t.take_gradient<T>(y);
+      clear_ends(t.context(), offsets, width, dy);
+      pass_on<T>(t.context(), dy, t.gradient_for<T>(x));
     });
   });
   return y;
