@@ -176,6 +176,15 @@ void check_score(const Attention<T>& attention, index H, index D) {
     fail(ErrorCode::kOptionValue, "attention: the base of rotary positions must be > 0; it is {}",
          rotary.base);
   }
+  const auto pairs = static_cast<index>(rotary.divisors.size());
+  check(pairs == 0 || pairs == D / 2,
+        "attention: rotary positions have a divisor for each pair of columns: expected {}, got {}",
+        D / 2, pairs);
+  const auto is_positive = [](double x) { return x > 0 && std::isfinite(x); };
+  if (!is_positive(rotary.amplitude) || !std::ranges::all_of(rotary.divisors, is_positive)) {
+    fail(ErrorCode::kOptionValue,
+         "attention: the amplitude and the divisors of rotary positions must be > 0 and finite");
+  }
 }
 
 // Only softmax has a log-sum-exp.

@@ -235,9 +235,12 @@ void rotate(const Rotary& rotary, index position, Vec<T> row) {
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
   for (index c = 0; c < half; ++c) {
     const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
+    const double slower =
+        rotary.divisors.empty() ? 1 : rotary.divisors[static_cast<std::size_t>(c)];
     const double angle =
-        static_cast<double>(rotary.first + position) / std::pow(rotary.base, power);
-    const T cosine = static_cast<T>(std::cos(angle)), sine = static_cast<T>(std::sin(angle));
+        static_cast<double>(rotary.first + position) / (std::pow(rotary.base, power) * slower);
+    const T cosine = static_cast<T>(rotary.amplitude * std::cos(angle));
+    const T sine = static_cast<T>(rotary.amplitude * std::sin(angle));
     T& one = row[halves ? c : 2 * c];
     T& other = row[halves ? c + half : 2 * c + 1];
     const T x = one, y = other;

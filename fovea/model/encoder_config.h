@@ -58,6 +58,8 @@ struct EncoderConfig {
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
   bool pools = false;                   ///< rows of a text become one, as textcnn needs it
   double norm_epsilon = 1e-5;           ///< of the norms of layers; pretrained models have others
+  std::vector<double> rotary_divisors = {};  ///< of the angles of rotary positions, as Rotary has
+  double rotary_amplitude = 1;               ///< them; of pretrained models alone
 
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;

@@ -384,7 +384,9 @@ AttentionVariant variant_of(const EncoderConfig& c) {
           .t5_max_distance = c.t5_max_distance,
           .norm = c.attention_norm,
           .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
-          .rotary_base = c.rope_base};
+          .rotary_base = c.rope_base,
+          .rotary_divisors = c.rotary_divisors,
+          .rotary_amplitude = c.rotary_amplitude};
 }
 
 // The size of the axis that no other tensor has.

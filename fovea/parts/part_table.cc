@@ -211,7 +211,8 @@ Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T
   Attention<T> attention{.score = score_of<T>(variant),
                          .mask = mask,
                          .norm = norm_of(variant.norm),
-                         .rotary = {variant.rotary, variant.rotary_base, variant.rotary_first}};
+                         .rotary = {variant.rotary, variant.rotary_base, variant.rotary_first,
+                                    variant.rotary_divisors, variant.rotary_amplitude}};
   for (std::size_t n = 0; n < std::size(kParts); ++n) {
     if (!kParts[n].tensor.empty() && !tensors[n].is_given()) continue;
     require_score(variant, kParts[n]);

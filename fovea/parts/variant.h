@@ -56,7 +56,9 @@ struct AttentionVariant {
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
   RotaryPairs rotary = RotaryPairs::kNone;
   double rotary_base = 10000;
-  index rotary_first = 0;  ///< position of key 0
+  index rotary_first = 0;                    ///< position of key 0
+  std::vector<double> rotary_divisors = {};  ///< of the angles, for each pair of columns; or none
+  double rotary_amplitude = 1;
 };
 
 /// The most rows of the table of parts (part_table.h).

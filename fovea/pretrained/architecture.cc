@@ -233,6 +233,13 @@ constexpr std::string_view kLlamaKeys[] = {
     "attention.layer_norm_rms_epsilon",
     "rope.freq_base",
     "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.factor",
+    "rope.scaling.original_context_length",
+    "rope.scaling.attn_factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
+    "rope.scaling.finetuned",
     "tensor_data_layout",
 };
 

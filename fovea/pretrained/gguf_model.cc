@@ -13,6 +13,7 @@
 #include "fovea/pretrained/architecture.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/rotary_scaling.h"
 
 namespace fovea {
 
@@ -92,6 +93,54 @@ const Shape* shape_of(const GgufHeader& header, std::string_view name) {
   return tensor == nullptr ? nullptr : &tensor->shape;
 }
 
+// As llama.cpp computes them: YaRN's ramp begins and ends at whole numbers.
+RotaryScaling rotary_scaling(const Keys& keys, const LanguageModelConfig& c) {
+  const GgufValue* const type = keys.find("rope.scaling.type");
+  const std::string name = type == nullptr ? "none" : std::string(type->text());
+  if (name == "none") return {};
+  const double factor = keys.number("rope.scaling.factor", 1);
+  const RotarySizes sizes{
+      .columns = c.head_dim,
+      .base = c.rope_base,
+      .trained = keys.number("rope.scaling.original_context_length", static_cast<double>(c.block))};
+  if (name == "linear") return linear_scaling(sizes, factor);
+  if (name != "yarn") {
+    unknown(fmt::format("rope.scaling.type: fovea knows none, linear and yarn, got {}",
+                        printable(name)));
+  }
+  RotaryScaling scaling =
+      yarn_scaling(sizes, {.factor = factor,
+                           .fast = keys.number("rope.scaling.yarn_beta_fast", 32),
+                           .slow = keys.number("rope.scaling.yarn_beta_slow", 1)});
+  scaling.amplitude *= keys.number("rope.scaling.attn_factor", 1);
+  return scaling;
+}
+
+constexpr std::string_view kDivisors = "rope_freqs.weight";
+
+// The divisors of Llama 3 are a tensor of the file.
+void read_divisors(const TensorSource& tensors, LanguageModelConfig& c) {
+  const auto& names = tensors.names();
+  const auto found = std::find(names.begin(), names.end(), kDivisors);
+  if (found == names.end()) return;
+  if (!c.rotary_divisors.empty()) {
+    unknown(fmt::format("{} beside rope.scaling.type: fovea knows one of both", kDivisors));
+  }
+  const auto n = static_cast<std::size_t>(found - names.begin());
+  const TensorInfo info = tensors.info(n);
+  if (info.shape != Shape{c.head_dim / 2} || info.dtype != DType::kFloat32) {
+    fail(ErrorCode::kModelDamaged, "{}: expected {} float32 numbers, half the columns of a head",
+         kDivisors, c.head_dim / 2);
+  }
+  const Tensor values = tensors.read(n);
+  for (const float value : values.vec<float>()) {
+    if (!(value > 0 && std::isfinite(value))) {
+      fail(ErrorCode::kModelDamaged, "{}: expected numbers over 0, got {}", kDivisors, value);
+    }
+    c.rotary_divisors.push_back(value);
+  }
+}
+
 LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& row) {
   const Keys keys(header, std::string(row.name) + ".");
   keys.refuse_others(row.gguf_keys);
@@ -112,6 +161,9 @@ LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& r
                     c.head_dim, values, turned));
   }
   c.rope_base = keys.number("rope.freq_base", 10000);
+  const RotaryScaling scaling = rotary_scaling(keys, c);
+  c.rotary_divisors = scaling.divisors;
+  c.rotary_amplitude = scaling.amplitude;
   c.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
   c.tie = shape_of(header, "output.weight") == nullptr;
   return c;
@@ -251,7 +303,10 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
          loaded.text.bpe->size(), loaded.config.vocabulary);
   }
   named(where, [&] {
-    detail::make_model(loaded, {architecture(loaded.text.architecture), ModelForm::kGguf, tensors},
+    read_divisors(tensors, loaded.config);
+    detail::make_model(loaded,
+                       {architecture(loaded.text.architecture), ModelForm::kGguf, tensors,
+                        [](std::string_view name) { return name == kDivisors; }},
                        options);
   });
   return loaded;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/pretrained/rotary_scaling.h"
 
 namespace fovea {
 
@@ -96,19 +97,22 @@ index size(const ForeignObject& config, std::string_view key, std::optional<inde
   return config.whole(key, 1, kLargestSize, usual);
 }
 
-// The base of rotary positions. Scaled ones are not known yet.
-double rope_base(const ForeignObject& config) {
+// The base of rotary positions, and what is done to their angles. The head's columns and the
+// positions are known.
+void read_rotary(const ForeignObject& config, Config& c) {
   constexpr double kUsual = 10000;
-  double base = config.number("rope_theta", kLeast, kMost, kUsual);
+  c.rope_base = config.number("rope_theta", kLeast, kMost, kUsual);
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     if (!config.has(key)) continue;
-    const ForeignObject rules = config.object(key);
-    const std::string type = rules.text("rope_type", rules.text("type", "default"));
-    if (type != "default") config.refuse(key, "rotary positions that are not scaled");
-    base = rules.number("rope_theta", kLeast, kMost, base);
-    rules.refuse_others();
+    const double trained = static_cast<double>(c.block);
+    RotaryRules rules = read_rotary_rules(config.object(key), {c.head_dim, c.rope_base, trained});
+    c.rope_base = rules.base;
+    c.rotary_divisors = std::move(rules.scaling.divisors);
+    c.rotary_amplitude = rules.scaling.amplitude;
+    if (rules.reach > trained) {
+      c.block = static_cast<index>(std::min(rules.reach, static_cast<double>(kLargestSize)));
+    }
   }
-  return base;
 }
 
 void read_gpt2(const ForeignObject& config, Config& c) {
@@ -134,7 +138,7 @@ void read_llama(const ForeignObject& config, Config& c) {
   c.block = size(config, "max_position_embeddings", 2048);
   c.activation = hugging_face_activation(config, "hidden_act", "silu", true);
   c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
-  c.rope_base = rope_base(config);
+  read_rotary(config, c);
   c.tie = config.flag("tie_word_embeddings", false);
 }
 

@@ -187,8 +187,12 @@ TEST(HuggingFace, WhatIsNotKnownOfAConfigurationIsNamed) {
   EXPECT_EQ(refused("use_cache", true), "");
   EXPECT_EQ(refused("logits_soft_cap", Json()), "");
   EXPECT_THAT(refused("final_logit_softcapping", 30), HasSubstr("'final_logit_softcapping' is 30"));
-  EXPECT_THAT(refused("rope_scaling", Json::Object{{"rope_type", "yarn"}, {"factor", 4.0}}),
-              HasSubstr("yarn"));
+  EXPECT_THAT(refused("rope_scaling", Json::Object{{"rope_type", "longrope"}, {"factor", 4.0}}),
+              HasSubstr("longrope"));
+  EXPECT_THAT(refused("rope_scaling", Json::Object{{"type", "llama3"}, {"factor", 4.0}}),
+              HasSubstr("'low_freq_factor' is missing"));
+  EXPECT_THAT(refused("rope_scaling", Json::Object{{"type", "linear"}, {"factor", -4.0}}),
+              HasSubstr("'factor' is -4"));
   EXPECT_THAT(refused("hidden_act", "quick_gelu"), HasSubstr("quick_gelu"));
   EXPECT_THAT(refused("hidden_act", "gelu_new"), HasSubstr("gelu_new"));
   EXPECT_THAT(refused("mlp_bias", true), HasSubstr("mlp_bias"));

@@ -167,21 +167,67 @@ struct GoldenBatch {
   }
 };
 
+void expect_golden(const PretrainedLanguageModel& loaded, const GoldenLlama& golden) {
+  Tape tape(Context(1), TapeMode::kInference);
+  const GoldenBatch batch;
+  const std::vector<float> logits =
+      to_vector(loaded.model->logits(tape, batch.batch()).value<float>());
+  ASSERT_EQ(logits.size(), golden.logits.size());
+  double largest = 0;
+  for (const double value : golden.logits) largest = std::max(largest, std::abs(value));
+  for (std::size_t n = 0; n < logits.size(); ++n) {
+    EXPECT_NEAR(logits[n], golden.logits[n], 2e-5 * largest) << n;
+  }
+}
+
 TEST_F(Llama, LogitsAreThoseOfTransformers) {
   for (const GoldenLlama& golden : kGoldenLlamas) {
     SCOPED_TRACE(golden.name);
-    const PretrainedLanguageModel loaded = load(LlamaFile(golden));
-    Tape tape(Context(1), TapeMode::kInference);
-    const GoldenBatch batch;
-    const std::vector<float> logits =
-        to_vector(loaded.model->logits(tape, batch.batch()).value<float>());
-    ASSERT_EQ(logits.size(), golden.logits.size());
-    double largest = 0;
-    for (const double value : golden.logits) largest = std::max(largest, std::abs(value));
-    for (std::size_t n = 0; n < logits.size(); ++n) {
-      EXPECT_NEAR(logits[n], golden.logits[n], 2e-5 * largest) << n;
-    }
+    expect_golden(load(LlamaFile(golden)), golden);
   }
+}
+
+// Angles of a quarter of the base, each divided by what makes it that of the whole base.
+TEST_F(Llama, AnglesAreDividedByTheTensorOfTheFile) {
+  for (const GoldenLlama& golden : kGoldenLlamas) {
+    LlamaFile file(golden);
+    const char* base = "llama.rope.freq_base";
+    file.set(base, gguf_pair(base, static_cast<float>(golden.base / 4)));
+    const auto pairs = static_cast<std::uint64_t>(golden.head_dim / 2);
+    std::vector<float> divisors;
+    for (std::uint64_t c = 0; c < pairs; ++c) {
+      divisors.push_back(std::pow(4.F, static_cast<float>(c) / static_cast<float>(pairs)));
+    }
+    file.tensors.push_back(gguf_tensor("rope_freqs.weight", {pairs}, divisors));
+    expect_golden(load(file), golden);
+    const char* type = "llama.rope.scaling.type";
+    file.set(type, gguf_pair(type, "linear"));
+    EXPECT_THROWS(load(file), kModelWrongKind, "rope_freqs.weight beside rope.scaling.type");
+    file.set(type, "");
+    divisors[0] = -1;
+    file.tensor("rope_freqs.weight") = gguf_tensor("rope_freqs.weight", {pairs}, divisors);
+    EXPECT_THROWS(load(file), kModelDamaged, "expected numbers over 0, got -1");
+    file.tensor("rope_freqs.weight") =
+        gguf_tensor("rope_freqs.weight", {1}, std::vector<float>{1.F});
+    EXPECT_THROWS(load(file), kModelDamaged, "half the columns of a head");
+  }
+}
+
+TEST_F(Llama, KeysOfScaledPositionsAreRead) {
+  const auto config = [&](const char* type) {
+    return load_changed([&](LlamaFile& file) {
+             file.set("llama.rope.scaling.type", gguf_pair("llama.rope.scaling.type", type));
+             file.set("llama.rope.scaling.factor", gguf_pair("llama.rope.scaling.factor", 4.F));
+             file.set("llama.rope.scaling.attn_factor",
+                      gguf_pair("llama.rope.scaling.attn_factor", .5F));
+           })
+        .config;
+  };
+  EXPECT_THAT(config("linear").rotary_divisors, testing::Each(4));
+  EXPECT_EQ(config("linear").rotary_amplitude, 1);
+  const auto yarn = config("yarn");
+  EXPECT_GT(yarn.rotary_divisors.back(), yarn.rotary_divisors.front());
+  EXPECT_DOUBLE_EQ(yarn.rotary_amplitude, .5 * (.1 * std::log(4.0) + 1));
 }
 
 TEST_F(Llama, ADecoderWithItsCacheGivesTheSameLogits) {
@@ -274,8 +320,8 @@ TEST_F(Llama, WhatIsNotKnownIsNamed) {
   };
   EXPECT_THROWS(text("general.architecture", "mamba"), kModelWrongKind,
                 "the architecture 'mamba' is not one");
-  EXPECT_THROWS(text("llama.rope.scaling.type", "yarn"), kModelWrongKind,
-                "'llama.rope.scaling.type' = 'yarn'");
+  EXPECT_THROWS(text("llama.rope.scaling.type", "longrope"), kModelWrongKind,
+                "fovea knows none, linear and yarn, got 'longrope'");
   EXPECT_THROWS(number("llama.expert_count", 8), kModelWrongKind, "'llama.expert_count' = '8'");
   EXPECT_THROWS(number("llama.rope.dimension_count", 2), kModelWrongKind, "of which 2 are turned");
   EXPECT_THROWS(text("tokenizer.ggml.model", "bert"), kModelWrongKind, "tokenizer.ggml.model");

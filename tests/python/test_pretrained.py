@@ -23,12 +23,27 @@ SHARED = {"vocab_size": VOCABULARY, "bos_token_id": 0, "eos_token_id": 0, "pad_t
 LLAMA = {**SHARED, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
          "intermediate_size": 48, "max_position_embeddings": 64}
 ROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
+
+
+def scaled(kind, **rule):
+    """Rotary positions that are stretched."""
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **rule}}
+
+
 MODELS = {
     "gpt2": (transformers.GPT2Config, {**SHARED, "n_layer": 2, "n_head": 4, "n_embd": 32, "n_positions": 64}),
     "gpt2 untied, exact GELU": (transformers.GPT2Config, {
         **SHARED, "n_layer": 2, "n_head": 2, "n_embd": 32, "n_positions": 64, "n_inner": 40,
         "activation_function": "gelu", "tie_word_embeddings": False, "layer_norm_epsilon": 1e-3}),
     "llama": (transformers.LlamaConfig, {**LLAMA, **ROPE}),
+    "llama, angles divided": (transformers.LlamaConfig, {**LLAMA, **scaled("linear", factor=3.0)}),
+    "llama 3": (transformers.LlamaConfig, {**LLAMA, **scaled(
+        "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)}),
+    "qwen2 with yarn": (transformers.Qwen2Config, {**LLAMA, **scaled(
+        "yarn", factor=4.0, original_max_position_embeddings=16)}),
+    "qwen3 with yarn": (transformers.Qwen3Config, {**LLAMA, "head_dim": 16, **scaled(
+        "yarn", factor=8.0, original_max_position_embeddings=16, beta_fast=4.0, beta_slow=0.5, truncate=False,
+        mscale=1.0, mscale_all_dim=0.7)}),
     "llama with biases": (transformers.LlamaConfig, {
         **LLAMA, "attention_bias": True, "mlp_bias": True, "hidden_act": "gelu", "rms_norm_eps": 1e-2,
         "tie_word_embeddings": True}),

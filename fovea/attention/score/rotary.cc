@@ -71,11 +71,7 @@ RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, i
   turn_row_ = rotary.pairs == RotaryPairs::kHalves
                   ? FOVEA_DISPATCH(TurnHalvesKernel)().template of<T>()
                   : FOVEA_DISPATCH(TurnInterleavedKernel)().template of<T>();
-  std::vector<double> frequencies(static_cast<std::size_t>(half_));
-  for (index c = 0; c < half_; ++c) {
-    const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
-    frequencies[static_cast<std::size_t>(c)] = std::pow(rotary.base, -power);
-  }
+  const std::vector<double> angles = rotary_angles(rotary, D);
   cosines_.resize(static_cast<std::size_t>((last - first + 1) * half_));
   sines_.resize(cosines_.size());
   constexpr double kTurnFlops = 100;  // a sine and a cosine
@@ -83,10 +79,10 @@ RotaryTable<T>::RotaryTable(const Context& ctx, const Rotary& rotary, index D, i
   ctx.for_ranges(last - first + 1, cost, [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       T *cosine = cosines_.data() + n * half_, *sine = sines_.data() + n * half_;
-      for (const double frequency : frequencies) {
-        const double angle = static_cast<double>(rotary.first + first + n) * frequency;
-        *cosine++ = static_cast<T>(std::cos(angle));
-        *sine++ = static_cast<T>(std::sin(angle));
+      for (const double one : angles) {
+        const double angle = static_cast<double>(rotary.first + first + n) * one;
+        *cosine++ = static_cast<T>(rotary.amplitude * std::cos(angle));
+        *sine++ = static_cast<T>(rotary.amplitude * std::sin(angle));
       }
     }
   });

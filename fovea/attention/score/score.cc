@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 
 namespace fovea {
 
@@ -31,6 +32,16 @@ template <class T>
 bool is_pair_score(const Score<T>& score) {
   return std::holds_alternative<score::L2>(score) ||
          std::holds_alternative<score::Additive<T>>(score);
+}
+
+std::vector<double> rotary_angles(const Rotary& rotary, index D) {
+  std::vector<double> angles;
+  for (index c = 0; c < D / 2; ++c) {
+    const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
+    angles.push_back(std::pow(rotary.base, -power));
+    if (!rotary.divisors.empty()) angles.back() /= rotary.divisors[static_cast<std::size_t>(c)];
+  }
+  return angles;
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "fovea/base/view.h"
 
@@ -54,12 +55,17 @@ using Score =
 /// 2021, GPT-J).
 enum class RotaryPairs { kNone, kHalves, kInterleaved };
 
-/// Rotary positions (Su et al. 2021): pair c of q and k is rotated by the angle position / base^(2
-/// c / D). The position of a query is first + p, that of a key first + j.
+/// Rotary positions (Su et al. 2021): pair c of q and k is rotated by the angle position / (base^(2
+/// c / D) divisors[c]), and multiplied by amplitude. The position of a query is first + p, that of
+/// a key first + j.
 struct Rotary {
   RotaryPairs pairs = RotaryPairs::kNone;
   double base = 10000;
   index first = 0;  ///< position of key 0, as in a cache that has dropped earlier keys
+  /// [D / 2], as models have them that were stretched to more positions (Chen et al. 2023; YaRN,
+  /// Peng et al. 2023; Llama 3.1); empty: all are 1.
+  std::vector<double> divisors = {};
+  double amplitude = 1;
 };
 
 /// "dot", "cosine", "concat", "l2" or "additive".
@@ -77,6 +83,9 @@ double scale_of(const Score<T>& score, index D);
 /// Is it computed from pairs of columns by the first part of the bias (pair_score.h)?
 template <class T>
 bool is_pair_score(const Score<T>& score);
+
+/// The angle of position 1, for each of the D / 2 pairs.
+std::vector<double> rotary_angles(const Rotary& rotary, index D);
 
 /// The width of the rows whose dot product the score is, given rows of D values (made_rows.h).
 template <class T>

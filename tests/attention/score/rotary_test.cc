@@ -7,6 +7,7 @@
 
 #include "tests/attention/support/call.h"
 #include "tests/isa.h"
+#include "tests/support/throws.h"
 
 namespace fovea::detail {
 namespace {
@@ -72,6 +73,46 @@ TEST(RotaryTable, EveryInstructionSetHasTheBitsOfTheFormula) {
       }
     }
   }
+}
+
+// Angles of stretched models: each pair divided by its own number, and all multiplied.
+TEST(RotaryTable, PairsHaveTheirDivisors) {
+  const std::vector<double> row = {1, 2, 3, 4};
+  std::vector<double> turned(4), back(4);
+  const Rotary rotary{
+      .pairs = RotaryPairs::kHalves, .base = 100, .divisors = {2, 8}, .amplitude = 1.5};
+  const RotaryTable<double> table(Context(1), rotary, 4, 0, 3);
+  table.turn(row.data(), 3, turned.data());
+  EXPECT_DOUBLE_EQ(turned[0], 1.5 * std::cos(1.5) - 3 * (1.5 * std::sin(1.5)));
+  const double angle = 0.3 / 8;
+  EXPECT_NEAR(turned[3], 1.5 * (2 * std::sin(angle) + 4 * std::cos(angle)), 1e-15);
+  table.turn_back(turned.data(), 3, back.data());  // the transpose, not the inverse
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_NEAR(back[c], 1.5 * 1.5 * row[c], 1e-14);
+}
+
+TEST(RotaryTable, StretchedPositionsAreThoseOfTheReference) {
+  using testing::Call;
+  Rotary rotary{.base = 50, .first = 3, .divisors = {1, 1.25, 3, 8}, .amplitude = 1.2};
+  for (const RotaryPairs pairs : {RotaryPairs::kHalves, RotaryPairs::kInterleaved}) {
+    rotary.pairs = pairs;
+    Call<double> fused({.B = 2, .T = 70, .S = 90, .H = 4, .G = 2, .D = 8, .Dv = 5});
+    Call<double> plain = fused;
+    fused.run({.rotary = rotary}, testing::Method::kFused, 2);
+    plain.run({.rotary = rotary}, testing::Method::kReference);
+    EXPECT_THAT(fused.o, Pointwise(DoubleNear(1e-12), plain.o));
+    EXPECT_THAT(fused.dq, Pointwise(DoubleNear(1e-12), plain.dq));
+    EXPECT_THAT(fused.dk, Pointwise(DoubleNear(1e-12), plain.dk));
+    Call<double> unstretched = fused;
+    unstretched.forward({.rotary = {pairs, 50, 3}});
+    EXPECT_NE(unstretched.o, fused.o);
+  }
+  Call<double> call({.T = 2, .S = 2, .D = 4, .Dv = 4});
+  EXPECT_THROWS(call.forward({.rotary = {RotaryPairs::kHalves, 50, 0, {1, 2, 3}}}), kShape,
+                "a divisor for each pair of columns: expected 2, got 3");
+  EXPECT_THROWS(call.forward({.rotary = {RotaryPairs::kHalves, 50, 0, {1, 0}}}), kOptionValue,
+                "must be > 0");
+  EXPECT_THROWS(call.forward({.rotary = {RotaryPairs::kHalves, 50, 0, {}, NAN}}), kOptionValue,
+                "must be > 0");
 }
 
 }  // namespace
