@@ -385,7 +385,6 @@ AttentionVariant variant_of(const EncoderConfig& c) {
           .norm = c.attention_norm,
           .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
           .rotary_base = c.rope_base,
-          .rotary_divisors = c.rotary_divisors,
           .rotary_amplitude = c.rotary_amplitude};
 }
 
@@ -464,6 +463,7 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
   o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   o.qk_epsilon = c.norm_epsilon;
   o.variant = variant_of(c);
+  o.rotary_divisors = c.rotary_divisors;
   o.variant.scale = spec.scale;
   o.parts = parts_of(c);
   return o;

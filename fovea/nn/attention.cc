@@ -276,11 +276,14 @@ KvCacheOptions MultiHeadAttention::cache_options(index capacity) const {
 }
 
 AttentionOptions MultiHeadAttention::call_options(const DropoutKey& key) const {
-  return {.heads = options_.heads,
-          .kv_heads = options_.kv_heads,
-          .variant = options_.variant,
-          .mask = &mask_,
-          .dropout = {options_.dropout, key}};
+  AttentionOptions options{.heads = options_.heads,
+                           .kv_heads = options_.kv_heads,
+                           .variant = options_.variant,
+                           .mask = &mask_,
+                           .dropout = {options_.dropout, key}};
+  const std::vector<double>& divisors = options_.rotary_divisors;
+  options.variant.rotary_divisors = {divisors.data(), std::ssize(divisors)};
+  return options;
 }
 
 Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,

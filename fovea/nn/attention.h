@@ -47,8 +47,9 @@ struct MultiHeadAttentionOptions {
   Init output_init = Init::normal(kInitDeviation);  ///< of the output projection
   BiasStart bias_start = BiasStart::kZeros;
   QkNorm qk_norm = QkNorm::kNone;
-  double qk_epsilon = 1e-5;    ///< of that norm
-  AttentionVariant variant{};  ///< score, norm, rotary positions, ...
+  double qk_epsilon = 1e-5;               ///< of that norm
+  AttentionVariant variant{};             ///< score, norm, rotary positions, ...
+  std::vector<double> rotary_divisors{};  ///< those of the variant, which the layer owns
   std::vector<LayerPart> parts{};
   Mask mask{};
   index window = 0;    ///< how many keys before a query it sees, besides what `mask` says; 0: all

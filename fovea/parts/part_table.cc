@@ -208,11 +208,15 @@ std::vector<index> part_shape(const AttentionPart& part, const AttentionSizes& s
 template <class T>
 Attention<T> make_attention(const AttentionVariant& variant, const PartTensors<T>& tensors,
                             const Mask& mask) {
-  Attention<T> attention{.score = score_of<T>(variant),
-                         .mask = mask,
-                         .norm = norm_of(variant.norm),
-                         .rotary = {variant.rotary, variant.rotary_base, variant.rotary_first,
-                                    variant.rotary_divisors, variant.rotary_amplitude}};
+  Attention<T> attention{
+      .score = score_of<T>(variant),
+      .mask = mask,
+      .norm = norm_of(variant.norm),
+      .rotary = {variant.rotary,
+                 variant.rotary_base,
+                 variant.rotary_first,
+                 {variant.rotary_divisors.begin(), variant.rotary_divisors.end()},
+                 variant.rotary_amplitude}};
   for (std::size_t n = 0; n < std::size(kParts); ++n) {
     if (!kParts[n].tensor.empty() && !tensors[n].is_given()) continue;
     require_score(variant, kParts[n]);

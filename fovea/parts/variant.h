@@ -11,6 +11,7 @@
 #include "fovea/attention/relative/shaw.h"
 #include "fovea/attention/score/score.h"
 #include "fovea/base/fields.h"
+#include "fovea/base/view.h"
 
 namespace fovea {
 
@@ -56,8 +57,8 @@ struct AttentionVariant {
   AttentionNormKind norm = AttentionNormKind::kSoftmax;
   RotaryPairs rotary = RotaryPairs::kNone;
   double rotary_base = 10000;
-  index rotary_first = 0;                    ///< position of key 0
-  std::vector<double> rotary_divisors = {};  ///< of the angles, for each pair of columns; or none
+  index rotary_first = 0;                  ///< position of key 0
+  Vec<const double> rotary_divisors = {};  ///< of the angles, for each pair of columns; or none
   double rotary_amplitude = 1;
 };
 
