@@ -265,7 +265,7 @@ int generate(const Arguments& arguments) {
   SamplingOptions options;
   TextsOptions texts;
   BeamOptions beam;
-  PretrainedOptions pretrained;
+  PretrainedOptions pretrained{.weights = WeightTypes::kAsTheyLie};
   ChatOptions chat;
   set_from_outside(flags_of(fields_of(chat)), arguments);
   set_from_outside(flags_of(fields_of(pretrained)), arguments);

@@ -230,15 +230,14 @@ void for_each_key(const std::vector<Sequence>& sequences, const View<T>& k, F&& 
 }  // namespace
 
 template <class T>
-void rotate(const Rotary& rotary, index position, Vec<T> row) {
+void rotate(const Rotary& rotary, index place, Vec<T> row) {
   const index D = row.size, half = D / 2;
   const bool halves = rotary.pairs == RotaryPairs::kHalves;
   for (index c = 0; c < half; ++c) {
     const double power = 2 * static_cast<double>(c) / static_cast<double>(D);
     const double slower =
         rotary.divisors.empty() ? 1 : rotary.divisors[static_cast<std::size_t>(c)];
-    const double angle =
-        static_cast<double>(rotary.first + position) / (std::pow(rotary.base, power) * slower);
+    const double angle = static_cast<double>(place) / (std::pow(rotary.base, power) * slower);
     const T cosine = static_cast<T>(rotary.amplitude * std::cos(angle));
     const T sine = static_cast<T>(rotary.amplitude * std::sin(angle));
     T& one = row[halves ? c : 2 * c];
@@ -257,7 +256,7 @@ RotatedRows<T>::RotatedRows(const Rotary& rotary, const std::vector<Sequence>& s
   const View<T> q = room(in.q, q_), k = room(in.k, k_);
   const auto make = [&](const T* from, index position, Vec<T> to) {
     std::copy_n(from, to.size, to.data);
-    rotate<T>(rotary, position, to);
+    rotate<T>(rotary, rotary.first + position, to);
     for (index c = 0; c < to.size; ++c) to[c] = as_factor(to[c], factors);
   };
   for_each_query(sequences, q, [&](index b, index row, index h, index position) {
@@ -276,7 +275,7 @@ void rotate_back(const Rotary& rotary, const std::vector<Sequence>& sequences, c
   if (rotary.pairs == RotaryPairs::kNone) return;
   const auto turn_back = [&](index position, Vec<T> row) {
     for (index c = 0; c < row.size; ++c) row[c] = as_factor(row[c], factors);
-    rotate<T>(rotary, -position, row);
+    rotate<T>(rotary, -(rotary.first + position), row);
   };
   for_each_query(sequences, dq, [&](index b, index row, index h, index position) {
     turn_back(position, {dq.row(b, row, h), dq.width});

@@ -21,9 +21,10 @@ T as_factor(T x, Factors factors) {
   return factors == Factors::kExact ? x : static_cast<T>(to_float(to_bfloat16(x)));
 }
 
-/// Rotates a row [D] in place by its position. The transpose is the rotation by -position.
+/// Rotates a row [D] in place by its place, first + position. The transpose is the rotation by
+/// -place.
 template <class T>
-void rotate(const Rotary& rotary, index position, Vec<T> row);
+void rotate(const Rotary& rotary, index place, Vec<T> row);
 
 /// The inputs of a call, rows of q and k rotated, and then as the products read them. It owns the
 /// rotated rows; where the call has no rotary positions there are none, and in() views what it was

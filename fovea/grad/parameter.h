@@ -11,6 +11,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/kernel/adamw.h"
+#include "fovea/kernel/block_matrix.h"
 #include "fovea/kernel/gemm.h"
 #include "fovea/kernel/recurrent.h"
 #include "fovea/tensor/tensor.h"
@@ -130,6 +131,9 @@ struct Parameter {
   RowGradient row_gradient;
   RowUse row_use = RowUse::kDense;
   MissedUpdates* missed = nullptr;  ///< set by the optimizer of a kSparse table
+  /// If set, the values lie here and not in `value`, whose memory is not read: a weight as it lies
+  /// in a file. linear() and embedding() read it, in inference.
+  std::shared_ptr<const BlockMatrix> blocks;
   PackedWeight packed;
 
   /// Makes all updates of `value` that are due. Ops on the tape do so.

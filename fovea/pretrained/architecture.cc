@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -346,18 +348,7 @@ class WeightReader {
   }
 
   void set(const TensorPlace& place, Tensor& ours) {
-    const auto found = places_.find(place.theirs);
-    if (found == places_.end()) {
-      throw Error(ErrorCode::kModelDamaged, fmt::format("tensor {} is missing", place.theirs),
-                  "get the model again; a part of it may be in another file");
-    }
-    const Shape shape = tensors_.info(found->second).shape;
-    if (shape != place.shape) {
-      fail(ErrorCode::kModelDamaged, "tensor {} is {}; its sizes ask for {}", place.theirs,
-           to_string(shape), to_string(place.shape));
-    }
-    Tensor values = tensors_.read(found->second).to(DType::kFloat32);
-    found->second = kUsed;
+    Tensor values = tensors_.read(take(place)).to(DType::kFloat32);
     if (place.order == RowOrder::kTransposed) values = transposed(values);
     const index rows = rows_of(place), columns = columns_of(ours);
     const index heads = heads_of(place.order, config_);
@@ -365,6 +356,34 @@ class WeightReader {
       std::copy_n(values.data<float>() + row_of_theirs(n, rows, heads) * columns, columns,
                   ours.data<float>() + (place.first + n) * columns);
     }
+  }
+
+  /// Whether products can read the tensor as it lies.
+  bool lies_in_blocks(const TensorPlace& place) const {
+    const auto found = places_.find(place.theirs);
+    if (found == places_.end() || found->second == kUsed || place.shape.axes() != 2) return false;
+    const std::optional<BlockType> type = tensors_.block_type(found->second);
+    return type && place.order != RowOrder::kTransposed &&
+           place.shape.back() % layout_of(*type).values == 0;
+  }
+
+  /// Appends the rows of the tensor, which lies so, in the order of ours.
+  void append(const TensorPlace& place, BlockMatrix& ours) {
+    check(place.first == ours.rows(), "{}: rows are set out of order", place.ours);
+    const std::size_t n = take(place);
+    const BlockType type = *tensors_.block_type(n);
+    std::vector<std::uint8_t> blocks = tensors_.blocks(n);
+    const index rows = rows_of(place), heads = heads_of(place.order, config_);
+    const std::size_t bytes = blocks.size() / static_cast<std::size_t>(rows);
+    if (heads > 0) {
+      const std::vector<std::uint8_t> theirs = blocks;
+      for (index n_ours = 0; n_ours < rows; ++n_ours) {
+        const auto from = static_cast<std::size_t>(row_of_theirs(n_ours, rows, heads)) * bytes;
+        const auto to = static_cast<std::size_t>(n_ours) * bytes;
+        std::copy_n(theirs.data() + from, bytes, blocks.data() + to);
+      }
+    }
+    ours.append(type, rows, std::move(blocks));
   }
 
   void refuse_others(bool (*ignores)(std::string_view name)) const {
@@ -380,12 +399,43 @@ class WeightReader {
   }
 
  private:
+  // The number of the tensor at this place, which is now used.
+  std::size_t take(const TensorPlace& place) {
+    const auto found = places_.find(place.theirs);
+    if (found == places_.end()) {
+      throw Error(ErrorCode::kModelDamaged, fmt::format("tensor {} is missing", place.theirs),
+                  "get the model again; a part of it may be in another file");
+    }
+    const Shape shape = tensors_.info(found->second).shape;
+    if (shape != place.shape) {
+      fail(ErrorCode::kModelDamaged, "tensor {} is {}; its sizes ask for {}", place.theirs,
+           to_string(shape), to_string(place.shape));
+    }
+    return std::exchange(found->second, kUsed);
+  }
+
   static constexpr std::size_t kUsed = ~std::size_t{0};
 
   const Config& config_;
   const TensorSource& tensors_;
   KeyedMap<std::string, std::size_t> places_;  // kUsed: was read
 };
+
+// Of our weights that stay as they lie, since all their tensors can: matrices without rows.
+KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept_in_blocks(
+    const WeightReader& reader, std::span<const TensorPlace> places, WeightTypes types) {
+  KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept;
+  if (types == WeightTypes::kFloat32) return kept;
+  std::set<std::string_view> widened;
+  for (const TensorPlace& place : places) {
+    if (!reader.lies_in_blocks(place)) widened.insert(place.ours);
+  }
+  for (const TensorPlace& place : places) {
+    if (widened.contains(place.ours)) continue;
+    kept.emplace(place.ours, std::make_shared<BlockMatrix>(place.shape.back()));
+  }
+  return kept;
+}
 
 }  // namespace
 
@@ -458,16 +508,22 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places, const C
 }
 
 void set_weights(std::span<Parameter* const> parameters, std::span<const TensorPlace> places,
-                 const Config& config, const TensorSource& tensors,
+                 const Config& config, const TensorSource& tensors, WeightTypes types,
                  bool (*ignores)(std::string_view name)) {
   KeyedMap<std::string_view, Parameter*> by_name;
   for (Parameter* const one : parameters) by_name.emplace(one->name, one);
   WeightReader reader(config, tensors);
+  const auto kept = kept_in_blocks(reader, places, types);
   KeyedMap<std::string_view, index> rows;  // of ours that were set
   for (const TensorPlace& place : places) {
     const auto found = by_name.find(place.ours);
     check(found != by_name.end(), "no parameter {}", place.ours);
-    reader.set(place, found->second->value);
+    if (const auto blocks = kept.find(place.ours); blocks != kept.end()) {
+      reader.append(place, *blocks->second);
+      found->second->blocks = blocks->second;
+    } else {
+      reader.set(place, found->second->value);
+    }
     rows[place.ours] += rows_of(place);
   }
   reader.refuse_others(ignores);

@@ -98,12 +98,19 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places,
                                     const LanguageModelConfig& config,
                                     std::span<const NamedTensor> ours);
 
+/// How weights are held.
+enum class WeightTypes : std::uint8_t {
+  kFloat32,    ///< widened, as training and gradients need them
+  kAsTheyLie,  ///< matrices stay in the type of the file where products read it (BlockType)
+};
+
 /// Sets all parameters from the tensors of a file; biases that it does not have become zero. Each
 /// tensor must have the shape of its place, and none may be left over but those that `ignores`
 /// names. Throws kModelDamaged for a tensor that is missing or has another shape, kModelWrongKind
 /// for one that has no place.
 void set_weights(std::span<Parameter* const> parameters, std::span<const TensorPlace> places,
                  const LanguageModelConfig& config, const TensorSource& tensors,
+                 WeightTypes types = WeightTypes::kFloat32,
                  bool (*ignores)(std::string_view name) = nullptr);
 
 /// How many keys a query of the layers with a window sees, its own among them; nothing if no layer

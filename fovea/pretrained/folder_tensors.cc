@@ -120,4 +120,14 @@ void FolderTensors::read(std::string_view name, Vec<float> to) const {
   place.file->tensors.read_widened(place.number, to);
 }
 
+std::optional<BlockType> FolderTensors::block_type(std::string_view name) const {
+  const Place& place = place_of(name);
+  return place.file->tensors.block_type(place.number);
+}
+
+std::vector<std::uint8_t> FolderTensors::blocks(std::string_view name) const {
+  const Place& place = place_of(name);
+  return place.file->tensors.blocks(place.number);
+}
+
 }  // namespace fovea

@@ -31,6 +31,9 @@ class FolderTensors {
   /// Writes its values, widened from F32, F16 or BF16, to as many floats. Throws kModelWrongKind
   /// for another type.
   void read(std::string_view name, Vec<float> to) const;
+  /// Those of TensorSource, by the name.
+  std::optional<BlockType> block_type(std::string_view name) const;
+  std::vector<std::uint8_t> blocks(std::string_view name) const;
 
  private:
   struct File {

@@ -42,6 +42,12 @@ class FolderSource : public TensorSource {
     tensors_.read(tensors_.names()[n], values.vec<float>());
     return values;
   }
+  std::optional<BlockType> block_type(std::size_t n) const override {
+    return tensors_.block_type(tensors_.names()[n]);
+  }
+  std::vector<std::uint8_t> blocks(std::size_t n) const override {
+    return tensors_.blocks(tensors_.names()[n]);
+  }
 
  private:
   FolderTensors tensors_;

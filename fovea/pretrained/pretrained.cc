@@ -57,6 +57,20 @@ void check_values(const LanguageModelConfig& c, const TensorSource& tensors) {
        held);
 }
 
+// What the weights take.
+double bytes_of(const LanguageModelConfig& c, const TensorSource& tensors, WeightTypes types) {
+  if (types == WeightTypes::kFloat32)
+    return sizeof(float) * static_cast<double>(parameter_count(c));
+  double bytes = 0;
+  for (std::size_t n = 0; n < tensors.names().size(); ++n) {
+    const auto type = tensors.block_type(n);
+    const BlockLayout layout = type ? layout_of(*type) : BlockLayout{1, sizeof(float)};
+    const auto values = static_cast<double>(tensors.info(n).shape.size());
+    bytes += values / static_cast<double>(layout.values) * static_cast<double>(layout.bytes);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void make_model(PretrainedLanguageModel& loaded, const WeightFile& file,
@@ -67,12 +81,12 @@ void make_model(PretrainedLanguageModel& loaded, const WeightFile& file,
     check_size("max_context", options.max_context, 1, c.block);
     c.block = options.max_context;
   }
-  const auto bytes = sizeof(float) * static_cast<double>(parameter_count(c));
-  require_memory("the model", bytes, "take a smaller model, or use a machine that has more memory");
+  require_memory("the model", bytes_of(c, file.tensors, options.weights),
+                 "take a smaller model, or use a machine that has more memory");
   loaded.model = std::make_unique<LanguageModel>(
       c, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   set_weights(loaded.model->parameters(), tensor_places(file.architecture, file.form, c), c,
-              file.tensors, file.ignores);
+              file.tensors, options.weights, file.ignores);
 }
 
 }  // namespace detail

@@ -36,6 +36,8 @@ struct PretrainedLanguageModel {
 
 struct PretrainedOptions {
   index max_context = 0;
+  /// No field: who generates text asks for weights as they lie.
+  WeightTypes weights = WeightTypes::kFloat32;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

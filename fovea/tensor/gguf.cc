@@ -475,4 +475,23 @@ Tensor GgufSource::read(std::size_t n) const {
   return values;
 }
 
+std::optional<BlockType> GgufSource::block_type(std::size_t n) const {
+  constexpr std::pair<std::string_view, BlockType> kTypes[] = {
+      {"F16", BlockType::kFloat16}, {"BF16", BlockType::kBFloat16}, {"Q4_0", BlockType::kQ4_0},
+      {"Q4_1", BlockType::kQ4_1},   {"Q8_0", BlockType::kQ8_0},     {"Q4_K", BlockType::kQ4_K},
+      {"Q5_K", BlockType::kQ5_K},   {"Q6_K", BlockType::kQ6_K}};
+  for (const auto& [name, type] : kTypes) {
+    if (name == header_.tensors.at(n).type->name) return type;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::uint8_t> GgufSource::blocks(std::size_t n) const {
+  const GgufTensor& tensor = header_.tensors.at(n);
+  check(block_type(n).has_value(), "tensor {} does not lie in blocks", tensor.name);
+  std::vector<std::uint8_t> bytes(tensor.bytes);
+  file_.read(tensor.begin, {reinterpret_cast<char*>(bytes.data()), bytes.size()});
+  return bytes;
+}
+
 }  // namespace fovea

@@ -126,6 +126,8 @@ class GgufSource : public TensorSource {
   TensorInfo info(std::size_t n) const override;
   /// Throws kModelWrongKind for a type that cannot be widened.
   Tensor read(std::size_t n) const override;
+  std::optional<BlockType> block_type(std::size_t n) const override;
+  std::vector<std::uint8_t> blocks(std::size_t n) const override;
 
  private:
   const ByteSource& file_;

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "fovea/kernel/block_matrix.h"
 #include "fovea/tensor/tensor.h"
 
 namespace fovea {
@@ -33,6 +36,10 @@ class TensorSource {
   virtual TensorInfo info(std::size_t n) const = 0;
   /// The tensor with the n-th name; its values are unpacked into its memory.
   virtual Tensor read(std::size_t n) const = 0;
+  /// The type of its values, if products can read them as they lie in the file.
+  virtual std::optional<BlockType> block_type(std::size_t) const { return std::nullopt; }
+  /// Its bytes in the file; it must have such a type.
+  virtual std::vector<std::uint8_t> blocks(std::size_t) const { return {}; }
   /// Throws if the file carries a checksum of all its bytes and it is wrong.
   virtual void verify() const {}
 };

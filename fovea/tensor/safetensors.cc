@@ -491,6 +491,24 @@ Tensor SafetensorsSource::read(std::size_t n) const {
   return tensor;
 }
 
+std::optional<BlockType> SafetensorsSource::block_type(std::size_t n) const {
+  const std::string_view name = type(n);
+  if (name == "F16") return BlockType::kFloat16;
+  if (name == "BF16") return BlockType::kBFloat16;
+  return std::nullopt;
+}
+
+std::vector<std::uint8_t> SafetensorsSource::blocks(std::size_t n) const {
+  const SafetensorsEntry& entry = header_.entries[n];
+  check(block_type(n).has_value(), "tensor {} does not lie in halves", printable(names_[n]));
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(entry.shape.size()) * 2);
+  if (!bytes.empty()) {
+    file_.read(header_.data_begin + entry.begin,
+               {reinterpret_cast<char*>(bytes.data()), bytes.size()});
+  }
+  return bytes;
+}
+
 void SafetensorsSource::read_widened(std::size_t n, Vec<float> to) const {
   constexpr index kPiece = index{1} << 16;  // values at once
   const SafetensorsEntry& entry = header_.entries[n];

@@ -213,6 +213,42 @@ TEST_F(Llama, AnglesAreDividedByTheTensorOfTheFile) {
   }
 }
 
+// Halves as they lie: the logits of the same values widened, token by token and all at once.
+TEST_F(Llama, WeightsStayInTheTypeOfTheFile) {
+  LlamaFile file(kGoldenLlamas[0]);
+  for (GgufTensorText& tensor : file.tensors) {
+    if (tensor.sizes.size() < 2 || tensor.name == "blk.1.ffn_up.weight") continue;
+    std::string halves;
+    for (std::size_t at = 0; at < tensor.values.size(); at += 4) {
+      halves += tensor.values.substr(at + 2, 2);  // a bfloat16 is the upper half of a float
+    }
+    tensor.type = 30;
+    tensor.values = halves;
+  }
+  const PretrainedLanguageModel kept = load(file, {.weights = WeightTypes::kAsTheyLie});
+  const PretrainedLanguageModel wide = load(file);
+  index in_blocks = 0;
+  for (const Parameter* one : kept.model->parameters()) in_blocks += one->blocks != nullptr;
+  EXPECT_GE(in_blocks, 2 * kGoldenLayers + 1);
+  const GoldenBatch batch;
+  Tape tape(Context(1), TapeMode::kInference), other(Context(1), TapeMode::kInference);
+  const std::vector<float> logits =
+      to_vector(kept.model->logits(tape, batch.batch()).value<float>());
+  const std::vector<float> expected =
+      to_vector(wide.model->logits(other, batch.batch()).value<float>());
+  for (std::size_t n = 0; n < logits.size(); ++n) EXPECT_NEAR(logits[n], expected[n], 1e-5) << n;
+  LanguageModelDecoder decoder(Context(1), *kept.model);
+  for (std::size_t n = 0; n < kGoldenIds.size(); ++n) {
+    const std::int32_t id = kGoldenIds[n];
+    const Vec<const float> next = decoder.append({&id, 1});
+    for (std::size_t v = 0; v < kGoldenVocabulary; ++v) {
+      EXPECT_NEAR(next[static_cast<index>(v)], expected[n * kGoldenVocabulary + v], 1e-5);
+    }
+  }
+  Tape training{Context(1)};
+  EXPECT_THROWS(kept.model->loss(training, batch.batch()), kShape, "has no gradient");
+}
+
 TEST_F(Llama, KeysOfScaledPositionsAreRead) {
   const auto config = [&](const char* type) {
     return load_changed([&](LlamaFile& file) {

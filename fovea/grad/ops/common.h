@@ -27,6 +27,11 @@ inline void check_vector(std::string_view op, std::string_view name, Variable x,
   if (x.defined()) check_operand(op, name, x, 1, size, dtype);
 }
 
+/// The blocks of a weight that lies in them, or null.
+inline const BlockMatrix* blocks_of(Variable weight) {
+  return weight.parameter() == nullptr ? nullptr : weight.parameter()->blocks.get();
+}
+
 /// The gradient of x for kernels that can only add to it: filled with zeros if nothing was written
 /// yet.
 template <class T>

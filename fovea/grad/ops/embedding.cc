@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -69,9 +71,26 @@ void add_to_table(Tape& tape, Variable table, Vec<const std::int32_t> ids,
   parameter->used_rows = std::move(used);
 }
 
+// The rows of a table that lies in blocks: they alone, in the order of their ids.
+EmbeddingTable<float> widened_rows(Tape& tape, const TableRows& rows, const BlockMatrix& blocks) {
+  check(tape.mode() == TapeMode::kInference,
+        "embedding: a table that lies in blocks has no gradient");
+  const index N = rows.ids.size, C = blocks.columns();
+  const Rows<float> table(tape.saved<float>(N * C), N, C);
+  widen_rows(tape.context(), blocks, rows.ids, table);
+  auto* const places = tape.saved<std::int32_t>(N);
+  std::iota(places, places + N, 0);
+  return {.table = table, .ids = {places, N}, .scale = rows.scale};
+}
+
 template <class T>
 EmbeddingTable<T> kernel_table(Tape& tape, const TableRows& rows) {
   if (!rows.table.defined()) return {};
+  if constexpr (std::is_same_v<T, float>) {
+    if (const BlockMatrix* const blocks = blocks_of(rows.table)) {
+      return widened_rows(tape, rows, *blocks);
+    }
+  }
   return {.table = rows.table.rows_at<T>(tape.context(), rows.ids),
           .ids = rows.ids,
           .scale = rows.scale};

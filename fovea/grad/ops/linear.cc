@@ -98,6 +98,17 @@ bool keeps_rounded(const Tape& tape, DType dtype, Activation f) {
          operands_of<float>(tape.context()) == Operands::kPaired;
 }
 
+Variable linear_by_blocks(Tape& tape, Variable x, const BlockMatrix& weight, Variable bias,
+                          Activation f) {
+  check(tape.mode() == TapeMode::kInference,
+        "linear: a weight that lies in blocks has no gradient");
+  const Variable y = tape.result(x.rows(), weight.rows(), DType::kFloat32);
+  const Rows<float> values = y.value<float>();
+  matmul(tape.context(), x.value<float>(), weight, bias.vec<float>(), values);
+  if (f != Activation::kNone) activation_forward<float>(tape.context(), f, values, values);
+  return y;
+}
+
 }  // namespace
 
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
@@ -107,6 +118,9 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
   check_operand("linear", "weight", weight, out, x.columns(),
                 x.dtype() == DType::kBFloat16 ? DType::kFloat32 : x.dtype());
   check_vector("linear", "bias", bias, out, dtype);
+  if (const BlockMatrix* const blocks = blocks_of(weight)) {
+    return linear_by_blocks(tape, x, *blocks, bias, f);
+  }
   const bool records = tape.records({x, weight, bias});
   const bool for_product = records && reader == ForReader::kProduct;
   const bool rounded = for_product && keeps_rounded(tape, dtype, f);

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/kernel/block_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "fovea/base/random.h"
+#include "fovea/tensor/quantized.h"
+#include "tests/isa.h"
+#include "tests/support/throws.h"
+
+namespace fovea {
+namespace {
+
+struct Kind {
+  BlockType type;
+  std::uint32_t number;  // in GGUF files
+};
+constexpr Kind kKinds[] = {{BlockType::kQ4_0, 2},    {BlockType::kQ4_1, 3},
+                           {BlockType::kQ8_0, 8},    {BlockType::kQ4_K, 12},
+                           {BlockType::kQ5_K, 13},   {BlockType::kQ6_K, 14},
+                           {BlockType::kFloat16, 1}, {BlockType::kBFloat16, 30}};
+
+constexpr index kColumns = 512;
+
+// Any numbers, but scales and halves between 2^-7 and 2, of either sign.
+std::vector<std::uint8_t> noise(BlockType type, index rows, std::uint64_t seed) {
+  Random random(seed, RandomUse::kTest);
+  const auto byte = [&] { return static_cast<std::uint8_t>(random.below(256)); };
+  const BlockLayout layout = layout_of(type);
+  std::vector<std::uint8_t> bytes(
+      static_cast<std::size_t>(rows * kColumns / layout.values * layout.bytes));
+  for (std::uint8_t& one : bytes) one = byte();
+  const bool is_brain = type == BlockType::kBFloat16;
+  const auto set_half = [&](std::size_t at) {
+    const auto exponent = static_cast<int>(random.below(8));
+    const int bits = is_brain ? (120 + exponent) << 7 | byte() % 128
+                              : (8 + exponent) << 10 | (byte() * 4) % 1024;
+    const int sign = byte() % 2 << 15;
+    bytes[at] = static_cast<std::uint8_t>((bits | sign) & 255);
+    bytes[at + 1] = static_cast<std::uint8_t>((bits | sign) >> 8);
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += static_cast<std::size_t>(layout.bytes)) {
+    if (type == BlockType::kQ6_K) {
+      set_half(at + 208);
+      continue;
+    }
+    set_half(at);
+    const bool has_two =
+        type == BlockType::kQ4_1 || type == BlockType::kQ4_K || type == BlockType::kQ5_K;
+    if (has_two) set_half(at + 2);
+  }
+  return bytes;
+}
+
+std::vector<float> widened(const Kind& kind, const std::vector<std::uint8_t>& bytes, index rows) {
+  std::vector<float> values(static_cast<std::size_t>(rows * kColumns));
+  widen_blocks(*quantized_type(kind.number), bytes, values);
+  return values;
+}
+
+std::vector<float> normals(index n, std::uint64_t seed) {
+  Random random(seed, RandomUse::kTest);
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (float& x : values) x = static_cast<float>(random.normal());
+  return values;
+}
+
+// Two parts of different types, and the values that they stand for.
+struct Case {
+  BlockMatrix matrix{kColumns};
+  std::vector<float> values;
+
+  Case(const Kind& first, index rows, const Kind& second, index more) {
+    append(first, rows, 1);
+    append(second, more, 2);
+  }
+  void append(const Kind& kind, index rows, std::uint64_t seed) {
+    std::vector<std::uint8_t> bytes = noise(kind.type, rows, seed);
+    const std::vector<float> some = widened(kind, bytes, rows);
+    values.insert(values.end(), some.begin(), some.end());
+    matrix.append(kind.type, rows, std::move(bytes));
+  }
+  std::vector<float> product(const std::vector<float>& x, const std::vector<float>& bias,
+                             int threads) const {
+    const index N = std::ssize(x) / kColumns, M = matrix.rows();
+    std::vector<float> y(static_cast<std::size_t>(N * M), NAN);
+    matmul(Context(threads), {x.data(), N, kColumns}, matrix, {bias.data(), std::ssize(bias)},
+           {y.data(), N, M});
+    return y;
+  }
+};
+
+TEST(BlockMatrix, WidensRowsToTheBitsOfTheFile) {
+  for (const Kind& kind : kKinds) {
+    for_each_isa([&] {
+      const Case c(kind, 7, kKinds[7], 3);
+      const std::vector<std::int32_t> ids = {9, 0, 6, 7, 6};
+      std::vector<float> rows(ids.size() * kColumns);
+      widen_rows(Context(2), c.matrix, {ids.data(), std::ssize(ids)},
+                 {rows.data(), std::ssize(ids), kColumns});
+      for (std::size_t n = 0; n < ids.size(); ++n) {
+        const auto from = c.values.begin() + ids[n] * kColumns;
+        EXPECT_TRUE(std::equal(from, from + kColumns,
+                               rows.begin() + static_cast<std::ptrdiff_t>(n) * kColumns))
+            << quantized_type(kind.number)->name << " row " << ids[n];
+      }
+    });
+  }
+}
+
+// Few rows go by blocks, many are widened: both are the product with the widened values, to the
+// rounding of a sum, for any number of threads.
+TEST(BlockMatrix, ProductsAreThoseOfTheValues) {
+  for (const Kind& kind : kKinds) {
+    SCOPED_TRACE(quantized_type(kind.number)->name);
+    const Case c(kind, 150, kKinds[2], 21);
+    const std::vector<float> bias = normals(c.matrix.rows(), 5);
+    for_each_isa([&] {
+      for (const index N : {index{1}, kRowsByBlocks, kRowsByBlocks + 1, index{33}}) {
+        const std::vector<float> x = normals(N * kColumns, 3);
+        const std::vector<float> y = c.product(x, bias, 1);
+        EXPECT_EQ(y, c.product(x, bias, 3));
+        for (index n = 0; n < N; ++n) {
+          for (index m = 0; m < c.matrix.rows(); ++m) {
+            double sum = bias[static_cast<std::size_t>(m)], largest = 0;
+            for (index k = 0; k < kColumns; ++k) {
+              const double term = double{x[static_cast<std::size_t>(n * kColumns + k)]} *
+                                  c.values[static_cast<std::size_t>(m * kColumns + k)];
+              sum += term;
+              largest += std::abs(term);
+            }
+            ASSERT_NEAR(y[static_cast<std::size_t>(n * c.matrix.rows() + m)], sum,
+                        1e-6 * largest + 1e-6)
+                << n << ", " << m;
+          }
+        }
+      }
+    });
+  }
+}
+
+TEST(BlockMatrix, ARowOfAResultDependsOnItsRowAlone) {
+  const Case c(kKinds[1], 40, kKinds[0], 24);
+  const std::vector<float> x = normals(kRowsByBlocks * kColumns, 3);
+  const std::vector<float> together = c.product(x, {}, 2);
+  for (index n = 0; n < kRowsByBlocks; ++n) {
+    const auto row = x.begin() + n * kColumns;
+    const auto begin = together.begin() + n * c.matrix.rows();
+    EXPECT_EQ(std::vector<float>(begin, begin + c.matrix.rows()),
+              c.product({row, row + kColumns}, {}, 2));
+  }
+}
+
+TEST(BlockMatrix, RefusesWhatDoesNotFit) {
+  BlockMatrix odd(40);
+  EXPECT_THROWS(odd.append(BlockType::kQ8_0, 1, std::vector<std::uint8_t>(34)), kShape,
+                "40 columns are no blocks of 32");
+  BlockMatrix matrix(kColumns);
+  EXPECT_THROWS(matrix.append(BlockType::kQ8_0, 2, std::vector<std::uint8_t>(34)), kShape,
+                "2 rows take 1088 bytes; got 34");
+  matrix.append(BlockType::kQ8_0, 1, noise(BlockType::kQ8_0, 1, 1));
+  EXPECT_EQ(matrix.byte_size(), 544);
+  std::vector<float> row(kColumns);
+  const std::int32_t beyond = 1;
+  EXPECT_THROWS(widen_rows(Context(1), matrix, {&beyond, 1}, {row.data(), 1, kColumns}), kShape,
+                "row 1 of 1");
+  EXPECT_THROWS(matmul(Context(1), {row.data(), 1, 32}, matrix, {}, {row.data(), 1, 1}), kShape,
+                "x must");
+}
+
+}  // namespace
+}  // namespace fovea
