@@ -8,6 +8,7 @@
 #include "fovea/attention/bias/distance.h"
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/sparse.h"
+#include "fovea/attention/score/rotary.h"
 #include "fovea/parts/part_table.h"
 
 namespace fovea {
@@ -180,13 +181,42 @@ Variable MultiHeadAttention::forward_from(Tape& tape, Variable stepped, const Pa
   return attend(tape, {q, k, v, rows, rows}, options);
 }
 
+namespace {
+
+// The heads of the rows, turned as the operator turns them. It has no gradient.
+Variable turned_heads(Tape& tape, Variable x, index heads, const Rotary& rotary) {
+  const Variable y = tape.result(x.rows(), x.columns(), x.dtype());
+  const index D = x.columns() / heads;
+  with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
+    const Context& context = tape.context();
+    const Rows<const T> from = x.value<T>();
+    const Rows<T> to = y.value<T>();
+    const detail::RotaryTable<T> table(context, rotary, D, 0, std::max<index>(x.rows() - 1, 0));
+    context.for_ranges(x.rows(), 6 * static_cast<double>(x.columns()), [&](index begin, index end) {
+      for (index n = begin; n < end; ++n) {
+        for (index h = 0; h < heads; ++h) table.turn(from[n] + h * D, n, to[n] + h * D);
+      }
+    });
+  });
+  return y;
+}
+
+}  // namespace
+
 Variable MultiHeadAttention::forward(Tape& tape, Variable x, KvCache& cache) const {
   check(qkv_.has_value(), "attention: cross-attention has no sequence that goes on");
   check(tape.mode() == TapeMode::kInference, "attention: a cache has no gradient");
-  const auto [q, k, v] = split(tape, first_step(tape, x));
-  cache.append(k, v);
+  auto [q, k, v] = split(tape, first_step(tape, x));
   AttentionOptions options = call_options({});
-  options.variant.rotary_first = cache.dropped();
+  if (AttentionVariant& variant = options.variant; variant.rotary != RotaryPairs::kNone) {
+    // The cache holds keys that are turned, so each is turned once.
+    const Rotary rotary{variant.rotary, variant.rotary_base, cache.tokens(),
+                        options_.rotary_divisors, variant.rotary_amplitude};
+    q = turned_heads(tape, q, options_.heads, rotary);
+    k = turned_heads(tape, k, options_.kv_heads, rotary);
+    variant.rotary = RotaryPairs::kNone;
+  }
+  cache.append(k, v);
   return attend(tape, {q, cache.keys(tape), cache.values(tape), {}, {}}, options);
 }
 
