@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes translation_golden.h: the scores of sacreBLEU for sentences that tests/metrics/translation_golden_test.cc
+"""Makes translation_golden.h: the scores of sacreBLEU for sentences that tests/metrics/translation_test.cc
 makes again from the same integers and the words below.
 
 Needs sacrebleu 2.6.0; run it again only if a definition changes:

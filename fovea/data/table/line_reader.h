@@ -15,6 +15,9 @@
 
 namespace fovea {
 
+/// What some programs write before UTF-8: no character of the first line.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// An error in one row of a table: what stands behind it can still be read.
 class BadRow final : public Error {
  public:
