@@ -181,7 +181,7 @@ BinaryIntervals binary_intervals(const Context& ctx, Vec<const T> probabilities,
 
 // How precise predictions are at each recall.
 
-/// Of the examples whose probability is at least the threshold.
+/// Precision and recall where examples count as positive from a probability of `threshold` on.
 struct PrecisionRecallPoint {
   double recall, precision, threshold;
 };

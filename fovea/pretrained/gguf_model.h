@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Language models in GGUF files: the metadata of those that are written, which llama.cpp opens.
-// What reads them is declared in pretrained.h.
+// The functions that read them are declared in pretrained.h.
 #pragma once
 
 #include <vector>

@@ -62,7 +62,7 @@ void write_gpt2(const Config& c, Json::Object& out) {
   }
 }
 
-// What Llama, Mistral and Qwen3 share.
+// Llama, Mistral and Qwen3 share these keys.
 void write_llama(const Config& c, Json::Object& out) {
   for (const auto& [key, value] : {std::pair{"hidden_size", c.width},
                                    {"intermediate_size", c.ff},

@@ -132,7 +132,8 @@ class WeightReader {
     ++parameter.version;
   }
 
-  // What is no part of BERT itself: heads, and numbers that older versions have saved.
+  // Heads, and numbers that older versions have saved, are no part of BERT itself and are passed
+  // over.
   void refuse_others() const {
     for (const std::string& name : tensors_.names()) {
       const bool is_head = name.starts_with("cls.") || name.starts_with("classifier.") ||
@@ -353,7 +354,7 @@ std::string prompt_of(const fs::path& folder) {
   return config.object("prompts").text(config.text("default_prompt_name"));
 }
 
-// Of all files that are there, by name and contents.
+// The checksum of the names and contents of all files that the vectors depend on.
 std::string checksum_of(const Modules& modules, const fs::path& folder) {
   const fs::path pooling = modules.pooling.value_or(folder);
   std::string all;

@@ -126,7 +126,7 @@ TEST_F(FrameFiles, SayWhatIsWrongAndWhere) {
   EXPECT_THROWS(read("-"), kUsage, "standard input");
 }
 
-// What lies behind the length of a sample is padding.
+// Numbers behind the length of a sample are padding.
 TEST_F(FrameFiles, MayHaveAnythingBehindALength) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto path = with({array<std::int32_t>("lengths", {2}, {3, 1})}, {1, 2, 3, 4, nan, 6});

@@ -68,7 +68,7 @@ TEST(ReproduceTag, RunsEveryModelOnceAndGoesOn) {
   EXPECT_EQ(runs.size(), 2 * tag_models().size());
   EXPECT_TRUE(runs.contains("ner-attention-shaw-crf") && runs.contains("joint-linear-crf"));
   EXPECT_THAT(read_file(options.output / "E8-ner.svg"), HasSubstr("conv-attention"));
-  // What is finished is measured again, and not run.
+  // A finished run is measured again, and not repeated.
   Measured again;
   run_tags(Context(1), options, again.observer(), experiments);
   ASSERT_EQ(again.rows.size(), whole.rows.size());

@@ -218,7 +218,7 @@ TEST(ExplainParts, OrderTheLargestFirst) {
   EXPECT_THAT(descending({values.data(), 4}), ElementsAre(1, 2, 3, 0));
 }
 
-// Of two sequences with two heads each.
+// The layer has two sequences with two heads each.
 TEST(ExplainParts, TheStrongestWeightIsThatOfAllSequences) {
   const ExplainedLayer layer{.name = "layer 1",
                              .heads = 2,
@@ -247,7 +247,7 @@ TEST(ExplainParts, RefuseWhatHasNoMeaning) {
   EXPECT_EQ(in_quotes(std::string(10'000, 'x')), '"' + std::string(37, 'x') + "...\"");
 }
 
-// What other commands call by their options has a hint of its own here.
+// Where another command would name its option, `explain` has a hint of its own.
 TEST(ExplainParts, HintsNameNoOptionOfOtherCommands) {
   const auto hint_of = [](const std::string& given) {
     try {

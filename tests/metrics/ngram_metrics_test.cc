@@ -55,7 +55,7 @@ TEST(Bleu, ShortSentencesHaveFewerOrders) {
   EXPECT_EQ(bleu_score(nothing).brevity, 0);
 }
 
-// Of two lengths that are equally near the shorter one counts.
+// The shorter one counts of two lengths that are equally near.
 TEST(Bleu, TakesTheNearestReferenceLength) {
   std::vector<double> numbers(10);
   const std::vector<std::string_view> references{"a b c d e", "a b c", "a"};

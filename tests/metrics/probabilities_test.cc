@@ -219,7 +219,7 @@ TEST(Binary, RefusesBadInput) {
   EXPECT_GT(roc_auc<double>(two, truth), 0);  // scores may be any numbers
 }
 
-// Of intervals for each example, resampled here with the same counts.
+// The intervals are those of examples that are resampled here with the same counts.
 TEST(BinaryIntervals, AreThoseOfResampledExamples) {
   Random random(4, RandomUse::kTest);
   std::vector<double> p;

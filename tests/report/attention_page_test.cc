@@ -64,7 +64,7 @@ TEST(AttentionPage, StaysBelowItsLimitWhereTheEstimateIsWrong) {
   EXPECT_LE(draw_attention_page(page, {0, all - 2000}).size(), all - 2000);
 }
 
-// Of a model without attention: no map, and nothing that a script would fill.
+// The page of a model without attention has no map, and nothing that a script would fill.
 TEST(AttentionPage, HasSaliencyAlone) {
   AttentionPage page = small();
   page.maps.clear();

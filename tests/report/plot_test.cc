@@ -315,7 +315,7 @@ PlotPoint same(const PlotPoint& point) { return point; }
 using Points = std::vector<PlotPoint>;
 constexpr PixelBox kArea = {{0, 0}, {200, 200}};
 
-// Of a label of 80 pixels around a ring at (100, 100).
+// The place of a label of 80 pixels beside a ring at (100, 100).
 PlotPoint place(std::vector<Points> curves, const PixelBox& area = kArea) {
   std::vector<Curve> all;
   for (auto& points : curves) all.push_back({.name = "loss", .points = std::move(points)});

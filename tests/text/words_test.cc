@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-// What a model that has learned such words would say of a text.
+// A text as a model would write it that has learned such words.
 std::string cut(std::string_view text) {
   std::string words;
   for (std::string_view word = take_word(text, WordSplit::kPunctuation); !word.empty();

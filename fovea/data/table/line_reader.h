@@ -15,7 +15,7 @@
 
 namespace fovea {
 
-/// What some programs write before UTF-8: no character of the first line.
+/// Some programs write these bytes before UTF-8; they are no character of the first line.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// An error in one row of a table: what stands behind it can still be read.

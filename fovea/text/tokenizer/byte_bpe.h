@@ -44,7 +44,7 @@ std::span<const PreSplit> pre_splits();
 /// Takes the next part from the front of valid UTF-8, which must not be empty.
 std::string_view take_part(std::string_view& text, const PreSplit& split);
 
-/// What a token of a vocabulary is, by the numbers of tokenizer.ggml.token_type.
+/// The kinds of tokens in a vocabulary, by the numbers of tokenizer.ggml.token_type.
 enum class BpeTokenKind : std::uint8_t {
   kNormal = 1,
   kUnknown = 2,      ///< as kControl

@@ -246,7 +246,7 @@ TEST(Delimited, AQuoteThatIsNotClosedIsNamedByItsLine) {
                 kInputFormat, "f:1:3: the quote that opens here is not closed within 1.00 MiB");
 }
 
-// What stands behind a bad record can be read.
+// The records behind a bad one can be read.
 TEST(Delimited, BadRecordsEndWhereTheyEnd) {
   const std::string bytes =
       "a,b\n\"c\"d,e\nf,g\n\"x\ny\"z,1\nh\ri,j\nk,\"\xFF\nl\",m\nn,\"o\"\rp\nq,r\n";

@@ -56,7 +56,7 @@ inline std::vector<std::string> read(const std::string& name, const std::string&
   return all;
 }
 
-/// Of any length up to `longest`, from these pieces.
+/// A text of any length up to `longest`, from these pieces.
 inline std::string random_text(Random& random, index longest,
                                const std::vector<std::string_view>& pieces) {
   std::string text;

@@ -97,7 +97,7 @@ def main():
     for word in WORDS:
         print(f'    "{quoted(word.encode())}",')
     print("};\n\ninline constexpr int kPieceLines = %d, kLinesOfAHash = %d;\n" % (LINES, GROUP))
-    print("struct PieceCase {\n  const char* name;\n  std::string_view model;\n  /// Of the lines of a group.\n"
+    print("struct PieceCase {\n  const char* name;\n  std::string_view model;\n  /// A hash for the lines of each group.\n"
           f"  std::uint64_t hashes[{LINES // GROUP}];\n}};\n\ninline constexpr PieceCase kPieceCases[] = {{")
     for name, settings in MODELS.items():
         data = learned(settings)

@@ -100,7 +100,7 @@ TEST(PieceModel, SettingsThatComeAgainTakeNoTime) {
   EXPECT_LT(seconds_of([&] { read_again(1000); }), 0.02 + 30 * seconds_of([&] { read_again(1); }));
 }
 
-// The same name may be a mark and a text.
+// A mark and a text may have one name.
 TEST(PieceModel, MarksAndTextsAreApart) {
   EXPECT_EQ(read({kUnk, kA, {"a", 0, kControl}, {"<unk>", -1, kNormal}}).pieces.size(), 4u);
   EXPECT_THROWS(read({kUnk, kA, {"<unk>", 0, kControl}}), kModelDamaged, "is there twice");
