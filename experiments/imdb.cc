@@ -425,10 +425,8 @@ std::vector<std::string> keras_words(std::string_view text) {
     word.clear();
   };
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
-    text.remove_prefix(bytes.size());
-    if (bytes == " " || (bytes.size() == 1 && kFiltered.find(bytes[0]) != kFiltered.npos)) {
+    const TakenCharacter c = take_character(text);
+    if (c.bytes == " " || (c.bytes.size() == 1 && kFiltered.find(c.bytes[0]) != kFiltered.npos)) {
       end_word();
     } else {
       append_utf8(word, lower_character(c.value));

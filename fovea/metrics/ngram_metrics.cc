@@ -382,11 +382,9 @@ template <class Alone>
 std::string spaced(std::string_view text, Alone&& alone) {
   std::string out;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
+    const TakenCharacter c = take_character(text);
     const std::string_view space = alone(c.value) ? " " : "";
-    out.append(space).append(bytes).append(space);
-    text.remove_prefix(bytes.size());
+    out.append(space).append(c.bytes).append(space);
   }
   return out;
 }

@@ -246,10 +246,8 @@ std::string with_columns(const TaggedSentence& sentence,
 std::vector<std::string> characters_of(std::string_view text) {
   std::vector<std::string> characters;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
-    text.remove_prefix(bytes.size());
-    if (!is_white_space(c.value)) characters.emplace_back(bytes);
+    const TakenCharacter c = take_character(text);
+    if (!is_white_space(c.value)) characters.emplace_back(c.bytes);
   }
   return characters;
 }

@@ -41,14 +41,13 @@ constexpr Letters kLetters;
 bool append_bytes_of_name(std::string& out, std::string_view name) {
   const std::size_t before = out.size();
   while (!name.empty()) {
-    const DecodedCharacter c = decode_character(name);
+    const TakenCharacter c = take_character(name);
     const std::int16_t byte = c.value < kLetters.byte_of.size() ? kLetters.byte_of[c.value] : -1;
     if (byte < 0) {
       out.resize(before);
       return false;
     }
     out += static_cast<char>(byte);
-    name.remove_prefix(static_cast<std::size_t>(c.length));
   }
   return true;
 }
