@@ -273,26 +273,6 @@ namespace {
 
 constexpr std::size_t kMostRead = std::size_t{64} << 10;
 
-// Bytes that were read already, then the rest.
-class ReadAgainStream final : public ByteStream {
- public:
-  ReadAgainStream(std::string begin, std::unique_ptr<ByteStream> rest)
-      : begin_(std::move(begin)), rest_(std::move(rest)) {}
-
-  std::size_t read(std::span<char> to) override {
-    if (at_ == begin_.size()) return rest_->read(to);
-    const std::size_t bytes = begin_.copy(to.data(), to.size(), at_);
-    at_ += bytes;
-    return bytes;
-  }
-  std::uint64_t size_hint() const override { return rest_->size_hint(); }
-
- private:
-  const std::string begin_;
-  std::size_t at_ = 0;
-  const std::unique_ptr<ByteStream> rest_;
-};
-
 // Takes the first line; nothing if it may go on.
 std::optional<std::string_view> take_line(std::string_view& lines, bool is_all) {
   const std::size_t end = std::min(lines.find('\n'), lines.size());
@@ -346,7 +326,7 @@ LineForm find_line_form(std::unique_ptr<ByteStream>& stream, const ColumnSigns& 
     if (is_enough && bytes > 0 && last != lines.npos) lines = lines.substr(0, last + 1);
     form = form_of_lines(lines, is_enough || bytes == 0, signs);
   }
-  stream = std::make_unique<ReadAgainStream>(std::move(begin), std::move(stream));
+  stream = std::make_unique<StartedStream>(std::move(begin), std::move(stream));
   return *form;
 }
 
