@@ -15,20 +15,16 @@
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
-#include "fovea/base/version.h"
 #include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/grad/tape.h"
 #include "fovea/report/heat_map.h"
 #include "fovea/report/plot.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/classify/objective.h"
-#include "fovea/tensor/checksum.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/history.h"
 #include "fovea/train/model_folder.h"
-#include "fovea/train/run_lock.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
@@ -195,15 +191,10 @@ class StopBetweenUpdates final : public TrainingObserver {
 
 TrainerSetup setup_of(const ClassifierConfig& config, const ReviewSets& sets, index seed,
                       const fs::path& folder) {
-  TrainerSetup setup;
-  setup.folder = folder;
   ClassifierConfig model = config;
-  setup.identity = {
-      .model = xxh3_128(to_json(model)),
-      .data = xxh3_128(fmt::format("imdb {} {}", sets.train.size(), sets.train.stream.size())),
-      .tokenizer = "",
-      .isa = std::string(isa_name(current_isa())),
-      .version = FOVEA_VERSION};
+  TrainerSetup setup =
+      setup_in(folder, to_json(model),
+               fmt::format("imdb {} {}", sets.train.size(), sets.train.stream.size()));
   TrainOptions& options = setup.options;
   options.lr = 1e-3;
   options.schedule = ScheduleKind::kConstant;
@@ -247,10 +238,10 @@ ImdbEpochs epochs_of(const HistoryRecords& history) {
   return epochs;
 }
 
-class Imdb {
+class Imdb : Reproduction {
  public:
   Imdb(const Context& context, const ReproduceOptions& options, const ReproduceObserver& observer)
-      : context_(context), options_(options), observer_(observer) {
+      : Reproduction(context, options, observer) {
     const Reviews train = read_reviews(require_data(options.data, kTrain));
     const Reviews test = read_reviews(require_data(options.data, kTest));
     const KerasVocabulary vocabulary(train.texts, kWords);
@@ -276,39 +267,25 @@ class Imdb {
 
  private:
   void run_one(const ImdbModel& model, index seed) {
-    const std::string name = fmt::format("{}-{}-seed{}", model.experiment, model.variant, seed);
-    if (observer_.begins) observer_.begins(fmt::format("{}: {} epochs", name, kEpochs));
-    const fs::path folder = options_.output / name;
-    if (read_history(folder / "metrics.jsonl").metrics.size() < kEpochs) {
-      try {
-        train(model, seed, folder);
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::kDiverged) throw;
-        if (observer_.begins) observer_.begins(error.what());
-        observer_.measured({.experiment = std::string(model.experiment),
-                            .variant = std::string(model.variant),
-                            .seed = seed,
-                            .metric = "val_accuracy"});
-        return;  // and go on with the other runs
-      }
-    }
-    report(model, seed, epochs_of(read_history(folder / "metrics.jsonl")));
+    const ReproduceRow row{.experiment = std::string(model.experiment),
+                           .variant = std::string(model.variant),
+                           .seed = seed,
+                           .metric = "val_accuracy"};
+    tell(fmt::format("{}: {} epochs", run_name(row), kEpochs));
+    const fs::path folder = options_.output / run_name(row);
+    const bool is_finished = read_history(folder / "metrics.jsonl").metrics.size() >= kEpochs;
+    if (!is_finished && !trains(row, [&] { train(model, seed, folder); })) return;
+    report(model, row, epochs_of(read_history(folder / "metrics.jsonl")));
     draw_curves(model.experiment);
     if (seed == 1) draw_attention(model, folder);
   }
 
   void train(const ImdbModel& chosen, index seed, const fs::path& folder) {
-    create_folders(folder);
-    const RunLock lock(folder);
-    const bool began = run_began(folder);
-    if (!began) write_model_files(folder, {});
     const ReviewSets& sets = chosen.compat ? padded_ : packed_;
     const Classifier model(config_of(chosen), static_cast<std::uint64_t>(seed));
     ImdbObjective objective(context_, model, sets, static_cast<std::uint64_t>(seed));
     StopBetweenUpdates watching(observer_.stop);
-    Trainer trainer(context_, objective, watching, setup_of(model.config(), sets, seed, folder));
-    if (began) trainer.resume();
-    if (trainer.run().stopped) throw ReproduceStopped();
+    run_trainer(context_, objective, watching, setup_of(model.config(), sets, seed, folder));
   }
 
   // Draws where the weights with the best accuracy attend in a review. An existing picture stays.
@@ -322,11 +299,7 @@ class Imdb {
     write_file_atomically(picture, draw_review_attention(context_, model, window, name));
   }
 
-  void report(const ImdbModel& model, index seed, const ImdbEpochs& epochs) {
-    ReproduceRow row{.experiment = std::string(model.experiment),
-                     .variant = std::string(model.variant),
-                     .seed = seed,
-                     .metric = {}};
+  void report(const ImdbModel& model, ReproduceRow row, const ImdbEpochs& epochs) {
     if (!epochs.seconds.empty()) row.seconds_per_epoch = median(epochs.seconds);
     if (options_.pytorch) row.pytorch_seconds_per_epoch = options_.pytorch(row.experiment);
     const bool compares = model.published != nullptr && options_.share == 1;
@@ -370,9 +343,6 @@ class Imdb {
                           draw_svg(curves.plot(experiment)));
   }
 
-  const Context& context_;
-  const ReproduceOptions& options_;
-  const ReproduceObserver& observer_;
   ReviewSets padded_, packed_;
   ShownReview shown_;
 };

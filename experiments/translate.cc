@@ -207,29 +207,26 @@ constexpr std::array kExperiments = {
 };
 
 // Runs one model, from its settings to its results.
-class Measurement {
+class Measurement : Reproduction {
  public:
-  Measurement(const Context& context, const ReproduceOptions& options,
-              const ReproduceObserver& observer)
-      : context_(context), options_(options), observer_(observer) {}
+  using Reproduction::Reproduction;
 
   void run(const TranslationExperiment& experiment, const Texts& texts, const Variant& variant,
            index seed) {
     TranslatorSettings settings = settings_of(variant, texts, seed);
     experiment.set(settings);
     settings.recipe.stop_after = fmt::format("{}e", experiment.epochs);
-    const std::string name = fmt::format("{}-{}-seed{}", experiment.name, variant.name, seed);
-    if (observer_.begins) observer_.begins(fmt::format("{}: {} epochs", name, experiment.epochs));
-    const fs::path folder = options_.output / name;
+    row_ = {.experiment = std::string(experiment.name),
+            .variant = std::string(variant.name),
+            .seed = seed,
+            .metric = {}};
+    tell(fmt::format("{}: {} epochs", run_name(row_), experiment.epochs));
+    const fs::path folder = options_.output / run_name(row_);
     const TranslatorRun prepared = prepare_run(std::move(settings));
     train_in(folder, observer_, cost_of(prepared).updates,
              [&](StartAt start, TrainingObserver& watching) {
                return train_translator(context_, prepared, folder, std::move(start), watching);
              });
-    row_ = {.experiment = std::string(experiment.name),
-            .variant = std::string(variant.name),
-            .seed = seed,
-            .metric = {}};
     measure(load_translator(folder), texts.measured, variant, experiment.learned_by_heart);
   }
 
@@ -280,9 +277,6 @@ class Measurement {
     return static_cast<double>(same) / static_cast<double>(made.size());
   }
 
-  const Context& context_;
-  const ReproduceOptions& options_;
-  const ReproduceObserver& observer_;
   ReproduceRow row_;
 };
 
