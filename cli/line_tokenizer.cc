@@ -8,7 +8,7 @@
 #include "cli/common_options.h"
 #include "fovea/base/error.h"
 #include "fovea/pretrained/pretrained.h"
-#include "fovea/pretrained/wordpiece_files.h"
+#include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 

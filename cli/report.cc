@@ -18,7 +18,7 @@
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
-#include "fovea/report/learning.h"
+#include "fovea/report/run_figures.h"
 #include "fovea/report/run_report.h"
 #include "fovea/report/run_tables.h"
 #include "fovea/report/terminal_plot.h"

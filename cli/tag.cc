@@ -21,8 +21,6 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/data/tagged/characters.h"
-#include "fovea/data/tagged/line_form.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/task/tag/tag_line.h"
 #include "fovea/task/tag/tag_predictor.h"

@@ -19,7 +19,7 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/explain/explanation.h"
-#include "fovea/explain/text.h"
+#include "fovea/explain/shown.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"
 

@@ -11,8 +11,10 @@
 #include "fovea/base/check.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
+#include "fovea/base/version.h"
 #include "fovea/base/words.h"
 #include "fovea/metrics/sum.h"
+#include "fovea/simd/isa.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -72,6 +74,30 @@ std::filesystem::path require_data(const std::filesystem::path& folder, const Da
                 hint);
   }
   return path;
+}
+
+TrainerSetup setup_in(const std::filesystem::path& folder, std::string_view model,
+                      std::string_view data) {
+  TrainerSetup setup;
+  setup.folder = folder;
+  setup.identity = {.model = xxh3_128(model),
+                    .data = xxh3_128(data),
+                    .tokenizer = "",
+                    .isa = std::string(isa_name(current_isa())),
+                    .version = FOVEA_VERSION};
+  return setup;
+}
+
+void run_trainer(const Context& context, Objective& objective, TrainingObserver& watching,
+                 TrainerSetup setup) {
+  const std::filesystem::path folder = setup.folder;
+  create_folders(folder);
+  const RunLock lock(folder);
+  const bool began = run_began(folder);
+  if (!began) write_model_files(folder, {});
+  Trainer trainer(context, objective, watching, std::move(setup));
+  if (began) trainer.resume();
+  if (trainer.run().stopped) throw ReproduceStopped();
 }
 
 ReproduceResults::ReproduceResults(std::filesystem::path file) : file_(std::move(file)) {

@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -50,6 +52,16 @@ struct ReproduceRow {
 
 Json json_of_row(const ReproduceRow& row);
 
+/// The name of a run, and of its folder: "E4-fixed-seed1".
+inline std::string run_name(const ReproduceRow& row) {
+  return fmt::format("{}-{}-seed{}", row.experiment, row.variant, row.seed);
+}
+
+/// That share of the epochs or updates, but at least one.
+inline index share_of(double share, index all) {
+  return std::max<index>(1, std::lround(share * static_cast<double>(all)));
+}
+
 struct ReproduceOptions {
   std::filesystem::path data;    ///< laid out as docs/commands/reproduce.md says
   std::filesystem::path output;  ///< of runs, which go on where they were, and of pictures
@@ -58,6 +70,7 @@ struct ReproduceOptions {
   std::string only = {};  ///< E8: parts of names of variants, between commas; none: all run
   /// The part of the epochs and updates: below 1 for a trial, which needs its own output folder.
   double share = 1;
+  index share_of(index all) const { return fovea::share_of(share, all); }
   /// PyTorch's seconds for an epoch of an experiment, if PyTorch is there. May be null.
   std::function<std::optional<double>(std::string_view experiment)> pytorch = {};
 };
@@ -71,6 +84,37 @@ struct ReproduceObserver {
 
 /// Thrown when observer.stop() was true: the next call goes on from there.
 struct ReproduceStopped {};
+
+/// What every experiment is given.
+class Reproduction {
+ public:
+  Reproduction(const Context& context, const ReproduceOptions& options,
+               const ReproduceObserver& observer)
+      : context_(context), options_(options), observer_(observer) {}
+
+ protected:
+  void tell(const std::string& what) const {
+    if (observer_.begins) observer_.begins(what);
+  }
+  /// Calls train(). A run that diverges is `row`, which has no number, and the other runs go on:
+  /// then it returns false.
+  template <class Train>
+  bool trains(const ReproduceRow& row, Train&& train) const {
+    try {
+      train();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kDiverged) throw;
+      tell(error.what());
+      observer_.measured(row);
+      return false;
+    }
+  }
+
+  const Context& context_;
+  const ReproduceOptions& options_;
+  const ReproduceObserver& observer_;
+};
 
 /// E4, E5, E6, E9: language models on The Little Prince (Hands-on NLP, chapter 6).
 void reproduce_prince(const Context& context, const ReproduceOptions& options,
@@ -139,6 +183,13 @@ void train_in(const std::filesystem::path& folder, const ReproduceObserver& obse
                           folder.string(), result.state.step, updates),
               "remove that folder or choose another one with -o: the run is made again");
 }
+
+/// The setup of a training in `folder` whose model and data these texts tell from others.
+TrainerSetup setup_in(const std::filesystem::path& folder, std::string_view model,
+                      std::string_view data);
+/// Trains, or goes on where an earlier call was stopped. Throws ReproduceStopped.
+void run_trainer(const Context& context, Objective& objective, TrainingObserver& watching,
+                 TrainerSetup setup);
 
 class ReproduceResults {
  public:

@@ -109,13 +109,10 @@ std::vector<PlotPoint> points_of(const std::vector<double>& by_epoch) {
   return points;
 }
 
-class Prince {
+class Prince : Reproduction {
  public:
   Prince(const Context& context, const ReproduceOptions& options, const ReproduceObserver& observer)
-      : context_(context),
-        options_(options),
-        observer_(observer),
-        text_(require_data(options.data, kSentences)) {}
+      : Reproduction(context, options, observer), text_(require_data(options.data, kSentences)) {}
 
   void run() {
     for (const PrinceModel& model : kPrinceModels) {
@@ -131,45 +128,33 @@ class Prince {
 
  private:
   void run_seeds(const PrinceModel& model, const std::string& variant, bool compat) {
-    const double epochs = std::round(options_.share * static_cast<double>(model.epochs));
     for (index seed = 1; seed <= options_.seeds; ++seed) {
-      run_one({model, variant, compat, seed, std::max<index>(1, static_cast<index>(epochs))});
+      run_one({model, variant, compat, seed, options_.share_of(model.epochs)});
     }
   }
 
   void run_one(const PrinceRun& run) {
-    const std::string name =
-        fmt::format("{}-{}-seed{}", run.model.experiment, run.variant, run.seed);
-    if (observer_.begins) observer_.begins(fmt::format("{}: {} epochs", name, run.epochs));
-    const fs::path folder = options_.output / name;
+    const ReproduceRow row{.experiment = std::string(run.model.experiment),
+                           .variant = run.variant,
+                           .seed = run.seed,
+                           .metric = "epoch_mean_loss"};
+    tell(fmt::format("{}: {} epochs", run_name(row), run.epochs));
+    const fs::path folder = options_.output / run_name(row);
     const LanguageModelRun prepared = prepare_run(settings_of(run, text_));
-    try {
+    const bool trained = trains(row, [&] {
       train_in(folder, observer_, cost_of(prepared).updates,
                [&](StartAt start, TrainingObserver& watching) {
                  return train_language_model(context_, prepared, folder, std::move(start),
                                              watching);
                });
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kDiverged) throw;
-      return report_diverged(run, error.what());  // and go on with the other runs
-    }
-    report(run, losses_of(folder, prepared.training->updates_per_epoch()), folder);
+    });
+    if (trained)
+      report(run, row, losses_of(folder, prepared.training->updates_per_epoch()), folder);
   }
 
-  void report_diverged(const PrinceRun& run, const std::string& why) {
-    if (observer_.begins) observer_.begins(why);
-    observer_.measured({.experiment = std::string(run.model.experiment),
-                        .variant = run.variant,
-                        .seed = run.seed,
-                        .metric = "epoch_mean_loss"});
-  }
-
-  void report(const PrinceRun& run, const EpochLosses& losses, const fs::path& folder) {
+  void report(const PrinceRun& run, ReproduceRow row, const EpochLosses& losses,
+              const fs::path& folder) {
     if (losses.mean.empty()) return;
-    ReproduceRow row{.experiment = std::string(run.model.experiment),
-                     .variant = run.variant,
-                     .seed = run.seed,
-                     .metric = {}};
     const auto measured = [&](std::string metric, const std::vector<double>& by_epoch,
                               std::optional<double> published) {
       row.metric = std::move(metric);
@@ -211,9 +196,6 @@ class Prince {
                           draw_svg(plot_));
   }
 
-  const Context& context_;
-  const ReproduceOptions& options_;
-  const ReproduceObserver& observer_;
   const fs::path text_;
   Plot plot_;
 };

@@ -10,13 +10,8 @@
 #include "experiments/experiment.h"
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/report/plot.h"
-#include "fovea/simd/isa.h"
-#include "fovea/tensor/checksum.h"
-#include "fovea/train/model_folder.h"
-#include "fovea/train/run_lock.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
@@ -81,13 +76,8 @@ class SyntheticObjective final : public Objective {
 
 TrainerSetup setup_of(const SyntheticTask& task, const SyntheticRun& run,
                       const std::filesystem::path& folder) {
-  TrainerSetup setup;
-  setup.folder = folder;
-  setup.identity = {.model = xxh3_128(to_json(run.model)),
-                    .data = xxh3_128(fmt::format("{} {}", task.name, run.batch)),
-                    .tokenizer = "",
-                    .isa = std::string(isa_name(current_isa())),
-                    .version = FOVEA_VERSION};
+  TrainerSetup setup =
+      setup_in(folder, to_json(run.model), fmt::format("{} {}", task.name, run.batch));
   TrainOptions& options = setup.options;
   options.lr = run.lr;
   options.min_lr = run.lr / 10;
@@ -173,10 +163,6 @@ LanguageModelConfig small_model(LanguageModelKind kind, PositionKind position) {
   return c;
 }
 
-index updates_of(const ReproduceOptions& options, index all) {
-  return std::max<index>(1, std::lround(options.share * static_cast<double>(all)));
-}
-
 ReproduceRow accuracy_row(std::string experiment, std::string variant, index seed) {
   return {.experiment = std::move(experiment),
           .variant = std::move(variant),
@@ -188,7 +174,7 @@ ReproduceRow accuracy_row(std::string experiment, std::string variant, index see
 double measure(const Context& context, const ReproduceOptions& options,
                const ReproduceObserver& observer, const SyntheticTask& task,
                const SyntheticRun& run, ReproduceRow row) {
-  const std::string name = fmt::format("{}-{}-seed{}", row.experiment, row.variant, row.seed);
+  const std::string name = run_name(row);
   if (observer.begins) observer.begins(fmt::format("{}: {} updates", name, run.updates));
   row.ours = accuracy_after_training(context, task, run, options.output / name, observer);
   observer.measured(row);
@@ -223,15 +209,9 @@ double accuracy_after_training(const Context& context, const SyntheticTask& task
   run.model.block = task.length;
   const LanguageModel model(run.model, static_cast<std::uint64_t>(run.seed));
   run.model = model.config();
-  create_folders(folder);
-  const RunLock lock(folder);
-  const bool began = run_began(folder);
-  if (!began) write_model_files(folder, {});
   SyntheticObjective objective(context, task, run, model);
   StopWhenAsked watching(observer.stop);
-  Trainer trainer(context, objective, watching, setup_of(task, run, folder));
-  if (began) trainer.resume();
-  if (trainer.run().stopped) throw ReproduceStopped();
+  run_trainer(context, objective, watching, setup_of(task, run, folder));
   return accuracy(context, task, run, model);
 }
 
@@ -243,7 +223,7 @@ void reproduce_order(const Context& context, const ReproduceOptions& options,
     for (index seed = 1; seed <= options.seeds; ++seed) {
       const SyntheticRun run{.model = small_model(LanguageModelKind::kTransformer, position),
                              .batch = 64,
-                             .updates = updates_of(options, 1500),
+                             .updates = options.share_of(1500),
                              .seed = seed};
       measure(context, options, observer, task, run, accuracy_row("P8", std::string(name), seed));
     }
@@ -263,7 +243,7 @@ void reproduce_recall(const Context& context, const ReproduceOptions& options,
       double sum = 0;
       for (index seed = 1; seed <= options.seeds; ++seed) {
         const SyntheticRun run{.model = small_model(model.kind, PositionKind::kNone),
-                               .updates = updates_of(options, 2000),
+                               .updates = options.share_of(2000),
                                .lr = model.lr,
                                .seed = seed};
         sum += measure(context, options, observer, recall_task(distance), run,

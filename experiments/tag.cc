@@ -54,7 +54,6 @@ struct TagRun {
   index seed;
 
   std::string variant() const { return fmt::format("{}-{}", experiment.name, model.variant()); }
-  std::string name() const { return fmt::format("{}-{}-seed{}", kExperiment, variant(), seed); }
 };
 
 void learn(const Context& context, const TaggerRun& run, const fs::path& folder,
@@ -67,27 +66,18 @@ void learn(const Context& context, const TaggerRun& run, const fs::path& folder,
   }
 }
 
-class Tags {
+class Tags : Reproduction {
  public:
-  Tags(const Context& context, const ReproduceOptions& options, const ReproduceObserver& observer)
-      : context_(context), options_(options), observer_(observer) {}
+  using Reproduction::Reproduction;
 
   void run_one(const TagRun& run) const {
-    const fs::path folder = options_.output / run.name();
-    if (observer_.begins) observer_.begins(run.name());
-    if (!fs::exists(folder / kScoreName)) {
-      try {
-        train_and_test(run, folder);
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::kDiverged) throw;
-        if (observer_.begins) observer_.begins(error.what());
-        ReproduceRow row = row_of(run);
-        row.metric = metric_of(run.experiment);
-        observer_.measured(row);
-        return;  // and go on with the other runs
-      }
+    ReproduceRow row = row_of(run);
+    row.metric = metric_of(run.experiment);
+    const fs::path folder = options_.output / run_name(row);
+    tell(run_name(row));
+    if (fs::exists(folder / kScoreName) || trains(row, [&] { train_and_test(run, folder); })) {
+      report(run, folder);
     }
-    report(run, folder);
   }
 
   // All runs in the folder, also those of earlier calls; a picture has room for four models.
@@ -166,10 +156,6 @@ class Tags {
     time.ours = seconds;
     observer_.measured(time);
   }
-
-  const Context& context_;
-  const ReproduceOptions& options_;
-  const ReproduceObserver& observer_;
 };
 
 // Hashed features alone. AdamW moves a feature that was seen once as far as a frequent one, and
@@ -246,8 +232,7 @@ TaggerSettings tag_settings(const TagExperiment& experiment, const TagModel& mod
   s.recipe.lr = rate_of(experiment, model);
   if (model.encoder.empty()) set_of_linear(s);
   s.recipe.min_lr = s.recipe.lr / 10;
-  const double epochs = std::round(share * static_cast<double>(experiment.epochs));
-  s.recipe.stop_after = fmt::format("{}e", std::max<index>(1, static_cast<index>(epochs)));
+  s.recipe.stop_after = fmt::format("{}e", share_of(share, experiment.epochs));
   s.recipe.eval_every = "1e";
   s.recipe.save_every = "5e";
   s.recipe.patience = 0;

@@ -2,7 +2,6 @@
 #include "fovea/data/batcher.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -51,9 +50,7 @@ index Sequences::largest(index n) const {
   std::vector<index> lengths;
   lengths.reserve(slices.size());
   for (const Slice slice : slices) lengths.push_back(slice.targets);
-  const auto middle = lengths.begin() + std::clamp<index>(n, 0, static_cast<index>(lengths.size()));
-  std::partial_sort(lengths.begin(), middle, lengths.end(), std::greater<>());
-  return std::accumulate(lengths.begin(), middle, index{0});
+  return sum_of_largest(std::move(lengths), n);
 }
 
 void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::uint64_t sample) {

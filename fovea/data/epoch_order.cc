@@ -18,6 +18,12 @@ constexpr index kUpdatesPerWindow = 64;
 
 }  // namespace
 
+index sum_of_largest(std::vector<index> lengths, index n) {
+  const auto middle = lengths.begin() + std::clamp<index>(n, 0, std::ssize(lengths));
+  std::partial_sort(lengths.begin(), middle, lengths.end(), std::greater<>());
+  return std::accumulate(lengths.begin(), middle, index{0});
+}
+
 void shuffle(std::span<index> values, Random& random) {
   for (std::size_t i = values.size(); i > 1; --i) {
     std::swap(values[i - 1], values[static_cast<std::size_t>(random.below(static_cast<index>(i)))]);

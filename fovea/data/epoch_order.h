@@ -21,7 +21,16 @@ struct EpochOrderOptions {
   index accumulate = 1;  ///< batches of an update
   std::uint64_t seed = 0;
   bool by_length = true;  ///< a batch holds items of about the same length
+
+  EpochOrderOptions of(index items) const {
+    EpochOrderOptions sized = *this;
+    sized.size = items;
+    return sized;
+  }
 };
+
+/// The sum of the n largest of `lengths`: the most tokens that n items can have together.
+index sum_of_largest(std::vector<index> lengths, index n);
 
 /// Shuffles by numbers of `random`.
 void shuffle(std::span<index> values, Random& random);
@@ -64,8 +73,6 @@ inline constexpr index kMostOfUsualCut = 2;
 
 /// The tokens of a text, without marks. Its lines, if it has several, have the numbers that follow.
 std::vector<token> drawn_cut(const CutAnew& how, std::string_view text, index epoch, index number);
-
-// The order in which the items of a training set are seen, in batches of about as many tokens each.
 
 /// An item's size decides which batch it is in, its lengths beside which others.
 struct TokenItem {

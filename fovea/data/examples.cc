@@ -2,9 +2,7 @@
 #include "fovea/data/examples.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <numeric>
 
 #include "fovea/base/check.h"
 
@@ -26,11 +24,9 @@ bool Examples::has_label(index i, index label) const {
 }
 
 index Examples::largest(index n) const {
-  std::vector<index> lengths(static_cast<std::size_t>(size()));
-  for (index i = 0; i < size(); ++i) lengths[static_cast<std::size_t>(i)] = length(i);
-  const auto middle = lengths.begin() + std::clamp<index>(n, 0, size());
-  std::partial_sort(lengths.begin(), middle, lengths.end(), std::greater<>());
-  return std::accumulate(lengths.begin(), middle, index{0});
+  std::vector<index> lengths;
+  for (index i = 0; i < size(); ++i) lengths.push_back(length(i));
+  return sum_of_largest(std::move(lengths), n);
 }
 
 void append(ExampleBatch& batch, const Examples& examples, index i, TargetShape target) {
@@ -62,11 +58,10 @@ void append(ExampleBatch& batch, const Examples& examples, index i, TargetShape 
 
 ExampleTraining::ExampleTraining(Examples examples, TargetShape target,
                                  const EpochOrderOptions& order)
-    : examples_(std::move(examples)), target_(target), batch_size_(order.batch_size), order_([&] {
-        EpochOrderOptions sized = order;
-        sized.size = examples_.size();
-        return sized;
-      }()) {}
+    : examples_(std::move(examples)),
+      target_(target),
+      batch_size_(order.batch_size),
+      order_(order.of(examples_.size())) {}
 
 void ExampleTraining::cut_anew(ExampleTexts texts) {
   check(std::ssize(texts.texts) == examples_.size(), "examples: there are {} texts for {}",

@@ -55,8 +55,7 @@ int compare_naturally(std::string_view a, std::string_view b) {
 std::string plain_form(std::string_view name) {
   std::string plain;
   while (!name.empty()) {
-    const DecodedCharacter c = decode_character(name);
-    name.remove_prefix(static_cast<std::size_t>(c.length));
+    const TakenCharacter c = take_character(name);
     if (!is_white_space(c.value)) append_utf8(plain, lower_character(c.value));
   }
   return plain;

@@ -39,12 +39,10 @@ Characters read(std::string_view text, std::string_view option) {
   }
   Characters characters;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
-    characters.names.push_back(bytes == " " ? "' '" : shown_token(bytes));
+    const TakenCharacter c = take_character(text);
+    characters.names.push_back(c.bytes == " " ? "' '" : shown_token(c.bytes));
     const std::vector<double> row = step_embedding(c.value);
     characters.rows.insert(characters.rows.end(), row.begin(), row.end());
-    text.remove_prefix(bytes.size());
   }
   return characters;
 }

@@ -166,11 +166,11 @@ struct Saliency {
   SaliencyMethod method = SaliencyMethod::kNone;
   QuotingWords of = {};            ///< the quantity that is explained: "the logit of {0}"
   std::vector<float> values = {};  ///< [T], with joints [T, joints]; empty: none
-  /// Of a model whose logits are linear in its embeddings, with gradient x input.
+  /// With gradient x input, for a model whose logits are linear in its embeddings.
   std::optional<ExactSum> exact = {};
 };
 
-/// That the contributions are exact, with their sum; `exact` must be there.
+/// The note that says that the contributions are exact, with their sum; `exact` must be there.
 Words exact_sum_note(const Saliency& saliency);
 
 /// The answer of a translator.

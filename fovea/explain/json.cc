@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/json.h"
-
 #include <fmt/core.h>
 
 #include <utility>
 
+#include "fovea/explain/shown.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

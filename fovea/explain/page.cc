@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/page.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "fovea/explain/shown.h"
 #include "fovea/explain/text_parts.h"
 #include "fovea/text/utf8.h"
 

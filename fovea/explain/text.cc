@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/explain/text.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/explain/shown.h"
 #include "fovea/explain/text_parts.h"
 #include "fovea/report/terminal_plot.h"
 #include "fovea/text/utf8.h"

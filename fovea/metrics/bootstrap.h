@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "fovea/base/context.h"
@@ -60,6 +61,11 @@ Interval interval_of(double value, Vec<const double> resamples, double confidenc
 /// The interval of the mean of one value for each example, such as its loss.
 Interval bootstrap_mean(const Context& ctx, Vec<const double> values,
                         const BootstrapOptions& options = {});
+
+/// The mean of a few measurements, such as those of the folds of cross-validation, and its 95 %
+/// interval by Student's t: mean +- t s / sqrt(n), with n - 1 degrees of freedom. The interval of a
+/// single value is not defined: NaN. Throws kShape without values.
+Interval mean_interval(std::span<const double> values);
 
 namespace detail {
 

@@ -54,21 +54,10 @@ ClassificationReport report_of(const Cells& cells, Vec<const index> times, Absen
     classes[p].predicted += times[i];
     if (t == p) classes[t].both += times[i];
   }
-  const Hits all = detail::sum_of(classes);
-  ClassificationReport report{.examples = all.truth};
-  std::vector<double> occurs, support;
-  for (const Hits& hits : classes) {
-    const bool counts = absent == AbsentClasses::kAsZero || hits.truth + hits.predicted > 0;
-    report.classes.push_back(detail::scores_of(hits));
-    report.support.push_back(hits.truth);
-    report.predicted.push_back(hits.predicted);
-    occurs.push_back(counts ? 1 : 0);
-    support.push_back(static_cast<double>(hits.truth));
-  }
-  report.micro = detail::scores_of(all);
+  ClassificationReport report;
+  report.examples =
+      detail::set_scores(report, report.classes, classes, absent == AbsentClasses::kAsZero).truth;
   report.accuracy = report.micro.recall;
-  report.macro = detail::mean_of(report.classes, occurs);
-  report.weighted = detail::mean_of(report.classes, support);
   return report;
 }
 
@@ -180,21 +169,11 @@ MultilabelReport multilabel_report_of(const Patterns& all, Vec<const index> time
     report.examples += n;
     weights.push_back(static_cast<double>(n));
   }
-  std::vector<double> ones(all.labels, 1), support;
-  for (const Hits& hits : labels) {
-    report.labels.push_back(detail::scores_of(hits));
-    report.support.push_back(hits.truth);
-    report.predicted.push_back(hits.predicted);
-    support.push_back(static_cast<double>(hits.truth));
-  }
-  const Hits sum = detail::sum_of(labels);
+  const Hits sum = detail::set_scores(report, report.labels, labels, true);
   const auto examples = static_cast<double>(report.examples);
   report.subset_accuracy = static_cast<double>(right) / examples;
   report.hamming_loss = static_cast<double>(sum.truth + sum.predicted - 2 * sum.both) /
                         (examples * static_cast<double>(all.labels));
-  report.macro = detail::mean_of(report.labels, ones);
-  report.weighted = detail::mean_of(report.labels, support);
-  report.micro = detail::scores_of(sum);
   report.samples = detail::mean_of(all.scores, weights);
   return report;
 }

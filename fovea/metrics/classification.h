@@ -49,10 +49,7 @@ struct ClassificationReportOf {
   template <class Self, class F>
   static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"accuracy"}, self.accuracy);
-    detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
-    detail::visit_scores(self.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"},
-                         f);
-    detail::visit_scores(self.micro, {"micro_precision", "micro_recall", "micro_f1"}, f);
+    detail::visit_averages(self, f);
     detail::visit_classes(self.classes, f);
   }
   template <class Other>
@@ -98,10 +95,7 @@ struct MultilabelReportOf {
   static void visit_numbers(Self&& self, F&& f) {
     f(NumberName{"subset_accuracy"}, self.subset_accuracy);
     f(NumberName{"hamming_loss"}, self.hamming_loss);
-    detail::visit_scores(self.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
-    detail::visit_scores(self.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"},
-                         f);
-    detail::visit_scores(self.micro, {"micro_precision", "micro_recall", "micro_f1"}, f);
+    detail::visit_averages(self, f);
     detail::visit_scores(self.samples, {"samples_precision", "samples_recall", "samples_f1"}, f);
     detail::visit_classes(self.labels, f);
   }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "fovea/base/types.h"
 #include "fovea/base/view.h"
 #include "fovea/metrics/bootstrap.h"
 #include "fovea/metrics/scores.h"
@@ -176,5 +178,19 @@ BinaryIntervals binary_intervals(const Context& ctx, Vec<const T> probabilities,
                                  Vec<const std::uint8_t> truth,
                                  const BootstrapOptions& options = {},
                                  index bins = kReliabilityBins);
+
+// How precise predictions are at each recall.
+
+/// Precision and recall where examples count as positive from a probability of `threshold` on.
+struct PrecisionRecallPoint {
+  double recall, precision, threshold;
+};
+
+/// Points by ascending recall, one for each probability that occurs; of more than `most` so many,
+/// at about even distances of recall, the last one among them. None without a positive example.
+/// truth [N]: 1 for those that have the label.
+std::vector<PrecisionRecallPoint> precision_recall_curve(std::span<const float> probabilities,
+                                                         std::span<const std::uint8_t> truth,
+                                                         index most = 100);
 
 }  // namespace fovea

@@ -41,12 +41,41 @@ Hits sum_of(const std::vector<Hits>& classes);
 /// sum_k weights[k] classes[k] / sum_k weights[k]; zeros if the weights add up to 0.
 Scores mean_of(const std::vector<Scores>& classes, const std::vector<double>& weights);
 
+/// Sets the scores `each` of the classes of a report, their support, how often they were predicted,
+/// and the three averages. Returns the sum of the hits. Unless `absent_count`, the macro average
+/// leaves out classes that do not occur and were never predicted.
+template <class Report>
+Hits set_scores(Report& report, std::vector<Scores>& each, const std::vector<Hits>& classes,
+                bool absent_count) {
+  std::vector<double> counts, support;
+  for (const Hits& hits : classes) {
+    each.push_back(scores_of(hits));
+    report.support.push_back(hits.truth);
+    report.predicted.push_back(hits.predicted);
+    counts.push_back(absent_count || hits.truth + hits.predicted > 0 ? 1 : 0);
+    support.push_back(static_cast<double>(hits.truth));
+  }
+  const Hits all = sum_of(classes);
+  report.micro = scores_of(all);
+  report.macro = mean_of(each, counts);
+  report.weighted = mean_of(each, support);
+  return all;
+}
+
 /// Calls f(NumberName, number) for the three numbers.
 template <class Self, class F>
 void visit_scores(Self& scores, const ScoresOf<std::string_view>& names, F&& f, index label = -1) {
   f(NumberName{names.precision, label}, scores.precision);
   f(NumberName{names.recall, label}, scores.recall);
   f(NumberName{names.f1, label}, scores.f1);
+}
+
+/// Visits the macro and the weighted average, then the micro average.
+template <class Self, class F>
+void visit_averages(Self& report, F&& f) {
+  visit_scores(report.macro, {"macro_precision", "macro_recall", "macro_f1"}, f);
+  visit_scores(report.weighted, {"weighted_precision", "weighted_recall", "weighted_f1"}, f);
+  visit_scores(report.micro, {"micro_precision", "micro_recall", "micro_f1"}, f);
 }
 
 /// Visits the three numbers of each class.

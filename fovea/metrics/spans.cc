@@ -106,18 +106,8 @@ SpanReport report_of(const Sentences& sentences, Vec<const index> times) {
   }
   report.accuracy = detail::share(right_tokens, report.tokens);
   report.exact = detail::share(exact, report.sentences);
-  std::vector<double> occurs, support;
-  for (const Hits& hits : types) {
-    report.types.push_back(detail::scores_of(hits));
-    report.support.push_back(hits.truth);
-    report.predicted.push_back(hits.predicted);
-    report.right.push_back(hits.both);
-    occurs.push_back(hits.truth + hits.predicted > 0 ? 1 : 0);
-    support.push_back(static_cast<double>(hits.truth));
-  }
-  report.micro = detail::scores_of(detail::sum_of(types));
-  report.macro = detail::mean_of(report.types, occurs);
-  report.weighted = detail::mean_of(report.types, support);
+  for (const Hits& hits : types) report.right.push_back(hits.both);
+  detail::set_scores(report, report.types, types, false);
   return report;
 }
 

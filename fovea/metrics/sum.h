@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
+#include "fovea/base/check.h"
 #include "fovea/base/view.h"
 
 namespace fovea::detail {
@@ -40,8 +42,18 @@ inline double weighted_mean(Vec<const double> values, Vec<const index> times) {
 namespace fovea {
 
 /// Throws kShape for no values.
-double mean(const std::vector<double>& values);
+inline double mean(const std::vector<double>& values) {
+  check(!values.empty(), "mean: there are no values");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 /// sqrt(sum (x - mean)^2 / (n - 1)). Throws kShape for fewer than two values.
-double sample_deviation(const std::vector<double>& values);
+inline double sample_deviation(const std::vector<double>& values) {
+  check(values.size() > 1, "sample_deviation: expected two values or more, got {}", values.size());
+  const double m = mean(values);
+  double squares = 0;
+  for (const double v : values) squares += (v - m) * (v - m);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
 
 }  // namespace fovea

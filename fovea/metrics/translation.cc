@@ -29,9 +29,8 @@ constexpr TranslationMetricKind kMetrics[] = {
 
 bool has_capital(std::string_view text) {
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     if (lower_character(c.value) != c.value) return true;
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   return false;
 }

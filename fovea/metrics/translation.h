@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/fields.h"
 #include "fovea/base/view.h"
-#include "fovea/metrics/bleu_tokens.h"
 #include "fovea/metrics/bootstrap.h"
 #include "fovea/text/words.h"
 
@@ -19,6 +19,24 @@ namespace fovea {
 
 /// The version whose numbers these are, as its signatures say it.
 inline constexpr std::string_view kSacreBleuVersion = "2.6.0";
+
+// How sacreBLEU cuts a sentence into the words that BLEU counts (Post 2018, "A call for clarity in
+// reporting BLEU scores").
+
+enum class BleuTokens {
+  k13a,   ///< as mteval-v13a.pl, the script of WMT: ASCII punctuation stands alone
+  kZh,    ///< the same, and each Chinese character stands alone
+  kChar,  ///< characters
+  kNone,  ///< words between white space
+};
+inline constexpr EnumName<BleuTokens> kBleuTokensNames[] = {{BleuTokens::k13a, "13a"},
+                                                            {BleuTokens::kZh, "zh"},
+                                                            {BleuTokens::kChar, "char"},
+                                                            {BleuTokens::kNone, "none"}};
+inline std::span<const EnumName<BleuTokens>> enum_names(BleuTokens) { return kBleuTokensNames; }
+
+/// The tokens of valid UTF-8 with white space between them.
+std::string bleu_tokens(std::string_view sentence, BleuTokens kind);
 
 /// Immutable; any number of threads may use one at once.
 class TranslationMetric {

@@ -33,7 +33,7 @@ bool has_no_window(const Config& c) { return std::ranges::max(layer_windows(c)) 
 
 using Need = ArchitectureNeed;
 
-// What all of them have.
+// All architectures have these.
 constexpr Need kCommon[] = {
     {"--model transformer",
      [](const Config& c) { return c.kind == LanguageModelKind::kTransformer; }},
@@ -82,7 +82,7 @@ constexpr Need kOfLlama[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoWindow};
 constexpr Need kOfMistral[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoBias, kEveryWindow};
 constexpr Need kOfQwen3[] = {kRotary, kRmsNorm, kGated, kQkNorm, kNoBias, kOneWindow};
 
-// What an architecture has and the model has not.
+// The needs of an architecture that the model does not meet.
 std::vector<std::string_view> differences(const Config& c, const Architecture& row) {
   std::vector<std::string_view> found;
   for (const auto needs : {std::span<const Need>(kCommon), row.needs}) {

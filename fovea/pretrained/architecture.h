@@ -27,8 +27,8 @@ enum class ModelForm : std::uint8_t {
 /// How the rows of a tensor lie in a file.
 enum class RowOrder : std::uint8_t {
   kAsTheyAre,
-  /// Of queries or keys: in a GGUF file of Llama the two columns of each rotary pair are
-  /// neighbours; here they are half a head apart, as in transformers.
+  /// Queries or keys whose rotary pairs are neighbouring columns, as in a GGUF file of Llama; here
+  /// the two columns of a pair are half a head apart, as in transformers.
   kQueryPairs,
   kKeyPairs,
   /// [in, out], as the matrices of GPT-2 lie in transformers.
@@ -44,7 +44,7 @@ struct TensorPlace {
   RowOrder order = RowOrder::kAsTheyAre;
 };
 
-/// What an architecture has in place of an option, and whether a model has it.
+/// A choice that an architecture has made, as our option spells it, and whether a model made it.
 struct ArchitectureNeed {
   std::string_view has;
   bool (*holds)(const LanguageModelConfig& config);

@@ -24,7 +24,7 @@ class ChatTemplate {
   /// vocabulary lacks.
   ChatTemplate(std::string_view program, const ByteBpe& bpe);
 
-  /// What stands before the first turn if no system prompt is given; "" for nothing.
+  /// The system prompt of the template, for a conversation that gives none; "" for nothing.
   const std::string& usual_system() const { return system_; }
 
   /// The tokens of turns and of the beginning of an answer. The text of a turn is text: marks that

@@ -14,7 +14,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
-#include "fovea/pretrained/byte_names.h"
 #include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 #include "fovea/text/utf8.h"

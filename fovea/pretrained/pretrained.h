@@ -19,7 +19,7 @@
 
 namespace fovea {
 
-/// What a pretrained model says of its texts.
+/// How a pretrained model cuts a text, begins it, ends it and writes the turns of a conversation.
 struct PretrainedText {
   std::string architecture = {};            ///< "llama"
   std::shared_ptr<const ByteBpe> bpe = {};  ///< of its tokenizer
@@ -54,7 +54,7 @@ LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& 
 
 /// The tokenizer of a GGUF file, and what the file says of texts. Throws as config_of_gguf().
 PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where);
-/// The same of a file on the disk; its tensors are not read.
+/// Reads the header of a file and returns its text_of_gguf(); the tensors are not read.
 PretrainedText load_gguf_text(const std::filesystem::path& path);
 
 /// Reads a model; its weights are widened to float32. Throws as these, kOptionValue for a context
@@ -70,10 +70,10 @@ bool is_hugging_face(const std::filesystem::path& folder);
 /// weights are widened to float32. Throws as load_gguf().
 PretrainedLanguageModel load_hugging_face(const std::filesystem::path& folder,
                                           const PretrainedOptions& options = {});
-/// What the folder says of texts; its tensors are not read.
+/// The tokenizer of such a folder and its marks; the tensors are not read.
 PretrainedText load_hugging_face_text(const std::filesystem::path& folder);
 
-// Either of them.
+// The next three take a GGUF file or such a folder.
 
 bool is_pretrained(const std::filesystem::path& path);
 PretrainedLanguageModel load_pretrained(const std::filesystem::path& path,
@@ -82,7 +82,8 @@ PretrainedText load_pretrained_text(const std::filesystem::path& path);
 /// The kind of the tokenizer in a folder, as tokenizer.json calls it: "BPE", "WordPiece"; of a
 /// vocab.txt alone "WordPiece", "" if there is neither. Throws kModelDamaged.
 std::string tokenizer_model(const std::filesystem::path& folder);
-/// Of the bytes that say what model it is: the header of a GGUF file, or a folder's config.json.
+/// XXH3 of the bytes that say which model it is: the header of a GGUF file, or a folder's
+/// config.json.
 std::string pretrained_checksum(const std::filesystem::path& path);
 
 namespace detail {

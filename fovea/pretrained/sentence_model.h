@@ -10,11 +10,18 @@
 
 #include "fovea/model/bert.h"
 #include "fovea/nn/pooling.h"
+#include "fovea/pretrained/folder_tensors.h"
+#include "fovea/pretrained/foreign_json.h"
 #include "fovea/text/tokenizer/wordpiece.h"
 
 namespace fovea {
 
-/// What modules.json and the files beside it say.
+/// The sizes of BERT by the config.json of Hugging Face transformers. Throws kModelWrongKind for
+/// another architecture, and for a key or a value that fovea does not know, which it names;
+/// kModelDamaged.
+BertConfig bert_config(const ForeignObject& config);
+
+/// How the rows of a text become a vector, by modules.json and the files that it names.
 struct SentenceSettings {
   PoolingKind pooling = PoolingKind::kMean;  ///< kMean, kMax or kFirst
   bool normalizes = false;                   ///< vectors have the length 1
@@ -31,8 +38,9 @@ struct SentenceModel {
   index width() const { return model.config().width; }
 };
 
-/// Throws kModelMissing, kModelDamaged, kModelWrongKind for a module or a setting that fovea does
-/// not know, which it names, and kOutOfMemory.
+/// Reads a folder, with or without a head, whose tensors are left out. Throws kModelMissing;
+/// kModelDamaged, as for a tensor that is missing or has another shape; kModelWrongKind for a
+/// module, a setting or a tensor that fovea does not know, which it names; and kOutOfMemory.
 SentenceModel load_sentence_model(const std::filesystem::path& folder);
 
 }  // namespace fovea

@@ -39,7 +39,17 @@ std::string mistake_figures(const RunReport& run, PageLanguage language, std::si
 
 /// The losses of the trials of a search, and the best so far.
 std::string search_figure(const RunReport& run, PageLanguage language, std::size_t n);
-/// The accuracy, or what stands for it, of models of parts of the texts, and what that says.
+
+/// The words for the x axis of learning curves: how good models of a part of the texts are.
+inline constexpr Phrase kTextsToTrainOn = {"texts to train on", "训练文本数"};
+/// The curves of all numbers but the loss, each with bars as long as its intervals.
+std::vector<Curve> learning_curves(const RunReport& run, PageLanguage language);
+/// One sentence: whether more texts are worth it. The gain of the last doubling of the texts, and
+/// of the one before it, say what the next would bring: as much less again. A gain that is no
+/// larger than the interval of the last point is told as chance. Points are by ascending rows, each
+/// twice as many as before.
+std::string learning_advice(std::span<const ReportLearning> points, PageLanguage language);
+/// The curves, the sentence and their numbers.
 std::string learning_figure(const RunReport& run, PageLanguage language, std::size_t n);
 
 }  // namespace fovea

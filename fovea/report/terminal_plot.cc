@@ -12,6 +12,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/report/numbers.h"
+#include "fovea/report/run_figures.h"
 #include "fovea/report/terminal.h"
 
 namespace fovea {
@@ -395,6 +396,26 @@ std::string terminal_curve(const std::string& heading, const std::vector<PlotPoi
   }
   return heading + "\n" + with_axes(scale, canvas, columns, options.unicode) +
          spaces(columns - display_width(x_name)) + x_name + "\n";
+}
+
+std::string terminal_learning(const RunReport& run, const TerminalPlotOptions& options) {
+  const PageLanguage language = options.unicode ? options.language : PageLanguage::kEnglish;
+  const std::vector<Curve> curves = learning_curves(run, language);
+  std::string text;
+  if (!curves.empty()) {
+    text =
+        terminal_curve(fmt::format("{}: {}", run.name, curves.front().name), curves.front().points,
+                       std::string(kTextsToTrainOn.in(language)), options);
+  }
+  for (const ReportLearning& point : run.learning) {
+    text += fmt::format("{:>8}", point.rows);
+    for (const ReportNumber& number : point.numbers) {
+      text += fmt::format("  {} {:.4f} ({:.4f} to {:.4f})", number.name, number.value, number.low,
+                          number.high);
+    }
+    text += "\n";
+  }
+  return text + learning_advice(run.learning, language) + "\n";
 }
 
 }  // namespace fovea

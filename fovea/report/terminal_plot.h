@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots of characters, for terminals: a matrix of weights, and the losses of a run.
+// Plots of characters, for terminals: a matrix of weights, the losses of a run, its learning curve.
 #pragma once
 
 #include <cstdint>
@@ -57,5 +57,8 @@ std::string terminal_losses(const RunReport& run, const TerminalPlotOptions& opt
 /// One curve: its points as o with a line between them, with axes; `x_name` names the lower one.
 std::string terminal_curve(const std::string& heading, const std::vector<PlotPoint>& points,
                            const std::string& x_name, const TerminalPlotOptions& options);
+
+/// The learning curve of a run: the first of its curves as a picture, all numbers, the advice.
+std::string terminal_learning(const RunReport& run, const TerminalPlotOptions& options);
 
 }  // namespace fovea

@@ -205,27 +205,6 @@ class ZstdStream final : public UnpackedStream {
   bool was_full_ = false;
 };
 
-/// The stream of a file that is not packed.
-class PlainStream final : public ByteStream {
- public:
-  PlainStream(std::unique_ptr<ByteStream> stream, std::string start)
-      : stream_(std::move(stream)), start_(std::move(start)), hint_(stream_->size_hint()) {}
-
-  std::uint64_t size_hint() const override { return hint_; }
-  std::size_t read(std::span<char> to) override {
-    if (given_ == start_.size()) return stream_->read(to);
-    const std::size_t bytes = start_.copy(to.data(), to.size(), given_);
-    given_ += bytes;
-    return bytes;
-  }
-
- private:
-  std::unique_ptr<ByteStream> stream_;
-  std::string start_;
-  std::size_t given_ = 0;
-  std::uint64_t hint_;  // of the whole
-};
-
 }  // namespace
 
 Compression compression_of(std::string_view begin) {
@@ -233,6 +212,16 @@ Compression compression_of(std::string_view begin) {
   const bool skippable = begin.size() >= 4 && (static_cast<unsigned char>(begin[0]) >> 4) == 5 &&
                          begin.substr(1).starts_with(kZstdSkippable);
   return begin.starts_with(kZstdMagic) || skippable ? Compression::kZstd : Compression::kNone;
+}
+
+StartedStream::StartedStream(std::string start, std::unique_ptr<ByteStream> rest)
+    : start_(std::move(start)), rest_(std::move(rest)), hint_(rest_->size_hint()) {}
+
+std::size_t StartedStream::read(std::span<char> to) {
+  if (given_ == start_.size()) return rest_->read(to);
+  const std::size_t bytes = start_.copy(to.data(), to.size(), given_);
+  given_ += bytes;
+  return bytes;
 }
 
 std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> packed, const std::string& name) {
@@ -256,7 +245,7 @@ std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> packed, const s
     case Compression::kNone:
       break;
   }
-  return std::make_unique<PlainStream>(std::move(packed), std::move(start));
+  return std::make_unique<StartedStream>(std::move(start), std::move(packed));
 }
 
 std::unique_ptr<ByteStream> open_text(const std::string& file) {

@@ -16,6 +16,20 @@ enum class Compression { kNone, kGzip, kZstd };
 /// The compression of a file that begins with these bytes.
 Compression compression_of(std::string_view begin);
 
+/// Bytes that were read already to see what a stream is, then the rest of it.
+class StartedStream final : public ByteStream {
+ public:
+  StartedStream(std::string start, std::unique_ptr<ByteStream> rest);
+  std::size_t read(std::span<char> to) override;
+  std::uint64_t size_hint() const override { return hint_; }
+
+ private:
+  std::string start_;
+  std::size_t given_ = 0;
+  std::unique_ptr<ByteStream> rest_;
+  std::uint64_t hint_;  // of the whole
+};
+
 /// The bytes of `packed`, unpacked if they are packed; several members or frames are joined. It
 /// takes at most 128 MiB (the largest window) and a few pieces, whatever the text unpacks to. A
 /// file that is damaged, cut off, or followed by anything but zeros (gzip) throws kInputFormat when

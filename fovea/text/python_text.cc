@@ -113,9 +113,8 @@ std::u32string characters_in(std::string_view text) {
   std::u32string characters;
   characters.reserve(text.size());
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     characters += c.value;
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   return characters;
 }

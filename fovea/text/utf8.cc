@@ -129,9 +129,8 @@ void append_utf8(std::string& out, char32_t c) {
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     append_utf8(valid, c.value);
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   return valid;
 }
@@ -264,19 +263,17 @@ void append_lower(std::string& out, std::string_view text) {
   }
   out.resize(before + n);
   for (text.remove_prefix(n); !text.empty();) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     append_utf8(out, lower_character(c.value));
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
 }
 
 std::string escape_text(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    const std::string_view bytes = text.substr(0, static_cast<std::size_t>(c.length));
+    const TakenCharacter c = take_character(text);
     if (c.status != Utf8Status::kValid) {
-      for (const char byte : bytes) out += fmt::format("\\x{:02X}", static_cast<Byte>(byte));
+      for (const char byte : c.bytes) out += fmt::format("\\x{:02X}", static_cast<Byte>(byte));
     } else if (c.value == U'\n') {
       out += "\\n";
     } else if (c.value == U'\r') {
@@ -284,11 +281,10 @@ std::string escape_text(std::string_view text) {
     } else if (c.value == U'\t') {
       out += "\\t";
     } else if (is_printable(c.value)) {
-      out += bytes;
+      out += c.bytes;
     } else {
       out += fmt::format("\\u{{{:X}}}", static_cast<std::uint32_t>(c.value));
     }
-    text.remove_prefix(bytes.size());
   }
   return out;
 }
@@ -408,13 +404,12 @@ bool is_mostly_utf8(std::string_view text) {
   index good = 0;
   index bad = 0;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     if (c.status == Utf8Status::kValid) {
-      good += c.length > 1 ? 1 : 0;
+      good += c.bytes.size() > 1 ? 1 : 0;
     } else {
       ++bad;
     }
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   return good > 3 * bad || bad == 0;
 }

@@ -36,6 +36,20 @@ struct DecodedCharacter {
 /// beyond U+10FFFF are invalid.
 DecodedCharacter decode_character(std::string_view text);
 
+struct TakenCharacter {
+  char32_t value;          ///< as DecodedCharacter has it
+  std::string_view bytes;  ///< of the text it was taken from
+  Utf8Status status;
+};
+
+/// Takes the first character, as decode_character() finds it, off a text, which must not be empty.
+inline TakenCharacter take_character(std::string_view& text) {
+  const auto [value, length, status] = decode_character(text);
+  const std::string_view bytes = text.substr(0, static_cast<std::size_t>(length));
+  text.remove_prefix(bytes.size());
+  return {value, bytes, status};
+}
+
 /// Appends the 1 to 4 bytes of a scalar value; kReplacementCharacter for anything else.
 void append_utf8(std::string& out, char32_t c);
 

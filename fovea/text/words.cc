@@ -119,11 +119,10 @@ std::vector<char32_t> characters_by_frequency(std::string_view text, std::string
   require_utf8(text, name);
   std::vector<index> counts;  // by code point, up to the largest one seen
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
+    const TakenCharacter c = take_character(text);
     const char32_t value = letters == LetterCase::kLower ? lower_character(c.value) : c.value;
     if (value >= counts.size()) counts.resize(value + 1);
     ++counts[value];
-    text.remove_prefix(static_cast<std::size_t>(c.length));
   }
   std::vector<char32_t> characters;
   for (char32_t c = 0; c < counts.size(); ++c) {
@@ -203,8 +202,7 @@ Counts count(std::string_view word) {
   constexpr std::string_view kMarks = ".,:/-+";
   Counts n;
   for (bool first = true; !word.empty(); first = false) {
-    const DecodedCharacter c = decode_character(word);
-    word.remove_prefix(static_cast<std::size_t>(c.length));
+    const TakenCharacter c = take_character(word);
     if (c.value >= '0' && c.value <= '9') {
       ++n.digits;
     } else if (lower_character(c.value) != c.value) {
@@ -391,8 +389,7 @@ std::string truecased(std::string_view text) {
   std::string out;
   bool begins = true, ended = false;
   while (!text.empty()) {
-    const DecodedCharacter c = decode_character(text);
-    text.remove_prefix(static_cast<std::size_t>(c.length));
+    const TakenCharacter c = take_character(text);
     const bool raises = begins && is_word_character(c.value);
     append_utf8(out, raises ? static_cast<char32_t>(
                                   utf8proc_totitle(static_cast<utf8proc_int32_t>(c.value)))

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fovea/config/json.h"
-#include "fovea/explain/json.h"
+#include "fovea/explain/shown.h"
 #include "fovea/task/classify/explain.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/data/tagged/characters.h"
+#include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/tag/tag_line.h"
 #include "fovea/task/tag/tag_predictor.h"

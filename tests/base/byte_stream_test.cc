@@ -9,6 +9,7 @@
 
 #include "fovea/base/bytes.h"
 #include "fovea/base/file.h"
+#include "tests/support/drip.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"
 
@@ -20,24 +21,6 @@ std::string some_bytes(std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * i / 977 % 251);
   return bytes;
 }
-
-// Gives a few bytes at a time, and says that `hint` will come.
-class Trickle final : public ByteStream {
- public:
-  Trickle(std::string_view bytes, std::size_t most, std::uint64_t hint)
-      : bytes_(bytes), most_(most), hint_(hint) {}
-  std::size_t read(std::span<char> to) override {
-    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()));
-    bytes_.remove_prefix(n);
-    return n;
-  }
-  std::uint64_t size_hint() const override { return hint_; }
-
- private:
-  std::string_view bytes_;
-  std::size_t most_;
-  std::uint64_t hint_;
-};
 
 TEST(ByteStream, AFileAndATextGiveAllTheirBytes) {
   const TestFolder folder;
@@ -58,16 +41,16 @@ TEST(ByteStream, TextsAreWholeWhateverWasExpected) {
   const std::string bytes = some_bytes(3'000'000);
   for (const std::uint64_t hint : {0u, 1u, 14u, 2'999'999u, 3'000'000u, 4'000'000u}) {
     for (const std::size_t most : {7'919u, 10'000'000u}) {
-      Trickle stream(bytes, most, hint);
+      Drip stream(bytes, most, hint);
       EXPECT_EQ(read_whole(stream, "x", ""), bytes) << hint;
     }
   }
 }
 
 TEST(ByteStream, WhatDoesNotFitIntoMemoryIsAnError) {
-  Trickle stream("x", 1, std::uint64_t{1} << 60);
+  Drip stream("x", 1, std::uint64_t{1} << 60);
   EXPECT_THROWS(read_whole(stream, "bomb", "read less"), kOutOfMemory, "bomb would take 1.00 EiB");
-  Trickle huge("x", 1, ~std::uint64_t{1});
+  Drip huge("x", 1, ~std::uint64_t{1});
   EXPECT_THROWS(read_whole(huge, "bomb", "read less"), kOutOfMemory, "bomb");
 }
 
@@ -75,9 +58,9 @@ TEST(ByteStream, OfATextThatIsTooLongNoMoreIsReadThanShowsIt) {
   const std::string bytes = some_bytes(3'000'000);
   for (const std::uint64_t hint :
        {std::uint64_t{0}, std::uint64_t{3'000'000}, std::uint64_t{1} << 60}) {
-    Trickle enough(bytes, 10'000, hint);
+    Drip enough(bytes, 10'000, hint);
     EXPECT_EQ(read_whole(enough, "x", "", 3'000'000), bytes);
-    Trickle longer(bytes, 10'000, hint);
+    Drip longer(bytes, 10'000, hint);
     EXPECT_THROWS(read_whole(longer, "log", "cut it", std::size_t{1} << 20), kInputFormat,
                   "log: the text has more than 1.00 MiB");
     std::string rest(10'000, ' ');

@@ -66,7 +66,7 @@ TEST(ArticleDemo, MultiHeadHasTheNumbersOfPyTorch) {
   }
 }
 
-// The same of S3, with Q, K, V = torch.rand(2, 5, 64) in this order.
+// PyTorch's numbers for S3, with Q, K, V = torch.rand(2, 5, 64) in this order.
 TEST(ArticleDemo, PaddingHasTheNumbersOfPyTorch) {
   struct Golden {
     std::uint64_t seed;

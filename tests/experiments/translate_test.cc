@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // E7 and E14 in small, where the data lies beside the checkout.
+#include "experiments/translate.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -52,6 +55,38 @@ TEST(ReproduceTranslate, RunsEveryModel) {
   for (std::size_t n = 0; n < again.rows.size(); ++n) {
     EXPECT_EQ(again.rows[n].ours, measured.rows[n].ours) << again.rows[n].metric;
   }
+}
+
+TEST(Titles, AreReadAsThePublishedCodeReadsThem) {
+  const SentencePairs pairs = titles_of(
+      {" 你 好A ", "长", "一"}, {"Hello, World! ", std::string(60, 'x') + " y", "Cr\u00e8me."});
+  EXPECT_THAT(pairs.source, testing::ElementsAre("你好a", "长", "一"));
+  EXPECT_EQ(pairs.target[0], "hello , world !");
+  EXPECT_EQ(pairs.target[2], "creme .");
+  std::string words = "w";
+  for (int n = 0; n < 28; ++n) words += " w";
+  EXPECT_EQ(titles_of({"一"}, {words}).size(), 1);
+  EXPECT_EQ(titles_of({"一"}, {words + " w"}).size(), 0);
+  EXPECT_THROWS(titles_of({"一"}, {}), kShape, "1 lines and 0");
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(WordOrder, CountsPairsOfWordsThatBothHave) {
+  EXPECT_EQ(word_order(Lines{"a b c"}, Lines{"a b c"}), 1);
+  EXPECT_EQ(word_order(Lines{"c b a"}, Lines{"a b c"}), 0);
+  EXPECT_NEAR(word_order(Lines{"b a c x"}, Lines{"a b c y"}), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(word_order(Lines{"a b", "b a"}, Lines{"a b", "a b"}), 0.5, 1e-12);
+}
+
+TEST(WordOrder, LeavesOutWordsThatStandTwice) {
+  EXPECT_EQ(word_order(Lines{"b a b c"}, Lines{"a b c"}), 1);  // a and c
+  EXPECT_EQ(word_order(Lines{"b a c"}, Lines{"a b c b"}), 1);
+}
+
+TEST(WordOrder, OfNothingSharedIsOne) {
+  EXPECT_EQ(word_order(Lines{"a b", ""}, Lines{"c d", "x"}), 1);
+  EXPECT_THROWS(word_order(Lines{"a"}, Lines{}), kShape, "1 translations and 0 references");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace fovea {
 namespace {
 
 using testing::ElementsAre;
+using testing::FloatNear;
 
 constexpr index kTokens = 5;
 const std::int32_t kIds[] = {1, 5, 2, 0, 4}, kOffsets[] = {0, kTokens};
@@ -210,6 +211,110 @@ TEST(ObservedText, RefusesWhatCannotBeExplained) {
   ObservedText large = alone;
   large.tokens = index{1} << 24;
   EXPECT_THROWS(require_explain_memory(large), kOutOfMemory, "the weights of 16777216 tokens");
+}
+
+TEST(ExplainParts, OrderTheLargestFirst) {
+  const std::vector<float> values = {.1F, .5F, .5F, .2F};
+  EXPECT_THAT(descending({values.data(), 4}), ElementsAre(1, 2, 3, 0));
+}
+
+// The layer has two sequences with two heads each.
+TEST(ExplainParts, TheStrongestWeightIsThatOfAllSequences) {
+  const ExplainedLayer layer{.name = "layer 1",
+                             .heads = 2,
+                             .queries = 2,
+                             .keys = 2,
+                             .weights = {.5F, .5F, .4F, .6F, 1, 0, 0, 1,  // sequence 0
+                                         .3F, .7F, .5F, .5F, 0, 1, .9F, .1F},
+                             .sequences = 2};
+  const StrongestWeight first = strongest_weight(layer, 1);
+  EXPECT_THAT((std::vector<index>{first.sequence, first.query, first.key}), ElementsAre(1, 0, 1));
+  const StrongestWeight second = strongest_weight(layer, 2);
+  EXPECT_EQ(second.sequence, 0);
+}
+
+TEST(ExplainParts, RefuseWhatHasNoMeaning) {
+  for (const SaliencyMethod method : {SaliencyMethod::kRollout, SaliencyMethod::kNone}) {
+    EXPECT_THROWS(require_shown(false, method), kOptionValue, "no attention");
+    EXPECT_NO_THROW(require_shown(true, method));
+  }
+  EXPECT_NO_THROW(require_shown(false, SaliencyMethod::kGradient));
+  EXPECT_THROWS(require_tokens(false), kInputTooSmall, "no token");
+  EXPECT_THROWS(require_target_counts({.saliency = SaliencyMethod::kNone, .target = "a"}),
+                kOptionValue, "--target: has no effect");
+  EXPECT_NO_THROW(require_target_counts({.target = "a"}));
+  EXPECT_EQ(in_quotes("a\n"), "\"a\\n\"");
+  EXPECT_EQ(in_quotes(std::string(10'000, 'x')), '"' + std::string(37, 'x') + "...\"");
+}
+
+// Where another command would name its option, `explain` has a hint of its own.
+TEST(ExplainParts, HintsNameNoOptionOfOtherCommands) {
+  const auto hint_of = [](const std::string& given) {
+    try {
+      with_own_hint("another",
+                    [&]() -> int { throw Error(ErrorCode::kInputFormat, "bad", given); });
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), "bad");
+      return error.hint();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(hint_of("say --word-column"), "another");
+  EXPECT_EQ(hint_of("give more"), "give more");
+  EXPECT_EQ(with_own_hint("another", [] { return 3; }), 3);
+}
+
+TEST(ExplainParts, WordsAreFilledOnce) {
+  const std::string text(100, 'x');
+  const QuotingWords words{"{0} of {1}", "{1} 的 {0}", {"{1}", text}};
+  const Words whole = filled(words, QuoteLength::kWhole), cut = filled(words, QuoteLength::kShort);
+  EXPECT_EQ(whole.english, "\"{1}\" of \"" + text + "\"");
+  EXPECT_EQ(whole.chinese, "\"" + text + "\" 的 \"{1}\"");
+  EXPECT_EQ(cut.english, "\"{1}\" of \"" + std::string(37, 'x') + "...\"");
+}
+
+// By hand: A_2 = [.75 .25; .5 .5], A_1 = [1 0; .25 .75], and the last row of A_2 A_1.
+TEST(Rollout, FollowsTheResidualSumsBackToTheTokens) {
+  const std::vector<float> second = {.5F, .5F, 1, 0}, first = {1, 0, .5F, .5F};
+  const RolloutLayer layers[] = {{first, 1}, {second, 1}};
+  const double last[] = {0, 1}, mean[] = {.5, .5};
+  EXPECT_THAT(attention_rollout(layers, last), ElementsAre(.625F, .375F));
+  EXPECT_THAT(attention_rollout(layers, mean),
+              ElementsAre(FloatNear(.71875F, 1e-6F), FloatNear(.28125F, 1e-6F)));
+}
+
+TEST(Rollout, TakesTheMeanOfTheHeadsAndKnowsLayersWithoutSum) {
+  const std::vector<float> heads = {1, 0, 1, 0, 0, 1, 0, 1};
+  const double first[] = {1, 0};
+  const RolloutLayer plain[] = {{heads, 2, false}}, summed[] = {{heads, 2, true}};
+  EXPECT_THAT(attention_rollout(plain, first), ElementsAre(.5F, .5F));
+  EXPECT_THAT(attention_rollout(summed, first), ElementsAre(.75F, .25F));
+}
+
+TEST(Rollout, ARowWithoutKeysKeepsItself) {
+  const std::vector<float> weights = {0, 0, .5F, .5F};
+  const double first[] = {1, 0};
+  const RolloutLayer summed[] = {{weights, 1, true}}, plain[] = {{weights, 1, false}};
+  EXPECT_THAT(attention_rollout(summed, first), ElementsAre(1, 0));
+  EXPECT_THAT(attention_rollout(plain, first), ElementsAre(0, 0));
+}
+
+// Tokens 0 and 1, 2 and 3 are sequences; then 0 and 2, 1 and 3, across.
+TEST(Rollout, FollowsSequencesAlongBothAxes) {
+  const std::vector<float> weights = {1, 0, .5F, .5F, 0, 1, .25F, .75F};
+  const double last[] = {0, 1, 0, 0}, third[] = {0, 0, 0, 1};
+  const RolloutLayer over[] = {{weights, 1, false, 2}}, across[] = {{weights, 1, false, 2, true}};
+  EXPECT_THAT(attention_rollout(over, last), ElementsAre(.5F, .5F, 0, 0));
+  EXPECT_THAT(attention_rollout(over, third), ElementsAre(0, 0, .25F, .75F));
+  EXPECT_THAT(attention_rollout(across, last), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(attention_rollout(across, third), ElementsAre(0, .25F, 0, .75F));
+}
+
+TEST(Rollout, RefusesOtherSizes) {
+  const std::vector<float> weights = {1, 0, 0};
+  const double first[] = {1, 0};
+  const RolloutLayer layers[] = {{weights, 1}};
+  EXPECT_THROWS(attention_rollout(layers, first), kShape, "layer 1 has 3 weights");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(ExplanationTextParts, CutLongLabels) {
   EXPECT_EQ(prediction_lines(e, 80), "label: " + std::string(37, 'x') + "... 0.7500\n");
 }
 
-// What a model of numbers takes for nothing is the mean of the training.
+// A model of numbers takes the mean of the training for nothing.
 TEST(ExplanationTextParts, SaliencySaysWhatBecomesZero) {
   Explanation e{.kind = ExplainedKind::kTextClassifier,
                 .tokens = {"a"},

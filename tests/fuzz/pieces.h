@@ -9,30 +9,16 @@
 
 #include "fovea/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/drip.h"
 
 namespace fovea {
 
-/// Bytes in pieces of at most `most`.
-class Pieces final : public ByteStream {
- public:
-  Pieces(std::string_view bytes, std::size_t most) : bytes_(bytes), most_(most) {}
-  std::size_t read(std::span<char> to) override {
-    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()));
-    bytes_.remove_prefix(n);
-    return n;
-  }
-
- private:
-  std::string_view bytes_;
-  std::size_t most_;
-};
-
-/// What read(stream, to) has appended to `to`, and the message of its error.
+/// The bytes that read(stream, to) appends to `to`, and the message of its error.
 template <class Read>
 std::string read_pieces(std::string_view bytes, std::size_t most, Read&& read) {
   std::string all;
   try {
-    read(std::make_unique<Pieces>(bytes, most), all);
+    read(std::make_unique<Drip>(std::string(bytes), most), all);
   } catch (const Error& error) {
     all += error.what();
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of tagged sentences is read or refused, the same in pieces of any size; what is read is
 // text, and its lines come back as they were.
-#include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"

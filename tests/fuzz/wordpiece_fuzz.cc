@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "fovea/pretrained/bert.h"
-#include "fovea/pretrained/wordpiece_files.h"
+#include "fovea/pretrained/sentence_model.h"
+#include "fovea/pretrained/tokenizer_files.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace fovea {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "fovea/base/random.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -81,6 +82,75 @@ TEST(ClassificationIntervals, OfACertainResultHaveNoWidth) {
   EXPECT_EQ(report.accuracy.low, 1);
   EXPECT_EQ(report.accuracy.high, 1);
   EXPECT_EQ(report.classes[2].f1.high, 0);
+}
+
+using Labels = std::vector<std::uint8_t>;
+
+Rows<const std::uint8_t> rows(const Labels& labels, index columns) {
+  return {labels.data(), static_cast<index>(labels.size()) / columns, columns};
+}
+
+TEST(Multilabel, CountsLabelsAndExamples) {
+  const Labels truth = {1, 0, 1, 0, 0, 0, 1, 1, 0}, predicted = {1, 0, 1, 0, 0, 0, 0, 1, 1};
+  const MultilabelReport report = multilabel_report(rows(truth, 3), rows(predicted, 3));
+  EXPECT_EQ(report.examples, 3);
+  EXPECT_EQ(report.subset_accuracy, 2.0 / 3);
+  EXPECT_EQ(report.hamming_loss, 2.0 / 9);
+  EXPECT_THAT(report.support, ElementsAre(2, 1, 1));
+  EXPECT_THAT(report.predicted, ElementsAre(1, 1, 2));
+  EXPECT_EQ(report.micro.f1, 0.75);
+  // An example without labels, true or predicted, scores 0: a division by zero.
+  EXPECT_EQ(report.samples.f1, (1 + 0 + 0.5) / 3);
+}
+
+TEST(Multilabel, OneLabelIsScoredToo) {
+  const Labels truth = {1, 0, 1}, predicted = {1, 1, 0};
+  const MultilabelReport report = multilabel_report(rows(truth, 1), rows(predicted, 1));
+  EXPECT_EQ(report.labels[0].f1, 0.5);
+  EXPECT_EQ(report.macro.f1, 0.5);
+  EXPECT_EQ(report.micro.f1, 0.5);
+}
+
+TEST(Multilabel, ReadsStridedRows) {
+  const Labels truth = {1, 0, 7, 0, 1, 7}, predicted = {1, 0, 0, 1};
+  const MultilabelReport report = multilabel_report({truth.data(), 2, 2, 3}, rows(predicted, 2));
+  EXPECT_EQ(report.subset_accuracy, 1);
+}
+
+TEST(Multilabel, RefusesBadLabels) {
+  const Labels six(6, 1), three(3, 0), odd = {0, 1, 0, 2, 0, 1};
+  EXPECT_THROWS(multilabel_report(rows(six, 3), rows(six, 2)), kShape,
+                "multilabel_report: there are 3 true labels, and 2 predicted ones");
+  EXPECT_THROWS(multilabel_report(rows(six, 3), rows(three, 3)), kShape,
+                "there are 2 true values, and 1 predicted ones");
+  EXPECT_THROWS(multilabel_report({six.data(), 0, 3}, {six.data(), 0, 3}), kShape, "no examples");
+  EXPECT_THROWS(multilabel_report({six.data(), 2, 0}, {six.data(), 2, 0}), kShape, "at least one");
+  EXPECT_THROWS(multilabel_report(rows(six, 3), rows(odd, 3)), kOptionValue,
+                "multilabel_report: example 1, predicted label 0 is 2; it must be 0 or 1");
+}
+
+TEST(MultilabelIntervals, HoldTheValuesOfTheReport) {
+  Random random(1, RandomUse::kTest);
+  Labels truth, predicted;
+  for (int i = 0; i < 4 * 500; ++i) {
+    truth.push_back(random.below(10) < 3);
+    predicted.push_back(random.below(10) < 7 ? truth.back() : !truth.back());
+  }
+  const auto whole = multilabel_report(rows(truth, 4), rows(predicted, 4));
+  const auto intervals = multilabel_intervals(Context(2), rows(truth, 4), rows(predicted, 4));
+  std::vector<double> values;
+  MultilabelReport::visit_numbers(
+      whole, [&](const NumberName&, double number) { values.push_back(number); });
+  std::size_t at = 0;
+  MultilabelIntervals::visit_numbers(intervals,
+                                     [&](const NumberName& name, const Interval& interval) {
+                                       EXPECT_EQ(interval.value, values[at++]) << name.name;
+                                       EXPECT_LT(interval.low, interval.value) << name.name;
+                                       EXPECT_GT(interval.high, interval.value) << name.name;
+                                       EXPECT_LT(interval.high - interval.low, 0.2) << name.name;
+                                     });
+  EXPECT_EQ(at, values.size());
+  EXPECT_EQ(intervals.support, whole.support);
 }
 
 }  // namespace

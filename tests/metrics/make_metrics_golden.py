@@ -12,6 +12,8 @@ With --more N, each list has N random cases more (for one run, not for the repos
 
 import argparse
 import math
+import pathlib
+import sys
 import textwrap
 import warnings
 
@@ -19,22 +21,10 @@ import numpy as np
 import scipy.stats
 from sklearn import calibration, metrics
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from draws import Draws  # noqa: E402
+
 warnings.filterwarnings("ignore")
-MASK = (1 << 64) - 1
-
-
-class Draws:
-    """SplitMix64 (Steele, Lea, Flood 2014)."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return (z ^ (z >> 31)) % n
 
 
 def prf(truth, predicted, **options):

@@ -9,33 +9,24 @@ Needs seqeval; run it again only if a definition changes:
 
 conlleval is a Perl script: its rules are written here once more, and must agree with seqeval's default mode.
 """
+
+import pathlib
+import sys
 import textwrap
 import warnings
 
 from seqeval import metrics, scheme
 from seqeval.metrics import sequence_labeling
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from draws import MASK, Draws  # noqa: E402
+
 warnings.filterwarnings("ignore")
-MASK = (1 << 64) - 1
 FILES, GROUP = 1000, 100
 TYPES = ("x", "y", "z")
 # The name of a kind, its letters, and seqeval's scheme in mode strict.
 KINDS = (("lenient bio", "OBI", None), ("lenient bioes", "OBIES", None), ("strict iob1", "OBI", scheme.IOB1),
          ("strict bio", "OBI", scheme.IOB2), ("strict bioes", "OBIES", scheme.IOBES))
-
-
-class Draws:
-    """SplitMix64 (Steele, Lea, Flood 2014)."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return (z ^ (z >> 31)) % n
 
 
 def file_of(seed, letters):

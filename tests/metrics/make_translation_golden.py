@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes translation_golden.h: the scores of sacreBLEU for sentences that tests/metrics/translation_golden_test.cc
+"""Makes translation_golden.h: the scores of sacreBLEU for sentences that tests/metrics/translation_test.cc
 makes again from the same integers and the words below.
 
 Needs sacrebleu 2.6.0; run it again only if a definition changes:
@@ -8,11 +8,16 @@ Needs sacrebleu 2.6.0; run it again only if a definition changes:
     python3 tests/metrics/make_translation_golden.py > tests/metrics/translation_golden.h
 """
 
+import pathlib
+import sys
+
 import numpy as np
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 
-MASK = (1 << 64) - 1
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from draws import Draws  # noqa: E402
+
 # The text of the examples: words, their neighbours in other scripts, and what tokenizers treat specially.
 WORDS = ("the", "The", "cat", "cats", "sat", "on", "a", "mat", "house", "of", "river", "and", "moon", "old",
          "Katze", "Fluß", "schön", "ΟΔΟΣ", "ΣΟΦΟΣ.", "İstanbul", "don't", "well-known", "e.g.", "1,000.50", "3-4",
@@ -20,20 +25,6 @@ WORDS = ("the", "The", "cat", "cats", "sat", "on", "a", "mat", "house", "of", "r
          "“so”", "月亮", "我们在家", "今天，很好。", "東京2020", "カタカナ", "ｆｕｌｌ", "한국어", "🙂", "e\u0301", "a\u00a0b",
          "a\x1cb", "\u3000", "-", "--", "/", "@user", "#tag", "http://a.b/c?d=1")
 METRICS = ("bleu-13a", "bleu-zh", "bleu-char", "bleu-none", "chrf", "chrf++", "ter")
-
-
-class Draws:
-    """SplitMix64 (Steele, Lea, Flood 2014)."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return (z ^ (z >> 31)) % n
 
 
 def changed(draws, words):

@@ -24,7 +24,7 @@ TEST(ConformanceCases, HaveNamesOfTheirOwn) {
               std::string::npos)
         << one.name;
     EXPECT_TRUE(one.settings.backward);
-    // What is seen keeps the sums in their places: the linear order needs cases where nothing is.
+    // An observer needs the weights, which linear attention never makes: its cases have none.
     EXPECT_EQ(one.settings.observe.empty(), one.name.starts_with("none-linear")) << one.name;
   }
   EXPECT_GT(names.size(), 90u);
@@ -60,7 +60,7 @@ TEST(ConformanceCases, EveryPartHasTheUsualOnes) {
   }
 }
 
-// What only a checker chooses, and what is the same whether it is said or not.
+// Only a checker chooses the first two; the third is the default.
 const std::set<std::string> kNotOfACase = {"precision", "reference", "t5_bidirectional"};
 
 std::set<std::string> values_used(const std::string& setting) {

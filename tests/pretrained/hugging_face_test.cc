@@ -157,7 +157,7 @@ TEST(HuggingFace, AWindowCountsTheQuerysOwnKey) {
   EXPECT_EQ(of_qwen3.at("layer_types").array().at(1).text(), "sliding_attention");
 }
 
-// What is read of a config.json that was written is the same model.
+// A config.json that was written is read as the same model.
 TEST(HuggingFace, AConfigurationIsReadAsItWasWritten) {
   for (const auto& [architecture, config] : cases()) {
     LanguageModelConfig written = resolve(config);

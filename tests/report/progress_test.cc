@@ -32,7 +32,7 @@ class ProgressLine : public testing::Test {
             .today = [this] { return kToday + static_cast<std::time_t>(now_ - 100); }};
   }
 
-  // Of a run that began at 100 s.
+  // The state of a run that began at 100 s.
   ProgressState at(index step, index steps = 2000) const {
     const double fraction = static_cast<double>(step) / static_cast<double>(steps);
     return {.fraction = fraction,
@@ -43,7 +43,7 @@ class ProgressLine : public testing::Test {
             .seconds_left = (now_ - 100) * (1 - fraction) / fraction};
   }
 
-  // What was written since the last call.
+  // The text that was written since the last call.
   std::string written() {
     std::string text = out_.str();
     out_.str("");

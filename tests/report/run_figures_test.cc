@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/report/terminal_plot.h"
 #include "tests/report/xml.h"
 
 namespace fovea {
@@ -133,6 +134,71 @@ TEST(HeadFigures, HaveACurveForEachHead) {
   EXPECT_EQ(xml_error(inside(html)), "");
   EXPECT_THAT(html, HasSubstr("layer 1, head 2"));
   EXPECT_THAT(html, Not(HasSubstr("Largest score")));
+}
+
+TEST(MistakeFigures, AreThoseOfTheEvaluation) {
+  RunReport run{.name = "a"};
+  EXPECT_EQ(mistake_figures(run, PageLanguage::kEnglish), "");
+  run.evaluation = ReportEvaluation{
+      .confusion = ConfusionPlot{.title = "", .labels = {"x", "y"}, .counts = {5, 1, 0, 7}},
+      .reliability = ReliabilityPlot{.title = "", .bars = {{0.5, 1, 4, 0.75, 0.5}}}};
+  const std::string html = mistake_figures(run, PageLanguage::kChinese);
+  EXPECT_EQ(xml_error("<div>" + html + "</div>"), "");
+  EXPECT_THAT(html, HasSubstr("召回率"));
+  EXPECT_THAT(html, HasSubstr("完美校准"));
+  EXPECT_THAT(html, HasSubstr("<title>x 被预测为 y：1 / 6（16.7 %）</title>"));
+  EXPECT_THAT(html, HasSubstr("0.5 到 1：4 个预测，置信度 0.7500，准确率 0.5000"));
+}
+
+std::vector<ReportLearning> points_of(const std::vector<double>& accuracies, double half) {
+  std::vector<ReportLearning> points;
+  index rows = 100;
+  for (const double value : accuracies) {
+    points.push_back({rows, {{"accuracy", value, value - half, value + half}, {"loss", 1, 0, 2}}});
+    rows *= 2;
+  }
+  return points;
+}
+
+TEST(LearningAdvice, TellsGainsFromChance) {
+  const auto english = PageLanguage::kEnglish;
+  EXPECT_THAT(learning_advice(points_of({.7, .8, .85}, .01), english),
+              HasSubstr("gains +0.0500: twice as many texts may gain about +0.0250 more"));
+  EXPECT_THAT(learning_advice(points_of({.7, .8, .805}, .01), english), HasSubstr("no sign"));
+  EXPECT_THAT(learning_advice(points_of({.7}, .01), english), HasSubstr("too few"));
+  EXPECT_THAT(learning_advice(points_of({.7, .8, .85}, .01), PageLanguage::kChinese),
+              HasSubstr("准确率 提高 +0.0500"));
+}
+
+TEST(LearningFigure, HasCurvesAndNumbers) {
+  RunReport run{.name = "a"};
+  EXPECT_EQ(learning_figure(run, PageLanguage::kEnglish, 0), "");
+  run.learning = points_of({.7, .8, .85}, .01);
+  const std::string html = learning_figure(run, PageLanguage::kEnglish, 0);
+  EXPECT_EQ(xml_error("<div>" + html + "</div>"), "");
+  EXPECT_THAT(html, HasSubstr("0.8400–0.8600"));
+  EXPECT_THAT(terminal_learning(run, {}), HasSubstr("accuracy 0.8500 (0.8400 to 0.8600)"));
+}
+
+TEST(SearchFigure, HasEveryTrial) {
+  RunReport run{.name = "a"};
+  EXPECT_EQ(search_figure(run, PageLanguage::kEnglish, 0), "");
+  run.trials = {{.trial = 1, .rows = 300, .loss = .5, .options = "--model linear"},
+                {.trial = 2, .rows = 900, .on_highest = true, .loss = .4, .options = "--a <b>"}};
+  const std::string html = search_figure(run, PageLanguage::kChinese, 0);
+  EXPECT_EQ(xml_error("<div>" + html + "</div>"), "");
+  EXPECT_THAT(html, HasSubstr("--a &lt;b&gt;"));
+  EXPECT_THAT(html, HasSubstr("目前最佳"));
+}
+
+TEST(PrecisionRecallFigure, NamesItsCurves) {
+  RunReport run{.name = "a"};
+  run.evaluation = ReportEvaluation{
+      .precision_recall = {{"good", {{.5, 1}, {1, .75}}}, {"", {{.5, .9}, {1, .7}}}}};
+  const std::string html = mistake_figures(run, PageLanguage::kEnglish);
+  EXPECT_EQ(xml_error("<div>" + html + "</div>"), "");
+  EXPECT_THAT(html, HasSubstr("Precision over recall"));
+  EXPECT_THAT(html, HasSubstr("all, micro-averaged"));
 }
 
 }  // namespace

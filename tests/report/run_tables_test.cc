@@ -2,6 +2,7 @@
 #include "fovea/report/run_tables.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -140,6 +141,56 @@ TEST(MistakeTables, HaveEveryCount) {
       {.title = "", .bars = {{0, 0.5, 0, 0, 0}, {0.5, 1, 4, 0.75, 0.5}}}, kEnglish);
   EXPECT_THAT(bins, HasSubstr("<th scope=\"row\">0.5</th><td>1</td><td>4</td><td>0.75</td>"));
   EXPECT_THAT(bins, Not(HasSubstr("<td>0</td>")));
+}
+
+std::string chinese(std::string_view name) { return metric_words(name, PageLanguage::kChinese); }
+
+TEST(MetricWords, AreTheUsualTermsAndKeepAbbreviations) {
+  EXPECT_EQ(chinese("accuracy"), "准确率");
+  EXPECT_EQ(chinese("macro_f1"), "宏平均 F1");
+  EXPECT_EQ(chinese("weighted_precision"), "加权平均精确率");
+  EXPECT_EQ(chinese("log_loss"), "对数损失");
+  EXPECT_EQ(chinese("ece"), "期望校准误差（ECE）");
+  EXPECT_EQ(chinese("bleu"), "BLEU");
+}
+
+TEST(MetricWords, OfATagColumnNameIt) {
+  EXPECT_EQ(chinese("accuracy_upos"), "准确率（upos）");
+  EXPECT_EQ(chinese("micro_f1_my_column"), "微平均 F1（my_column）");
+  EXPECT_EQ(chinese("span_f1_2"), "片段 F1（2）");
+}
+
+TEST(MetricWords, LeaveEnglishAndWhatIsNotKnown) {
+  EXPECT_EQ(metric_words("macro_f1", PageLanguage::kEnglish), "macro_f1");
+  EXPECT_EQ(chinese("chrF2"), "chrF2");
+  EXPECT_EQ(chinese("macro_x_y"), "macro_x_y");
+  EXPECT_EQ(chinese("_"), "_");
+  EXPECT_EQ(chinese(""), "");
+}
+
+TEST(RunCsv, HasARowForEachUpdateAndEverySeries) {
+  RunReport a{.name = "a,\"b\""};
+  a.losses.last_batch = {{5, 0.1}, {10, NAN}};
+  a.losses.last16_mean = {{5, 1.25}};
+  a.losses.running_mean = {{5, 1.5}};
+  a.losses.validation = {{10, 0.25}};
+  a.lr = {{5, 1e-7}};
+  a.metrics = {{"accuracy", {{10, 1.0 / 3}}}};
+  RunReport b{.name = "b"};
+  b.losses.last_batch = {{5, 2}};
+  b.metrics = {{"bleu", {{20, 31.5}}}};
+  const RunReport runs[] = {a, b};
+  const std::string csv = run_csv(runs);
+  EXPECT_EQ(csv,
+            "run,update,training_loss_batch,training_loss_last16_mean,training_loss_running_mean,"
+            "training_loss_interval_mean,training_loss,validation_loss,lr,gradient_norm,targets_"
+            "per_second,"
+            "validation_accuracy,validation_bleu\n"
+            "\"a,\"\"b\"\"\",5,0.1,1.25,1.5,,,,1e-07,,,,\n"
+            "\"a,\"\"b\"\"\",10,nan,,,,,0.25,,,,0.3333333333333333,\n"
+            "b,5,2,,,,,,,,,,\n"
+            "b,20,,,,,,,,,,,31.5\n");
+  EXPECT_TRUE(csv.starts_with(kRunCsvMark));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ class XmlReader {
  public:
   explicit XmlReader(std::string_view text) : text_(text) {}
 
-  /// What is wrong, and where; "" if the text is one well-formed element.
+  /// The first error and its place; "" if the text is one well-formed element.
   std::string error() {
     while (problem_.empty() && at_ < text_.size()) {
       if (text_[at_] == '<') {

@@ -6,7 +6,7 @@
 namespace fovea {
 namespace {
 
-// What libxxhash itself gives (the first is the published value for no bytes).
+// The values are libxxhash's (the first is the published one for no bytes).
 TEST(Checksum, IsXxh3Of128Bits) {
   EXPECT_EQ(xxh3_128(""), "99aa06d3014798d86001c324468d497f");
   EXPECT_EQ(xxh3_128("fovea"), "b86cebb71707a8befefc876d2feefd35");

@@ -42,10 +42,10 @@ std::string one(std::string_view dtype, std::string_view shape, std::string_view
   return file_of("{\"a\":" + entry(dtype, shape, offsets) + "}", data_bytes);
 }
 
-// What stands where "a" has its entry.
+// A file with this text in the place of the entry of "a".
 std::string with_entry(std::string_view text) { return file_of(fmt::format("{{\"a\":{}}}", text)); }
 
-// What stands in front of a good entry, and behind it.
+// A file with these texts before a good entry and behind it.
 std::string around(const std::string& before, const std::string& after,
                    std::size_t data_bytes = 4) {
   return file_of(before + entry("F32", "[1]", "[0,4]") + after, data_bytes);

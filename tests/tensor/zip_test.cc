@@ -94,7 +94,7 @@ TEST(Zip, EveryTruncationAndEveryTailIsFound) {
   }
 }
 
-// What is flipped either has no meaning (a date) or is found: the bytes never differ.
+// A flipped bit either has no meaning (a date) or is found: the bytes of a member never differ.
 TEST(Zip, AFlippedBitNeverChangesAMember) {
   for (const std::string& file : {two_members(), deflated_file()}) {
     const auto good = members_of(file);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/base/file.h"
+#include "tests/support/drip.h"
 #include "tests/support/folder.h"
 #include "tests/support/packed.h"
 #include "tests/support/throws.h"
@@ -24,24 +25,9 @@ std::string some_text(std::size_t size) {
   return text;
 }
 
-// At most `most` bytes at a time.
-class Trickle final : public ByteStream {
- public:
-  Trickle(std::string bytes, std::size_t most) : bytes_(std::move(bytes)), most_(most) {}
-  std::size_t read(std::span<char> to) override {
-    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()), at_);
-    at_ += n;
-    return n;
-  }
-
- private:
-  std::string bytes_;
-  std::size_t most_, at_ = 0;
-};
-
 std::string unpack(const std::string& packed, std::size_t most_in = 1 << 30,
                    std::size_t most_out = 300'000) {
-  const auto stream = unpacked(std::make_unique<Trickle>(packed, most_in), "x");
+  const auto stream = unpacked(std::make_unique<Drip>(packed, most_in), "x");
   std::string all, piece(most_out, '\0');
   while (const std::size_t n = stream->read(piece)) all.append(piece, 0, n);
   EXPECT_EQ(stream->read(piece), 0u) << "the end stays the end";
@@ -142,7 +128,7 @@ TEST(Compressed, LargeWindowsAreAnError) {
 TEST(Compressed, AFrameThatClaimsMoreThanThereIsMemoryIsRefused) {
   // A frame header: single segment, the size in eight bytes.
   const std::string bomb = "\x28\xb5\x2f\xfd\xe0"s + "\0\0\0\0\0\0\0\x10"s + "\x01\0\0"s;
-  const auto stream = unpacked(std::make_unique<Trickle>(bomb, 100), "bomb.zst");
+  const auto stream = unpacked(std::make_unique<Drip>(bomb, 100), "bomb.zst");
   EXPECT_THROWS(read_whole(*stream, "bomb.zst", "less"), kOutOfMemory,
                 "bomb.zst would take 1.00 EiB");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expected values are those of Python 3.11. The lower case of every word of the golden sentences is
-// compared through TER (tests/metrics/translation_golden_test.cc).
+// compared through TER (tests/metrics/translation_test.cc).
 #include "fovea/text/python_text.h"
 
 #include <gmock/gmock.h>

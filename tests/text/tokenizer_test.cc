@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> learned(std::string_view kind, std::string_view text 
   return make_tokenizer(tokenizer_kind(kind).learn(text, "train.txt", {.min_count = 1}));
 }
 
-// Those that are learned from a text alone; subwords are in tokenizer/sentencepiece_test.cc.
+// The tokenizers that are learned from a text alone; sentencepiece_test.cc has those of subwords.
 std::vector<TokenizerKind> learned_kinds() {
   std::vector<TokenizerKind> kinds(kTokenizers.begin(), kTokenizers.end());
   std::erase_if(kinds, [](const TokenizerKind& kind) { return kind.has_model; });
@@ -32,7 +32,7 @@ std::vector<TokenizerKind> learned_kinds() {
   return kinds;
 }
 
-// Those that give back any text; words do not (tokenizer/word_test.cc).
+// The tokenizers that give back any text; words do not (tokenizer/word_test.cc).
 std::vector<TokenizerKind> kinds_without_loss() {
   std::vector<TokenizerKind> kinds;
   for (const TokenizerKind& kind : learned_kinds()) {

@@ -15,6 +15,9 @@
 
 namespace fovea {
 
+/// Some programs write these bytes before UTF-8; they are no character of the first line.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// An error in one row of a table: what stands behind it can still be read.
 class BadRow final : public Error {
  public:

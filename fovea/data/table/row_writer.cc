@@ -59,7 +59,6 @@ std::string RowWriter::row(std::string_view raw, const std::vector<std::string>&
 
 std::string RowWriter::row(std::string_view raw, std::vector<Json> values,
                            const std::string& place) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (raw.starts_with(kByteOrderMark)) {
     raw.remove_prefix(kByteOrderMark.size());
     return std::string(kByteOrderMark) + row(raw, std::move(values), place);

@@ -2,7 +2,6 @@
 #include "fovea/data/tagged/tagged_batch.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -17,15 +16,6 @@ namespace {
 constexpr index kMost = std::numeric_limits<std::int32_t>::max();
 
 index at(const std::vector<index>& values, index i) { return values[static_cast<std::size_t>(i)]; }
-
-// The sum of the n largest of `count` numbers.
-index sum_of_largest(index count, index n, const std::function<index(index)>& number) {
-  std::vector<index> numbers(static_cast<std::size_t>(count));
-  for (index i = 0; i < count; ++i) numbers[static_cast<std::size_t>(i)] = number(i);
-  const auto middle = numbers.begin() + std::clamp<index>(n, 0, count);
-  std::partial_sort(numbers.begin(), middle, numbers.end(), std::greater<>());
-  return std::accumulate(numbers.begin(), middle, index{0});
-}
 
 // Sentences draw from streams that no epoch and no stratum has.
 constexpr std::uint64_t kFirstOfSentences = std::uint64_t{1} << 62;
@@ -51,13 +41,18 @@ void drop_words(TaggedBatch& batch, const WordDropout& dropout, index update) {
 index TaggedWords::length(index i) const { return at(starts, i + 1) - at(starts, i); }
 
 index TaggedWords::largest(index n) const {
-  return sum_of_largest(size(), n, [&](index i) { return length(i); });
+  std::vector<index> lengths;
+  for (index i = 0; i < size(); ++i) lengths.push_back(length(i));
+  return sum_of_largest(std::move(lengths), n);
 }
 
 index TaggedWords::most_characters(index n) const {
-  return sum_of_largest(size(), n, [&](index i) {
-    return at(character_starts, at(starts, i + 1)) - at(character_starts, at(starts, i));
-  });
+  std::vector<index> characters_of;
+  for (index i = 0; i < size(); ++i) {
+    characters_of.push_back(at(character_starts, at(starts, i + 1)) -
+                            at(character_starts, at(starts, i)));
+  }
+  return sum_of_largest(std::move(characters_of), n);
 }
 
 bool TaggedBatch::lacks_tag() const {
@@ -116,11 +111,7 @@ TaggedTraining::TaggedTraining(TaggedWords words, WordDropout dropout,
     : words_(std::move(words)),
       dropout_(std::move(dropout)),
       batch_size_(order.batch_size),
-      order_([&] {
-        EpochOrderOptions sized = order;
-        sized.size = words_.size();
-        return sized;
-      }()) {}
+      order_(order.of(words_.size())) {}
 
 void TaggedTraining::cut_anew(WordTexts texts) {
   check(texts.size() == words_.word_count(), "sentences: there are texts of {} words for {}",

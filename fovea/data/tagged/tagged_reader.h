@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -149,5 +151,40 @@ std::vector<TaggedSentence> read_tagged(const std::string& file, const TaggedOpt
 /// before each new one, else a tab.
 std::string with_columns(const TaggedSentence& sentence,
                          std::span<const std::vector<std::string>> columns, std::string_view other);
+
+// Words as characters with tags that say where in a word each is: what a segmenter learns.
+
+/// The characters of UTF-8 text; white space is none.
+std::vector<std::string> characters_of(std::string_view text);
+
+/// The sentence of the characters of these words, with the tags S (a word of one character), B, M
+/// and E (the first, the middle, the last ones of a word); where words have tags (of one column),
+/// "B-NOUN" and so on. A character is on the line of its word; there is no source. Words of white
+/// space are left out.
+TaggedSentence to_characters(const TaggedSentence& words);
+
+// Tells running text from words a line with columns, where nobody has said which a file is.
+
+enum class LineForm {
+  kColumns,  ///< a word a line, alone or with columns
+  kText,     ///< a sentence a line
+};
+
+/// The signs by which columns are told from words.
+struct ColumnSigns {
+  std::function<bool(std::string_view)> is_tag;  ///< whether a last column says so
+  bool comments = false;                         ///< lines that begin with # say nothing
+};
+
+/// The form that the first lines show; nothing as long as more lines could change it. `is_all`: no
+/// more follow. A tab, a word alone in the first line, or two lines of as many words that end with
+/// a tag make columns. Other lines of several words make text. Only lines up to an empty one count,
+/// unless all of these end with a tag.
+std::optional<LineForm> form_of_lines(std::string_view lines, bool is_all,
+                                      const ColumnSigns& signs);
+
+/// Reads as far as is needed to know the form, and gives what was read back: `stream` becomes one
+/// of all bytes. Throws as it does.
+LineForm find_line_form(std::unique_ptr<ByteStream>& stream, const ColumnSigns& signs);
 
 }  // namespace fovea

@@ -12,7 +12,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/linear/compact.h"
 #include "fovea/linear/decide.h"
-#include "fovea/metrics/mean_interval.h"
+#include "fovea/metrics/bootstrap.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/score.h"
 #include "fovea/task/load_parts.h"

@@ -8,7 +8,6 @@
 
 #include "fovea/config/json.h"
 #include "fovea/metrics/classification.h"
-#include "fovea/metrics/precision_recall.h"
 #include "fovea/metrics/probabilities.h"
 #include "fovea/metrics/regression.h"
 #include "fovea/task/classify/settings.h"

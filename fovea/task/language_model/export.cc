@@ -6,7 +6,7 @@
 
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
-#include "fovea/pretrained/gguf_export.h"
+#include "fovea/pretrained/gguf_model.h"
 #include "fovea/pretrained/hugging_face.h"
 #include "fovea/pretrained/hugging_face_tokenizer.h"
 #include "fovea/tensor/safetensors.h"

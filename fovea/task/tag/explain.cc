@@ -11,7 +11,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/data/tagged/characters.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/explain/observed_text.h"
 #include "fovea/model/pass_plan.h"

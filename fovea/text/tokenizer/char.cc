@@ -39,7 +39,7 @@ class CharTokenizer final : public Tokenizer {
                      std::string_view name) const override {
     require_utf8(text, name);
     while (!text.empty()) {
-      const DecodedCharacter c = decode_character(text);
+      const TakenCharacter c = take_character(text);
       const char32_t value = data_.lower ? lower_character(c.value) : c.value;
       const token id = value < ids_.size() ? ids_[value] : 0;
       if (id != 0) {
@@ -47,7 +47,6 @@ class CharTokenizer final : public Tokenizer {
       } else {
         append_spelled(ids, value);
       }
-      text.remove_prefix(static_cast<std::size_t>(c.length));
     }
   }
 

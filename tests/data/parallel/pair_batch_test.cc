@@ -59,7 +59,8 @@ TEST(PairBatch, TargetsAreWhatFollows) {
   EXPECT_THROWS(append(batch, some_pairs(3), 3), kShape, "no pair 3 of 3");
 }
 
-// What is dropped of a pair does not depend on the batch, changes with the update, and is no mark.
+// The dropped tokens of a pair do not depend on its batch, change with the update, and are no
+// marks.
 TEST(PairBatch, TokensAreDropped) {
   const auto batches = [](index batch_tokens, index epoch) {
     PairTraining training(some_pairs(60),

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/data/table/line_reader.h"
 
+#include <gmock/gmock.h>
+
+#include "fovea/base/file.h"
 #include "tests/data/table/support.h"
+#include "tests/support/folder.h"
 #include "tests/support/throws.h"
 #include "tests/support/time_taken.h"
 
 namespace fovea {
 namespace {
 
-using namespace std::string_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+using namespace std::string_literals;
 LineReader reader_of(const std::string& bytes, std::size_t most = 1 << 20,
                      std::size_t longest = 1 << 20) {
   return {std::make_unique<Drip>(bytes, most), "f", longest};
@@ -114,6 +118,23 @@ TEST(LineReader, AnyNumberOfLinesThatAreNoTextTakeTimeOfTheirBytes) {
     EXPECT_EQ(refused, lines);
   };
   EXPECT_TRUE(grows_linearly(refuse, 800));
+}
+
+TEST(TextLines, AreReadAsTheyAre) {
+  const TestFolder folder;
+  const std::string file = folder / "lines.txt";
+  const auto lines_of = [&](std::string_view text) {
+    write_file_atomically(file, text);
+    return read_text_lines(file);
+  };
+  EXPECT_THAT(lines_of("a b\n\n c \n"), ElementsAre("a b", "", " c "));
+  EXPECT_THAT(lines_of("\xEF\xBB\xBF"
+                       "a\r\nb"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(lines_of("\n"), ElementsAre(""));
+  EXPECT_THROWS(lines_of(""), kEmptyInput, "lines.txt is empty");
+  EXPECT_THROWS(lines_of("a\n\xFF\n"), kEncoding, "lines.txt:2");
+  EXPECT_THROWS(read_text_lines(folder / "none"), kMissingInput, "none");
 }
 
 }  // namespace

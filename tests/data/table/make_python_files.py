@@ -57,7 +57,7 @@ def main():
     print("};\n")
     lines = "".join(json.dumps({"label": row[0], "text": row[1]}, ensure_ascii=number % 2 == 0) + "\n"
                     for number, row in enumerate(table[1:]))
-    print(f"/// The same table, without its header, as lines of JSON.\n"
+    print(f"/// That table, without its header, as lines of JSON.\n"
           f"inline constexpr std::string_view kPythonJson =\n{literal(lines)};\n")
     print("inline constexpr PythonReading kPythonReadings[] = {")
     for text in READINGS:

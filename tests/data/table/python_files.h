@@ -121,7 +121,7 @@ inline constexpr PythonFile kPythonFiles[] = {
      "rd\"\"\"\"\"\"',.\"\012"},
 };
 
-/// The same table, without its header, as lines of JSON.
+/// That table, without its header, as lines of JSON.
 inline constexpr std::string_view kPythonJson =
     "{\"label\": \"so so\", \"text\": \"t\\\\a\\ud83d\\ude00\\tword,\\\"\\\\\\u0085\\t\\u00e9."
     "\"}\012{\"label\": \"pos\", \"text\": \"t\\ta;\344\270\255\\n,\303\251, .\"}\012{\"label\""

@@ -12,23 +12,9 @@
 #include "fovea/base/random.h"
 #include "fovea/data/table/labelled_reader.h"
 #include "fovea/data/table/line_reader.h"
+#include "tests/support/drip.h"
 
 namespace fovea {
-
-/// At most `most` bytes at a time.
-class Drip final : public ByteStream {
- public:
-  Drip(std::string bytes, std::size_t most) : bytes_(std::move(bytes)), most_(most) {}
-  std::size_t read(std::span<char> to) override {
-    const std::size_t n = bytes_.copy(to.data(), std::min(most_, to.size()), at_);
-    at_ += n;
-    return n;
-  }
-
- private:
-  std::string bytes_;
-  std::size_t most_, at_ = 0;
-};
 
 /// All rows of a file of this name and content.
 inline std::vector<LabelledText> rows_of(const std::string& name, const std::string& bytes,
@@ -56,7 +42,7 @@ inline std::vector<std::string> read(const std::string& name, const std::string&
   return all;
 }
 
-/// Of any length up to `longest`, from these pieces.
+/// A text of any length up to `longest`, from these pieces.
 inline std::string random_text(Random& random, index longest,
                                const std::vector<std::string_view>& pieces) {
   std::string text;

@@ -71,7 +71,7 @@ TEST(TaggedBatch, TrainingSeesEverySentenceOnceAnEpoch) {
   EXPECT_THAT(seen, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
 
-// What is dropped of a sentence does not depend on the batch, and changes with the update.
+// The dropped words of a sentence do not depend on its batch, and change with the update.
 TEST(TaggedBatch, RareWordsAreReadAsUnknown) {
   const TaggedWords all = some_words(40);
   WordDropout dropout{

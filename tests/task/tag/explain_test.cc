@@ -5,8 +5,7 @@
 
 #include <numeric>
 
-#include "fovea/explain/page.h"
-#include "fovea/explain/text.h"
+#include "fovea/explain/shown.h"
 #include "fovea/task/tag/objective.h"
 #include "fovea/task/tag/tag_predictor.h"
 #include "tests/support/throws.h"

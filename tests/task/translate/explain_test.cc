@@ -7,8 +7,7 @@
 #include <numeric>
 
 #include "fovea/explain/explanation.h"
-#include "fovea/explain/page.h"
-#include "fovea/explain/text.h"
+#include "fovea/explain/shown.h"
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"
 #include "tests/support/throws.h"

@@ -9,11 +9,15 @@ Needs sentencepiece 0.2; run it again only if a definition changes:
 """
 
 import io
+import pathlib
+import sys
 import tempfile
 
 import sentencepiece
 
-MASK = (1 << 64) - 1
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from draws import MASK, Draws  # noqa: E402
+
 LINES, GROUP = 1000, 100
 # What lines are made of; a fifth of the words is glued to the next one.
 WORDS = ("the", "cat", "cats", "sat", "on", "mat", "house", "houses", "housing", "river", "aaaa", "aa", "abab", "Katze",
@@ -33,20 +37,6 @@ MODELS = {
     "bpe without a dummy space": {"model_type": "bpe", "vocab_size": 120, "add_dummy_prefix": False,
                                   "remove_extra_whitespaces": False, "character_coverage": 0.985},
 }
-
-
-class Draws:
-    """SplitMix64 (Steele, Lea, Flood 2014)."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return (z ^ (z >> 31)) % n
 
 
 def line_of(seed):
@@ -97,7 +87,7 @@ def main():
     for word in WORDS:
         print(f'    "{quoted(word.encode())}",')
     print("};\n\ninline constexpr int kPieceLines = %d, kLinesOfAHash = %d;\n" % (LINES, GROUP))
-    print("struct PieceCase {\n  const char* name;\n  std::string_view model;\n  /// Of the lines of a group.\n"
+    print("struct PieceCase {\n  const char* name;\n  std::string_view model;\n  /// A hash for the lines of each group.\n"
           f"  std::uint64_t hashes[{LINES // GROUP}];\n}};\n\ninline constexpr PieceCase kPieceCases[] = {{")
     for name, settings in MODELS.items():
         data = learned(settings)

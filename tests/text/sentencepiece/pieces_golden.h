@@ -68,7 +68,7 @@ inline constexpr int kPieceLines = 1000, kLinesOfAHash = 100;
 struct PieceCase {
   const char* name;
   std::string_view model;
-  /// Of the lines of a group.
+  /// A hash for the lines of each group.
   std::uint64_t hashes[10];
 };
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tokenizers in folders of Hugging Face: byte-level BPE in a tokenizer.json of its library
+// `tokenizers`, and WordPiece there or in a vocab.txt. Truncation and padding are not read: who
+// asks for tokens decides about these.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "fovea/config/json.h"
+#include "fovea/pretrained/foreign_json.h"
+#include "fovea/text/tokenizer/byte_bpe.h"
+#include "fovea/text/tokenizer/wordpiece.h"
+
+namespace fovea {
+
+struct BpeOfJson {
+  ByteBpeModel model;
+  token begin = kNoToken;  ///< stands before each text; kNoToken: nothing does
+};
+
+/// The tokenizer in a tokenizer.json, whose text was parsed. `where` begins each message. Throws
+/// kModelWrongKind for a part that fovea does not know, by its name, and kModelDamaged.
+BpeOfJson bpe_of_json(const Json& json, const std::string& where);
+
+/// tokenizer.json, whose text was parsed: WordPiece with the normalizer, the words and the marks of
+/// BERT. Throws kModelWrongKind for anything else, which it names, and kModelDamaged.
+WordPieceModel wordpiece_from_json(const Json& json, const std::string& where);
+
+/// vocab.txt, a token a line, with the marks and rules that tokenizer_config.json says, or BERT's.
+/// Throws as above.
+WordPieceModel wordpiece_from_vocabulary(std::string_view text, const std::string& where,
+                                         const ForeignObject* config);
+
+/// The WordPiece of a folder: its tokenizer.json or, without one, its vocab.txt. Throws
+/// kModelMissing if neither is there.
+WordPieceModel read_wordpiece(const std::filesystem::path& folder);
+
+}  // namespace fovea
