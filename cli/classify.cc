@@ -11,12 +11,10 @@
 
 #include "cli/answer_printer.h"
 #include "cli/answers.h"
-#include "cli/classifier_use.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/table_options.h"
+#include "cli/task_commands.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
@@ -173,17 +171,20 @@ TableOptions plain_lines() {
   return {.labels = LabelUse::kOptional, .lines = true, .empty_texts = EmptyTexts::kKeep};
 }
 
+// The options that say how texts, or pairs of them, are read of which no labels are read.
+std::vector<Flag> table_flags(TableOptions& table) {
+  return table.pairs ? flags_without(table, {"label-column", "label-separator"})
+                     : flags_without(table, {"label-column", "label-separator", "second-column"});
+}
+
 // Who names a column, or a table by its file's name, does not mean plain lines.
 std::vector<std::string> set_table(const Arguments& arguments, const std::string& file,
                                    TableOptions& table) {
-  const std::vector<std::string> said =
-      set_from_outside(table.pairs ? pair_table_flags(table) : text_table_flags(table), arguments);
-  const auto is_said = [&](std::string_view name) {
-    return std::find(said.begin(), said.end(), name) != said.end();
-  };
-  const bool names_table = is_said("text_column") || is_said("header") || is_said("separator") ||
-                           format_of_name(file).has_value();
-  if (is_said("format") || names_table) table.lines = false;
+  const std::vector<std::string> said = read_options(arguments, table_flags(table));
+  for (const std::string_view name : {"format", "text_column", "header", "separator"}) {
+    if (contains(said, name)) table.lines = false;
+  }
+  if (format_of_name(file)) table.lines = false;
   check_options(table);
   return said;
 }
@@ -196,22 +197,16 @@ void require_input(std::string_view command, bool pairs, const LoadedClassifier&
               pairs ? "fovea classify DIR FILE" : "fovea pairs DIR FILE");
 }
 
-int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions table) {
-  set_messages_from(arguments);
+int answer(const Arguments& arguments, TableOptions table) {
+  const std::string file = arguments.text("FILE", "-"), command = arguments.command().name;
+  begin_command(arguments, {file, arguments.text("output", file)}, arguments.text("DIR"));
   AnswerOutput output;
   PredictionChoice choice;
-  std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
-  for (std::string& name : set_from_outside(flags_of(fields_of(output)), arguments)) {
-    if (name != "json") said.push_back(std::move(name));
-  }
-  const std::string file = arguments.text("FILE", "-");
-  const std::string files[] = {file, output.output.empty() ? file : output.output};
-  check_log_is_apart(files, arguments.text("DIR"));
-  warn_of_unread_variables(spec.options);
+  std::vector<std::string> said = read_options(arguments, choice, output);
+  std::erase(said, "json");
   for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
   table.raw_rows = !output.output.empty();
-  const bool stops = table.bad_rows == BadRows::kStop &&
-                     std::find(said.begin(), said.end(), "bad_rows") != said.end();
+  const bool stops = table.bad_rows == BadRows::kStop && contains(said, "bad_rows");
   table.keeps_bad_rows = table.raw_rows && !stops;
   check_options(choice);
   check_output(output, file, arguments.text("DIR"));
@@ -219,8 +214,8 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
-  require_input(spec.name, table.pairs, model);
-  require_effect(spec.name, said, model);
+  require_input(command, table.pairs, model);
+  require_effect(command, said, model);
   require_file(model, file);
   table = table_of_texts(model, std::move(table));
   tell_threads(context);
@@ -251,30 +246,31 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   return 0;
 }
 
-}  // namespace
+int classify(const Arguments& arguments) { return answer(arguments, plain_lines()); }
+int pairs(const Arguments& arguments) { return answer(arguments, table_of_pairs()); }
 
-namespace {
-
-void add_output_options(CommandSpec& spec) {
-  AnswerOutput output;
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(output)), "Output"))) {
-    spec.options.push_back(std::move(option));
-  }
+std::vector<OptionSpec> options_of_answers(TableOptions table, std::vector<OptionSpec> more = {}) {
+  return joined({options_of(PredictionChoice(), "Output"), said_or_not(AnswerOutput(), "Output"),
+                 std::move(more), options_of(table_flags(table), "Input"), computing_options(),
+                 message_options()});
 }
 
 }  // namespace
 
-CommandSpec classify_spec() {
-  PredictionChoice choice;
-  TableOptions table = plain_lines();
-  CommandSpec spec{
+Command classify_command() {
+  Command command{
       .name = "classify",
       .summary = "Says what class, labels or number each line of text has.",
       .positionals = {{"DIR", "folder of the model"},
                       {"FILE",
                        "texts (-, or none: standard input), or an .npz of a model of numbers",
                        false}},
-      .options = options_of(flags_of(fields_of(choice)), "Output"),
+      .options = options_of_answers(
+          plain_lines(), {{.name = "weights",
+                           .placeholder = "FILE",
+                           .help = "models of numbers: write the weights of time steps and joints "
+                                   "to this .npz file",
+                           .group = "Output"}}),
       .epilog = R"(Examples:
   fovea classify model texts.txt
   echo "a wonderful film" | fovea classify model
@@ -283,55 +279,30 @@ CommandSpec classify_spec() {
   fovea classify model pool.csv -o next.csv --sort uncertain what to label next, first
   fovea classify gestures test.npz --weights weights.npz
 
-Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)"};
-  add_output_options(spec);
-  spec.options.push_back({"weights", OptionKind::kValue, "FILE",
-                          "models of numbers: write the weights of time steps and joints to this "
-                          ".npz file",
-                          "Output", ""});
-  for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
-    if (option.name == "format") {
-      option.help =
-          "format of the texts; auto: by name or content. Not said: auto where a column is named "
-          "or "
-          "FILE ends in .tsv, .csv, .jsonl or the like, else lines";
-    }
-    spec.options.push_back(std::move(option));
+Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)",
+      .run = classify};
+  for (OptionSpec& option : command.options) {
+    if (option.name != "format") continue;
+    option.help =
+        "format of the texts; auto: by name or content. Not said: auto where a column is named or "
+        "FILE ends in .tsv, .csv, .jsonl or the like, else lines";
   }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+  return command;
 }
 
-CommandSpec pairs_spec() {
-  PredictionChoice choice;
-  TableOptions table = table_of_pairs();
-  CommandSpec spec{.name = "pairs",
-                   .summary = "Says what class, labels or number each pair of texts has.",
-                   .positionals = {{"DIR", "folder of the model"},
-                                   {"FILE", "pairs of texts (-, or none: standard input)", false}},
-                   .options = options_of(flags_of(fields_of(choice)), "Output"),
-                   .epilog = R"(Examples:
+Command pairs_command() {
+  return {.name = "pairs",
+          .summary = "Says what class, labels or number each pair of texts has.",
+          .positionals = {{"DIR", "folder of the model"},
+                          {"FILE", "pairs of texts (-, or none: standard input)", false}},
+          .options = options_of_answers(table_of_pairs()),
+          .epilog = R"(Examples:
   fovea pairs model pairs.tsv
   printf 'A man sleeps.\tNobody is awake.\n' | fovea pairs model
   fovea pairs model questions.jsonl --text-column question --second-column answer --json
 
-Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)"};
-  add_output_options(spec);
-  for (OptionSpec& option : options_of(pair_table_flags(table), "Input")) {
-    spec.options.push_back(std::move(option));
-  }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)",
+          .run = pairs};
 }
-
-int classify(const Arguments& arguments) {
-  return answer(arguments, classify_spec(), plain_lines());
-}
-
-int pairs(const Arguments& arguments) { return answer(arguments, pairs_spec(), table_of_pairs()); }
 
 }  // namespace fovea::cli

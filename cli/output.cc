@@ -20,13 +20,14 @@
 #include "fovea/base/check.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
-#include "fovea/config/json.h"
 #include "fovea/report/html.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 /// A stream buffer that appends to a file at every flush. After the first write that fails it warns
 /// on stderr and writes nothing more; the command goes on.
@@ -60,8 +61,6 @@ LogFile::~LogFile() {
   if (is_open()) ::close(file_);
 }
 
-namespace {
-
 // Whether a file looks like text: appending log lines to a binary file would damage it.
 bool holds_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -70,11 +69,9 @@ bool holds_text(const std::string& path) {
   return std::find(begin, begin + file.gcount(), '\0') == begin + file.gcount();
 }
 
-}  // namespace
-
 void LogFile::open(const std::string& path) {
   std::error_code ignored;  // if this fails, opening the file reports the error
-  if (std::filesystem::is_regular_file(path, ignored) && !holds_text(path)) {
+  if (fs::is_regular_file(path, ignored) && !holds_text(path)) {
     throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
                 "name a new file, or a log that goes on");
   }
@@ -185,16 +182,7 @@ Line labelled(std::string_view label, std::string_view ink, std::string_view tex
 }
 
 struct ErrorReport {
-  std::string error;
-  std::string message;
-  std::string hint;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("error", error, "code, as the documentation lists it");
-    visit("message", message, "what, where, expected and got");
-    visit("hint", hint, "what to do about it");
-  }
+  std::string error, message, hint;
 };
 
 // Besides std::bad_alloc, the system has an error code for this: when it lists a folder or starts a
@@ -233,8 +221,6 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
   return {std::string(info(code).name), std::move(message), std::move(hint)};
 }
 
-namespace fs = std::filesystem;
-
 // Beside it a file with a longer name is written first.
 constexpr std::size_t kLongestName = 200;
 
@@ -243,6 +229,23 @@ bool has_mark(const fs::path& path, std::string_view mark) {
   std::ifstream file(path, std::ios::binary);
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return begin.find(mark) != std::string::npos;
+}
+
+// Whether a file lies in the folder, or would.
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  if (folder.empty()) return false;
+  std::error_code ignored;
+  const fs::path inside = fs::weakly_canonical(folder, ignored);
+  const fs::path place = fs::weakly_canonical(file, ignored);
+  return std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
+         inside.end();
+}
+
+Terminal terminal_of(int descriptor) {
+  Terminal terminal = inspect_terminal(descriptor);
+  const Coloring wished = messages().options.color;
+  if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
+  return terminal;
 }
 
 }  // namespace
@@ -261,6 +264,8 @@ bool print(std::string_view text) {
   if (::isatty(STDOUT_FILENO) == 1) return print_colored(escape_lines(text));
   return print_colored(text);
 }
+
+bool print_json(Json::Object object) { return print(Json(std::move(object)).line() + "\n"); }
 
 void print_answers(std::string_view text) {
   if (!print(text)) throw NobodyReads();
@@ -284,21 +289,6 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
   messages().log_file.open(options.log_file);
 }
 
-namespace {
-
-// Whether a file lies in the folder, or would.
-bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
-  if (folder.empty()) return false;
-  std::error_code ignored;
-  const fs::path inside = fs::weakly_canonical(folder, ignored);
-  const fs::path place = fs::weakly_canonical(file, ignored);
-  return std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
-         inside.end();
-}
-
-}  // namespace
-
 void check_output_is_apart(const std::string& output, const std::string& input,
                            const std::filesystem::path& model) {
   std::error_code ignored;
@@ -313,7 +303,6 @@ void check_output_is_apart(const std::string& output, const std::string& input,
 }
 
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
   const std::string& log = messages().options.log_file;
   if (log.empty()) return;
   std::error_code ignored;
@@ -329,17 +318,6 @@ void check_log_is_apart(std::span<const std::string> files, const std::filesyste
 }
 
 void close_log() { messages().log_file.close(); }
-
-namespace {
-
-Terminal terminal_of(int descriptor) {
-  Terminal terminal = inspect_terminal(descriptor);
-  const Coloring wished = messages().options.color;
-  if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
-  return terminal;
-}
-
-}  // namespace
 
 Terminal message_terminal() { return terminal_of(STDERR_FILENO); }
 Terminal result_terminal() { return terminal_of(STDOUT_FILENO); }
@@ -372,7 +350,11 @@ int report(const std::exception& error, ErrorFormat format) noexcept {
     const ErrorReport described = describe(error, code);
     const Line what = labelled(fmt::format("error[{}]", described.error), kRed, described.message);
     const Line hint = labelled("hint", kCyan, described.hint);
-    const std::string object = to_json_line(described) + "\n";
+    const std::string object = Json(Json::Object{{"error", described.error},
+                                                 {"message", described.message},
+                                                 {"hint", described.hint}})
+                                   .line() +
+                               "\n";
     const std::string both = what.colored + hint.colored;
     // From here on only the log allocates memory, so it is written last.
     write_all(STDERR_FILENO, both);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "fovea/base/fields.h"
+#include "fovea/config/json.h"
 #include "fovea/report/html.h"
 #include "fovea/report/terminal.h"
 
@@ -72,6 +73,8 @@ void open_standard_streams() noexcept;
 /// if stdout is a pipe whose reader is gone. That is no error and does not change the exit status.
 /// Throws kWrite for any other failure.
 bool print(std::string_view text);
+/// print of an object in one line.
+bool print_json(Json::Object object);
 /// print for text with colours: the caller has escaped the parts that came from others.
 bool print_colored(std::string_view text);
 

@@ -5,23 +5,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <cctype>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "cli/common_options.h"
-#include "cli/field_options.h"
 #include "cli/output.h"
-#include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cli/train_report.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/error.h"
+#include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/config/toml.h"
 #include "fovea/report/progress.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/text/utf8.h"
@@ -155,21 +157,11 @@ TrainingLog::~TrainingLog() {
   }
 }
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t blank = std::min(text.find(' '), text.size());
-    words.emplace_back(text.substr(0, blank));
-    text.remove_prefix(std::min(blank + 1, text.size()));
-  }
-  return words;
-}
-
 // Lines of items with blanks between them; all lines but the first are indented.
-std::string filled(const std::vector<std::string>& items, std::string_view indent) {
+std::string filled(const std::vector<std::string_view>& items, std::string_view indent) {
   constexpr std::size_t kColumns = 100;
   std::string text, line;
-  for (const std::string& item : items) {
+  for (const std::string_view item : items) {
     if (!line.empty() && line.size() + 1 + item.size() > kColumns) {
       text += line + "\n";
       line = indent;
@@ -303,10 +295,9 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
                     shell_word(folder)));
   }
   if (job.options.final && !result.stopped) run_folder.keep_model();
-  job.options.output = folder;
   print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit(),
                 job.training.solves()},
-               job.options);
+               folder, job.options.json);
   return result.stopped ? stop_status() : 0;
 }
 
@@ -394,12 +385,88 @@ int run_job(const Context& context, Job& job) {
   return train(context, job, cost, *run_folder);
 }
 
+// The name in help of the options of a nested struct: Text, Model, Training, Run.
+std::string title_of(const Field& field) {
+  std::string title(field.table_also.empty() ? field.table() : field.table_also);
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
+
+// The paths that the field holds.
+std::span<std::string> paths_of(const Field& field) {
+  if (!field.traits.is_path) return {};
+  if (auto* const* files = std::get_if<std::vector<std::string>*>(&field.target)) return **files;
+  return {std::get<std::string*>(field.target), 1};
+}
+
+void make_absolute(std::string& file) {
+  if (file.empty() || file == "-") return;  // standard input
+  file = std::filesystem::absolute(file).lexically_normal().string();
+}
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored) {
+std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
+  std::vector<OptionSpec> options = {{.name = "resume",
+                                      .kind = OptionKind::kOptionalValue,
+                                      .placeholder = "[=PATH]",
+                                      .help = "continue from the newest checkpoint, or from PATH",
+                                      .place = HelpPlace::kResume}};
+  for (std::size_t begin = 0, end = 0; begin < fields.size(); begin = end) {
+    while (end < fields.size() && fields[end].table() == fields[begin].table()) ++end;
+    const std::span<const Field> group = std::span(fields).subspan(begin, end - begin);
+    std::vector<OptionSpec> more = options_of(flags_of(group), title_of(group[0]));
+    if (group[0].table() == "run") more = said_or_not(std::move(more));
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  options.insert(
+      options.end(),
+      {flag("dump-config", "print all settings as TOML, and end", "Run"),
+       flag("dry-run", "print memory, FLOPs and time of the run, and write nothing", "Run")});
+  return options;
+}
+
+std::vector<std::string> read_settings(const std::vector<Field>& fields,
+                                       const Arguments& arguments) {
+  std::vector<std::string> set;
+  if (arguments.has("config")) set = set_from_toml_file(fields, arguments.text("config"));
+  const std::vector<std::string> outside = read_options(arguments, flags_of(fields));
+  set.insert(set.end(), outside.begin(), outside.end());
+  for (const Field& field : fields) {
+    for (std::string& file : paths_of(field)) make_absolute(file);
+  }
+  return set;
+}
+
+std::string settings_toml(const std::vector<Field>& fields) {
+  for (const Field& field : fields) {
+    if (field.traits.only_command_line || !find_invalid_utf8(value_text(field))) continue;
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: {}: not UTF-8, which TOML is", option_name(field.name), value_text(field)),
+        "rename the file or folder, or name it by a link whose path is UTF-8");
+  }
+  return toml_text(fields);
+}
+
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes) {
+  if (!contains(set, "recipe.lr") || contains(set, "recipe.min_lr")) return;
+  if (resumes && recipe.min_lr <= recipe.lr) return;
+  recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
+}
+
+std::vector<std::string> paths_in(const std::vector<Field>& fields) {
+  std::vector<std::string> files;
+  for (const Field& field : fields) {
+    const std::span<std::string> more = paths_of(field);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored, std::string_view file) {
   if (stored == nullptr) return nullptr;
-  return make_tokenizer(
-      tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
+  return make_tokenizer(tokenizer_data_from_text(stored->file(file), stored->path(file)));
 }
 
 std::string epilog_of(const TrainingHelp& help) {
@@ -421,11 +488,12 @@ that of the weights as they are.)";
       "other gives the same bits again, for any number of threads.",
       help.settings_from);
   std::string text = fmt::format("Examples:\n{}\n\n", help.examples);
-  if (!help.data.empty()) text += fmt::format("{}\n\n", filled(words_of(help.data), ""));
-  text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(words_of(settings), ""), kSignals,
-                      kLosses);
+  if (!help.data.empty()) text += fmt::format("{}\n\n", filled(parts_between(help.data, ' '), ""));
+  text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(parts_between(settings, ' '), ""),
+                      kSignals, kLosses);
   if (help.defaults.empty()) return text;
-  std::vector<std::string> items = {fmt::format("{} other defaults hold:", help.when)};
+  const std::string when = fmt::format("{} other defaults hold:", help.when);
+  std::vector<std::string_view> items = {when};
   items.insert(items.end(), help.defaults.begin(), help.defaults.end());
   return text + "\n\n" + filled(items, "  ");
 }
@@ -440,7 +508,7 @@ int run_training(Training& training, const Arguments& arguments) {
   const std::string config = arguments.text("config");
   check_log_is_apart({&config, 1}, job.place.folder);
   check_page(job);
-  warn_of_unread_variables(training.options());
+  warn_of_unread_variables(arguments.command());
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job);
   if (arguments.on("dry-run")) return dry_run(context, job);

@@ -24,74 +24,22 @@ std::string counted(index n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-struct DryRun {
-  index parameters = 0;
-  index updates = 0;
-  index tokens_per_update = 0;
-  double flops_per_update = 0;
-  double flops = 0;
-  index predicted_memory_bytes = 0;
-  index available_memory_bytes = 0;
-  bool fits = true;
-  double predicted_seconds = 0;
-  std::string predicted_seconds_basis;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("parameters", parameters, "numbers that are learned");
-    visit("updates", updates, "updates of the whole run; 0: it ends by hours");
-    visit("tokens_per_update", tokens_per_update, "targets of an update, at most");
-    visit("flops_per_update", flops_per_update, "of products, forward and backward");
-    visit("flops", flops, "of the whole run");
-    visit("predicted_memory_bytes", predicted_memory_bytes, "of the process, at its peak");
-    visit("available_memory_bytes", available_memory_bytes, "that the process may have");
-    visit("fits", fits, "is what is predicted available?");
-    visit("predicted_seconds", predicted_seconds, "an estimate: updates and evaluations to come");
-    visit("predicted_seconds_basis", predicted_seconds_basis, "what it rests on");
-  }
+struct Totals {
+  double train_loss, valid_loss, best_valid_loss, tokens_per_second;
 };
 
-struct RunSummaryLine {
-  double train_loss = std::numeric_limits<double>::quiet_NaN();
-  double valid_loss = std::numeric_limits<double>::quiet_NaN();
-  double best_valid_loss = std::numeric_limits<double>::quiet_NaN();
-  index steps = 0;
-  index tokens = 0;
-  double tokens_per_second = 0;
-  double seconds = 0;
-  index parameters = 0;
-  index peak_memory_bytes = 0;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("train_loss", train_loss, "nats per target, mean since the previous evaluation");
-    visit("valid_loss", valid_loss, "nats per target, the whole set, at the end");
-    visit("best_valid_loss", best_valid_loss, "of the best weights, which are kept");
-    visit("steps", steps, "updates since the beginning of the run");
-    visit("tokens", tokens, "targets trained since the beginning of the run");
-    visit("tokens_per_second", tokens_per_second, "of this process, in its updates");
-    visit("seconds", seconds, "of this process");
-    visit("parameters", parameters, "numbers that are learned");
-    visit("peak_memory_bytes", peak_memory_bytes, "resident, of this process");
-  }
-};
-
-RunSummaryLine summary_of(const TrainResult& result, index parameters, double seconds) {
+// NaN: there is none.
+Totals totals_of(const TrainResult& result) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const RunState& state = result.state;
-  RunSummaryLine summary;
-  if (state.tokens > 0) summary.train_loss = state.recent_train_loss();
-  if (state.evaluated_step == state.step && state.step > 0) summary.valid_loss = state.valid_loss;
-  if (state.best_step >= 0) summary.best_valid_loss = state.best_valid_loss;
-  summary.steps = state.step;
-  summary.tokens = state.tokens;
-  summary.tokens_per_second =
-      result.process_step_seconds > 0
-          ? static_cast<double>(result.process_tokens) / result.process_step_seconds
-          : 0;
-  summary.seconds = seconds;
-  summary.parameters = parameters;
-  summary.peak_memory_bytes = peak_memory_bytes();
-  return summary;
+  const bool is_evaluated = state.evaluated_step == state.step && state.step > 0;
+  return {.train_loss = state.tokens > 0 ? state.recent_train_loss() : kNone,
+          .valid_loss = is_evaluated ? state.valid_loss : kNone,
+          .best_valid_loss = state.best_step >= 0 ? state.best_valid_loss : kNone,
+          .tokens_per_second =
+              result.process_step_seconds > 0
+                  ? static_cast<double>(result.process_tokens) / result.process_step_seconds
+                  : 0};
 }
 
 }  // namespace
@@ -118,32 +66,32 @@ void describe_run(const Context& context, const std::vector<std::string>& about_
 
 void print_forecast(const RunForecast& forecast, bool json) {
   const auto& [cost, flops, time, done, memory, row, solved] = forecast;
-  const DryRun dry{.parameters = cost.parameters,
-                   .updates = cost.updates,
-                   .tokens_per_update = cost.tokens_per_update,
-                   .flops_per_update = flops,
-                   .flops = flops * static_cast<double>(cost.updates),
-                   .predicted_memory_bytes = static_cast<index>(memory.bytes),
-                   .available_memory_bytes = memory.limit.bytes,
-                   .fits = memory.fits(),
-                   .predicted_seconds = time.seconds,
-                   .predicted_seconds_basis = time.basis};
+  const double all_flops = flops * static_cast<double>(cost.updates);
   if (json) {
-    print(to_json_line(dry) + "\n");
+    print_json({{"parameters", cost.parameters},
+                {"updates", cost.updates},  // 0: it ends by hours
+                {"tokens_per_update", cost.tokens_per_update},
+                {"flops_per_update", flops},
+                {"flops", all_flops},
+                {"predicted_memory_bytes", static_cast<index>(memory.bytes)},
+                {"available_memory_bytes", memory.limit.bytes},
+                {"fits", memory.fits()},
+                {"predicted_seconds", time.seconds},
+                {"predicted_seconds_basis", time.basis}});
     return;
   }
-  print(fmt::format("parameters        {}\n", dry.parameters));
+  print(fmt::format("parameters        {}\n", cost.parameters));
   if (!solved) {
     print(fmt::format("updates           {}{}\n",
-                      dry.updates > 0 ? std::to_string(dry.updates) : "until the time is up",
+                      cost.updates > 0 ? std::to_string(cost.updates) : "until the time is up",
                       done > 0 ? fmt::format("; {} are done", done) : ""));
-    print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", row), dry.tokens_per_update));
-    print(fmt::format("FLOPs an update   {:.4g}\n", dry.flops_per_update));
-    if (dry.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", dry.flops));
+    print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", row), cost.tokens_per_update));
+    print(fmt::format("FLOPs an update   {:.4g}\n", flops));
+    if (cost.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", all_flops));
   }
   print(fmt::format("predicted memory  {} of {} ({})\n", size_text(memory.bytes),
                     size_text(memory.limit.bytes), memory.limit.reason));
-  if (!dry.fits) print("                  too much: the run would be refused\n");
+  if (!memory.fits()) print("                  too much: the run would be refused\n");
   print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
 }
 
@@ -184,13 +132,22 @@ void add_metrics(Json::Object& object, const RunSummary& run) {
   object.emplace_back("cross_validation", std::move(folds));
 }
 
-void print_result(const FinishedRun& finished, const RunOptions& run) {
-  const RunSummaryLine s = summary_of(finished.result, finished.parameters, finished.seconds);
-  const RunSummary stored = run_summary(run.output);
-  if (run.json) {
-    Json::Object object = json_of(s).object();
+void print_result(const FinishedRun& finished, const std::string& folder, bool json) {
+  const Totals s = totals_of(finished.result);
+  const RunState& state = finished.result.state;
+  const RunSummary stored = run_summary(folder);
+  if (json) {
+    Json::Object object{{"train_loss", s.train_loss},
+                        {"valid_loss", s.valid_loss},
+                        {"best_valid_loss", s.best_valid_loss},
+                        {"steps", state.step},
+                        {"tokens", state.tokens},
+                        {"tokens_per_second", s.tokens_per_second},
+                        {"seconds", finished.seconds},
+                        {"parameters", finished.parameters},
+                        {"peak_memory_bytes", peak_memory_bytes()}};
     add_metrics(object, stored);
-    print(Json(std::move(object)).line() + "\n");
+    print_json(std::move(object));
     return;
   }
   if (finished.solved) {
@@ -200,25 +157,26 @@ void print_result(const FinishedRun& finished, const RunOptions& run) {
             ? validation_text("chosen", s.best_valid_loss, stored.best_valid_metrics)
             : fmt::format("train loss {:.4f}; too few texts to validate", s.train_loss);
     print(fmt::format("solved for {} in {:.1f} s\n{}\n{}model: {}\n",
-                      counted(s.tokens, finished.unit), s.seconds, found, folds_text(stored.folds),
-                      run.output));
+                      counted(state.tokens, finished.unit), finished.seconds, found,
+                      folds_text(stored.folds), folder));
     return;
   }
   // Updates and tokens are those of the whole run; the time is that of this process.
-  print(fmt::format("{}, {}; ", counted(s.steps, "update"), counted(s.tokens, finished.unit)));
-  print(s.tokens_per_second > 0 ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", s.seconds,
+  print(
+      fmt::format("{}, {}; ", counted(state.step, "update"), counted(state.tokens, finished.unit)));
+  print(s.tokens_per_second > 0 ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", finished.seconds,
                                               s.tokens_per_second, finished.unit)
                                 : "nothing was left to do: a longer --stop-after, or more "
                                   "--patience, makes the run longer\n");
   if (std::isfinite(s.best_valid_loss)) {
     print(fmt::format("{}, at update {}; ",
                       validation_text("best", s.best_valid_loss, stored.best_valid_metrics),
-                      finished.result.state.best_step));
+                      state.best_step));
   }
   if (std::isfinite(s.valid_loss)) {
     print(fmt::format("last validation loss {:.4f}; ", s.valid_loss));
   }
-  print(fmt::format("train loss {:.4f}\nmodel: {}\n", s.train_loss, run.output));
+  print(fmt::format("train loss {:.4f}\nmodel: {}\n", s.train_loss, folder));
 }
 
 }  // namespace fovea::cli

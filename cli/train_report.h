@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/run_options.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/task/training_task.h"
@@ -56,7 +55,7 @@ struct FinishedRun {
   std::string_view unit;  ///< the name of a target: "token"
   bool solved = false;    ///< in one piece, without updates
 };
-/// `run.output` is the folder of the run.
-void print_result(const FinishedRun& finished, const RunOptions& run);
+/// `folder`: that of the run.
+void print_result(const FinishedRun& finished, const std::string& folder, bool json);
 
 }  // namespace fovea::cli
