@@ -47,24 +47,16 @@ AttentionSettings settings_of(const Arguments& arguments) {
   return settings;
 }
 
-// Checks an output, of the option --NAME, before anything is computed.
-void check_output(const fs::path& output, std::string_view name, const fs::path& input,
+// Checks an output, of --output or --page, before anything is computed.
+void check_output(const std::string& file, std::string_view name, const fs::path& input,
                   bool overwrite) {
-  const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", folder.string()),
-                fmt::format("make the folder, or choose another --{}", name));
-  }
   std::error_code ignored;
-  if (fs::equivalent(output, input, ignored)) {
-    throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", output.string()),
+  if (fs::equivalent(file, input, ignored)) {
+    throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", file),
                 fmt::format("choose another --{}", name));
   }
-  if (name == "page") return check_page_file({"--page", output.string(), overwrite});
-  if (!fs::exists(output)) return;
-  if (overwrite) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
-              "choose another file, or say --overwrite");
+  if (name == "page") return check_page_file({"--page", file, overwrite});
+  check_page_file({"--output", file, overwrite, "file of tensors", ".safetensors", ""});
 }
 
 bool is_same_place(const fs::path& a, const fs::path& b) {

@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/train_lm.h"
+#include "cli/task_commands.h"
 #include "fovea/attention/attention.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"

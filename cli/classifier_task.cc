@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 
@@ -154,36 +153,17 @@ struct ClassifierTestFiles {
   }
 };
 
-bool is_svg(const fs::path& path) {
-  constexpr std::string_view kBegin = "<svg";
-  std::string begin(kBegin.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == kBegin;
-}
-
 // Checks the folder before anything is computed.
 void check_pictures(const fs::path& folder, bool overwrite) {
-  if (folder.empty()) return;
   std::error_code ignored;
   const fs::file_status status = fs::status(folder, ignored);
-  if (fs::exists(status) && !fs::is_directory(status)) {
+  if (folder.empty() || !fs::exists(status)) return;
+  if (!fs::is_directory(status)) {
     throw Error(ErrorCode::kWrite, fmt::format("--plots: {} is not a folder", folder.string()),
                 "choose another folder for the pictures");
   }
   for (const char* name : {"confusion.svg", "reliability.svg"}) {
-    const fs::path path = folder / name;
-    const fs::file_status found = fs::symlink_status(path, ignored);
-    if (!fs::exists(found)) continue;
-    if (!overwrite) {
-      throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", path.string()),
-                  "choose another folder, or say --overwrite");
-    }
-    if (!fs::is_regular_file(found) || !is_svg(path)) {
-      throw Error(ErrorCode::kOutputExists,
-                  fmt::format("{}: is no picture that fovea has written", path.string()),
-                  "choose another folder");
-    }
+    check_page_file({"--plots", (folder / name).string(), overwrite, "picture", ".svg", "<svg"});
   }
 }
 

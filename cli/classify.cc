@@ -5,27 +5,211 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/answer_printer.h"
 #include "cli/answers.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/signals.h"
 #include "cli/task_commands.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/fields.h"
+#include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
+#include "fovea/data/table/row_writer.h"
 #include "fovea/task/classify/frame_weights.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/tensor/tensor_file.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
 namespace {
+
+enum class AnswerOrder { kInput, kUncertain };
+constexpr EnumName<AnswerOrder> kAnswerOrderNames[] = {{AnswerOrder::kInput, "input"},
+                                                       {AnswerOrder::kUncertain, "uncertain"}};
+std::span<const EnumName<AnswerOrder>> enum_names(AnswerOrder) { return kAnswerOrderNames; }
+
+struct AnswerOutput {
+  AnswerOrder sort = AnswerOrder::kInput;
+  std::string output;
+  bool overwrite = false;
+  bool json = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output,
+          "write into this file: a table with the columns of the answer behind its own, in which "
+          "rows that cannot be read stay, too; -: to stdout",
+          {.only_command_line = true, .shown = "FILE", .also = "o"});
+    visit("overwrite", overwrite, "replace the file of --output if it is there already",
+          {.only_command_line = true});
+    visit("sort", sort,
+          "uncertain: the texts of which the model is least sure first, with their line and text: "
+          "label these next");
+    visit("json", json, "print each answer as a JSON object on a line of its own",
+          {.only_command_line = true});
+  }
+};
+
+// Throws what check_page_file and check_output_is_apart throw.
+void check_output(const AnswerOutput& output, const std::string& input,
+                  const std::filesystem::path& model) {
+  const std::string& file = output.output;
+  if (file.empty() || file == "-") return;
+  check_output_is_apart(file, input, model);
+  if (without_compression_suffix(file) != file) {
+    throw Error(ErrorCode::kUsage, fmt::format("--output: {}: the file is not packed", file),
+                "leave .gz or .zst out, or say -o - and pack what is printed");
+  }
+  check_page_file({.option = "--output",
+                   .file = file,
+                   .overwrite = output.overwrite,
+                   .kind = "table",
+                   .ending = ".csv",
+                   .mark = ""});
+}
+
+// A text of which the model was asked.
+struct AskedText {
+  std::string text, name;  // name: what messages call it
+  index line = 0;
+  bool is_bad = false;  // it could not be read, and is not answered
+  RawRow raw = {};
+};
+
+constexpr double kBetweenChecks = 64 << 20;  // bytes of answers
+constexpr float kLast = 2;                   // more certain than any
+
+// Writes a classifier's answers: as lines of text or JSON, or as columns of the table that was
+// asked; to stdout or into a file that appears when it is whole; in the order of the texts, or the
+// least certain first.
+class AnswerPrinter {
+ public:
+  // Opens the file. `answers` refers to the model.
+  AnswerPrinter(const ClassifierAnswers& answers, const PredictionChoice& choice,
+                AnswerOutput output)
+      : answers_(answers), choice_(choice), output_(std::move(output)) {
+    if (output_.output.empty() || output_.output == "-") return;
+    file_ = std::make_unique<AtomicFile>(output_.output);
+    remove_if_stopped(file_->temporary());
+  }
+  ~AnswerPrinter() {
+    if (file_) remove_if_stopped({});
+  }
+
+  // Rows of this table follow. `between`: what stands between several labels in a field.
+  void begin(const LabelledReader& reader, std::string_view between) {
+    const TableSummary& table = reader.summary();
+    const bool divided = table.format == TableFormat::kTsv || table.format == TableFormat::kCsv;
+    const bool objects = table.format == TableFormat::kJsonLines;
+    if (output_.output.empty() || output_.json || (!divided && !objects)) return;
+    if (const auto named = format_of_name(output_.output); named && *named != table.format) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--output: {}: the texts are {}, and so is what is written",
+                              output_.output, to_string(table.format)),
+                  fmt::format("name a file that ends in .{}", to_string(table.format)));
+    }
+    between_ = between.empty() ? "|" : between;
+    rows_ = std::make_unique<RowWriter>(
+        table, objects ? prediction_keys(answers_) : prediction_columns(answers_, choice_));
+    print(rows_->header(reader.raw_header()));
+  }
+
+  // The lines of an answer; "" where they are kept to be sorted. No values: it is not answered.
+  std::string lines_of(const AskedText& asked, std::optional<Vec<const float>> values) {
+    if (values && abstains(answers_, *values, choice_)) ++abstained_;
+    std::string lines = rows_ ? row_of(asked, values) : line_of(asked, values);
+    if (output_.sort == AnswerOrder::kInput) return rows_ ? asked.raw.before + lines : lines;
+    keep(values ? certainty(answers_, *values, choice_) : kLast, std::move(lines));
+    return {};
+  }
+
+  // Throws NobodyReads.
+  void print(std::string_view lines) {
+    if (file_) {
+      file_->write(lines);
+    } else {
+      print_answers(lines);
+    }
+  }
+
+  // All answers have been printed; `rest` stands behind the last row.
+  void end(std::string_view rest) {
+    std::stable_sort(kept_.begin(), kept_.end(),
+                     [](const Kept& a, const Kept& b) { return a.certainty < b.certainty; });
+    for (const Kept& one : kept_) print(one.lines);
+    if (rows_ && output_.sort == AnswerOrder::kInput) print(rest);
+    if (file_) file_->publish();
+  }
+
+  index abstained() const { return abstained_; }
+
+ private:
+  struct Kept {
+    float certainty;
+    std::string lines;
+  };
+
+  std::string line_of(const AskedText& asked, std::optional<Vec<const float>> values) const {
+    const bool sorted = output_.sort != AnswerOrder::kInput;
+    if (output_.json) {
+      Json::Object object = values ? prediction_object(answers_, *values, choice_) : Json::Object();
+      if (sorted) {
+        object.emplace_back("line", asked.line);
+        object.emplace_back("text", asked.text);
+      }
+      return Json(std::move(object)).line() + '\n';
+    }
+    std::string line = values ? prediction_text(answers_, *values, choice_) : "";
+    if (sorted) line += fmt::format("\t{}\t{}", asked.line, escape_text(asked.text));
+    return line + '\n';
+  }
+
+  std::string row_of(const AskedText& asked, std::optional<Vec<const float>> values) const {
+    if (!rows_->writes_objects()) {
+      return rows_->row(asked.raw.row, values
+                                           ? prediction_fields(answers_, *values, choice_, between_)
+                                           : std::vector<std::string>(rows_->names().size()));
+    }
+    std::vector<Json> members(rows_->names().size());
+    if (values) {
+      Json::Object object = prediction_object(answers_, *values, choice_);
+      for (std::size_t n = 0; n < members.size(); ++n) members[n] = std::move(object[n].second);
+    }
+    return rows_->row(asked.raw.row, std::move(members), asked.name);
+  }
+
+  void keep(float certainty, std::string lines) {
+    if (!lines.ends_with('\n')) lines += '\n';  // the last of its file is another's neighbour now
+    const double bytes = sizeof(Kept) + static_cast<double>(lines.capacity());
+    kept_.push_back({certainty, std::move(lines)});
+    unchecked_ += bytes;
+    if (unchecked_ < kBetweenChecks) return;
+    unchecked_ = 0;
+    require_memory("the answers to sort", kBetweenChecks + 2.0 * sizeof(Kept) * kept_.size(),
+                   "ask of less text at once, or leave --sort out");
+  }
+
+  const ClassifierAnswers answers_;
+  const PredictionChoice choice_;
+  const AnswerOutput output_;
+  std::unique_ptr<AtomicFile> file_;  // null: stdout
+  std::unique_ptr<RowWriter> rows_;   // null: lines
+  std::string between_;
+  std::vector<Kept> kept_;
+  double unchecked_ = 0;  // bytes of these
+  index abstained_ = 0;
+};
 
 constexpr index kMostSamples = 1024;  // of numbers
 
@@ -223,12 +407,8 @@ int answer(const Arguments& arguments, TableOptions table) {
                         choice, output);
   TextAnswers answers(context, model, printer);
   const double began = monotonic_seconds();
-  try {
-    model.reads_frames() ? answer_frames(context, model, file, weights, answers)
-                         : answer_file(file, table, answers);
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  model.reads_frames() ? answer_frames(context, model, file, weights, answers)
+                       : answer_file(file, table, answers);
   const double seconds = monotonic_seconds() - began;
   const TextPredictor& predictor = answers.predictor();
   warn_of_truncated(model, predictor.truncated(), predictor.texts());

@@ -232,11 +232,7 @@ int embed_lines(const Arguments& arguments, const VectorCommand& vectors,
                                  if (!output.output.empty()) steps.show(embedder.texts());
                                  return lines;
                                });
-  try {
-    answer_texts(arguments, answers);
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_texts(arguments, answers);
   writer.finish();
   if (!output.output.empty()) {
     note(fmt::format("{}: {} vectors of {} numbers", output.output, embedder.texts(),
@@ -307,15 +303,11 @@ int search_corpus(const Arguments& arguments, const VectorCommand& vectors,
     }
     return said;
   };
-  try {
-    if (vectors.is_said("query")) {
-      print_answers(answer({search.query}));
-    } else {
-      Answers<std::string> answers(launch_of(vectors.context()), kVectorsAtOnce, answer);
-      answer_texts(arguments, answers);
-    }
-  } catch (const NobodyReads&) {
-    return 0;
+  if (vectors.is_said("query")) {
+    print_answers(answer({search.query}));
+  } else {
+    Answers<std::string> answers(launch_of(vectors.context()), kVectorsAtOnce, answer);
+    answer_texts(arguments, answers);
   }
   vectors.tell(embedder);
   return 0;
@@ -405,14 +397,10 @@ int similar(const Arguments& arguments) {
   Answers<AskedPair> answers(
       launch_of(vectors.context()), kVectorsAtOnce,
       [&](const std::vector<AskedPair>& pairs) { return cosines_of(embedder, pairs); });
-  try {
-    answer_lines(
-        file, kLongestTextLine,
-        [&](const Line& line) { answers.add(asked_pair(line, file), line.text.size()); },
-        [&] { answers.answer(); });
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_lines(
+      file, kLongestTextLine,
+      [&](const Line& line) { answers.add(asked_pair(line, file), line.text.size()); },
+      [&] { answers.answer(); });
   vectors.tell(embedder);
   return 0;
 }

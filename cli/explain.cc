@@ -60,19 +60,11 @@ struct ExplainPage {
   }
 };
 
-// Whether a page in the model's folder would replace a file of the model.
-bool is_of_model(const fs::path& page, const fs::path& folder) {
-  std::error_code ignored;
-  const fs::path inside = fs::weakly_canonical(folder, ignored),
-                 place = fs::canonical(page, ignored);
-  return !place.empty() && place.extension() != ".html" &&
-         std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
-             inside.end();
-}
-
 // Checked before anything is computed.
 void check_page(const std::string& page, const fs::path& model, bool overwrite) {
-  if (!page.empty() && is_of_model(page, model)) {
+  std::error_code ignored;
+  const fs::path place = fs::canonical(page, ignored);
+  if (!place.empty() && lies_in(place, model) && place.extension() != ".html") {
     throw Error(ErrorCode::kUsage, fmt::format("--page: {}: is a file of the model", page),
                 "choose another file, whose name ends in .html");
   }

@@ -109,17 +109,6 @@ void check_folder(const fs::path& folder, const fs::path& model, const ExportOpt
               "choose another folder, or move that away");
 }
 
-void check_file(const fs::path& file, bool overwrite) {
-  if (fs::is_directory(file)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file.string()),
-                "name a file: -o model.gguf");
-  }
-  if (!fs::exists(fs::symlink_status(file)) || (overwrite && is_gguf(file))) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file.string()),
-              overwrite ? "it is no GGUF file: choose another name"
-                        : "choose another file, or replace an earlier export with --overwrite");
-}
-
 DType dtype_of(std::string_view name) {
   if (name == "f32") return DType::kFloat32;
   if (name == "bf16") return DType::kBFloat16;
@@ -172,8 +161,11 @@ int export_model(const Arguments& arguments) {
   }
   refuse_options(arguments, {options.to == ExportForm::kCompact ? "dtype" : "size"},
                  fmt::format(" with --to {}", to_string(options.to)));
-  is_file ? check_file(options.output, options.overwrite)
-          : check_folder(options.output, arguments.text("DIR"), options);
+  if (is_file) {
+    check_page_file({"--output", options.output, options.overwrite, "GGUF file", ".gguf", "GGUF"});
+  } else {
+    check_folder(options.output, arguments.text("DIR"), options);
+  }
   options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
                                      : write_language_model(arguments.text("DIR"), options);
   return 0;

@@ -11,8 +11,8 @@
 
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "cli/score_text.h"
 #include "cli/task_commands.h"
-#include "cli/train_report.h"
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/config/field.h"
@@ -24,6 +24,7 @@
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/average.h"
+#include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/options.h"
 #include "fovea/train/run_summary.h"

@@ -142,7 +142,7 @@ std::string overview_below(const std::string& word, const std::vector<Command>& 
               meant.empty() ? "see: fovea --help" : fmt::format("did you mean fovea {}?", meant));
 }
 
-int run(std::vector<std::string> words) {
+int run(std::vector<std::string> words) try {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print(overview());
     return words.empty() ? info(ErrorCode::kUsage).exit_status : 0;
@@ -169,6 +169,8 @@ int run(std::vector<std::string> words) {
   }
   if (words.size() == 1 || words[1].rfind('-', 0) == 0) fail_without_command(words[0], below);
   fail_unknown(words);
+} catch (const NobodyReads&) {
+  return 0;
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ Examples:
 
 // What a user says of a reproduction; each only on the command line.
 struct Choices {
-  std::string data, only, pytorch, output;
+  std::string data, only, pytorch;
+  std::string output = "reproduce-EXPERIMENT";
   std::string python = "python3";
   bool compat = false, fixed = false;
   index seeds = 3;
@@ -95,8 +96,7 @@ struct Choices {
     say("pytorch", pytorch, "time PyTorch, too, by this script (bench/sources.py, bench/imdb.py)",
         {.heading = "PyTorch", .shown = "FILE"});
     say("python", python, "the Python that has PyTorch", {.heading = "PyTorch", .shown = "PATH"});
-    say("output", output, "folder of the results; not said: reproduce-EXPERIMENT",
-        {.shown = "DIR", .also = "o"});
+    say("output", output, "folder of the results", {.shown = "DIR", .also = "o"});
   }
 };
 
@@ -166,7 +166,7 @@ ReproduceOptions settle(const Arguments& arguments, const Context& context,
     throw Error(ErrorCode::kUsage, "reproduce: --compat and --fixed exclude each other",
                 "without either, both variants are run");
   }
-  if (choices.output.empty()) choices.output = fmt::format("reproduce-{}", experiment.name);
+  if (!arguments.has("output")) choices.output = fmt::format("reproduce-{}", experiment.name);
   ReproduceOptions options{.data = choices.data,
                            .output = choices.output,
                            .seeds = choices.seeds,

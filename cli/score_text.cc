@@ -113,4 +113,29 @@ std::string confusion_text(const ConfusionMatrix& matrix, const std::vector<std:
              : fmt::format("\n{}\n{}", titles.pairs, confused_pairs(matrix, names));
 }
 
+std::string validation_text(std::string_view which, double loss,
+                            const std::vector<MetricValue>& metrics) {
+  if (metrics.empty()) return fmt::format("{} validation loss {:.4f}", which, loss);
+  std::string text = fmt::format("{} weights: validation", which);
+  for (const MetricValue& metric : metrics) {
+    text += fmt::format(" {} {:.4f},", metric.name, metric.value);
+  }
+  return text + fmt::format(" loss {:.4f}", loss);
+}
+
+void add_metrics(Json::Object& object, const RunSummary& run) {
+  const auto add = [&](std::string name, const std::vector<MetricValue>& metrics) {
+    if (metrics.empty()) return;
+    Json::Object values;
+    for (const MetricValue& metric : metrics) values.emplace_back(metric.name, metric.value);
+    object.emplace_back(std::move(name), std::move(values));
+  };
+  add("valid_metrics", run.valid_metrics);
+  add("best_valid_metrics", run.best_valid_metrics);
+  if (run.folds.empty()) return;
+  Json::Object folds;
+  for (const FoldedMetric& metric : run.folds) folds.emplace_back(metric.name, json_of(metric));
+  object.emplace_back("cross_validation", std::move(folds));
+}
+
 }  // namespace fovea::cli

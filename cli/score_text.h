@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores as tables that people read: their columns, their numbers, and what is confused.
+// Scores as people and JSON read them: tables, numbers, what is confused, metrics of a run.
 #pragma once
 
 #include <string>
@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/config/json.h"
 #include "fovea/metrics/bootstrap.h"
 #include "fovea/metrics/classification.h"
+#include "fovea/train/run_summary.h"
 
 namespace fovea::cli {
 
@@ -37,5 +39,13 @@ struct ConfusionTitles {
 /// most often, a line each: how often, and "A taken for B".
 std::string confusion_text(const ConfusionMatrix& matrix, const std::vector<std::string>& names,
                            const ConfusionTitles& titles);
+
+/// The "best" or the "last" weights: "best validation loss 0.2500", or, if more was measured, "best
+/// weights: validation accuracy 0.9000, macro_f1 0.8990, loss 0.2500".
+std::string validation_text(std::string_view which, double loss,
+                            const std::vector<MetricValue>& metrics);
+
+/// Adds the metrics as "valid_metrics" and "best_valid_metrics" if there are any.
+void add_metrics(Json::Object& object, const RunSummary& run);
 
 }  // namespace fovea::cli

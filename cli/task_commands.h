@@ -21,6 +21,7 @@
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/text.h"
+#include "fovea/model/language_model_config.h"
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"
@@ -137,6 +138,12 @@ void warn_of_truncated(const LoadedClassifier& model, index truncated, index all
 /// none of the files has.
 void require_column_effect(std::string_view command, std::span<const std::string> said,
                            std::span<const std::string> files, const TaggedOptions& table);
+
+/// For `train lm` and `bench step`: a model that is no Transformer has no positions, one layer and,
+/// if it is an attention RNN, one head, unless `set`, the names of the fields that were given, has
+/// them. A field that means nothing to the model keeps its default: throws kOptionValue if it was
+/// given another value.
+void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set);
 
 // The rows, one in each file NAME_task.cc.
 extern const TaskCommands kLanguageModelCommands, kClassifierCommands, kTaggerCommands,

@@ -233,11 +233,7 @@ int answer_file(const Arguments& arguments, Answer answer) {
   const Context context = context_of(arguments);
   LineAnswers<Answer> answers(context, std::move(answer));
   const double began = monotonic_seconds();
-  try {
-    answers.run(arguments.text("FILE", "-"));
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answers.run(arguments.text("FILE", "-"));
   const double seconds = monotonic_seconds() - began;
   detail(fmt::format("{} lines in {:.3f} s ({:.0f} lines/s), {}", answers.lines(), seconds,
                      static_cast<double>(answers.lines()) / seconds,
@@ -334,24 +330,18 @@ std::unique_ptr<LineTokenizer> begin_with_model(const Arguments& arguments) {
 
 // Before the text is read.
 void check_output(const std::string& file, const std::vector<std::string>& texts, bool overwrite) {
-  const fs::path path(file);
-  if (path.has_parent_path() && !fs::is_directory(path.parent_path())) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", path.parent_path().string()),
-                "make the folder first");
-  }
   std::error_code ignored;
-  if (fs::is_directory(path)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file),
-                "name a file: -o text.model");
-  }
   for (const std::string& text : texts) {
-    if (!fs::equivalent(path, text, ignored)) continue;
+    if (!fs::equivalent(file, text, ignored)) continue;
     throw Error(ErrorCode::kUsage, fmt::format("{}: is a text to train on", file),
                 "choose another file");
   }
-  if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file),
-              "choose another file, or say --overwrite");
+  check_page_file({.option = "--output",
+                   .file = file,
+                   .overwrite = overwrite,
+                   .kind = ".model file",
+                   .ending = ".model",
+                   .mark = ""});
 }
 
 int tokenizer_train(const Arguments& arguments) {

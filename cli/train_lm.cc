@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea train lm: trains a language model on text files.
-#include "cli/train_lm.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_training.h"
+#include "cli/task_commands.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_spec.h"

@@ -117,13 +117,8 @@ int translate(const Arguments& arguments) {
                             name_of_input(file));
   TranslationAnswers answers(translator, options, arguments.on("json"));
   const double began = monotonic_seconds();
-  try {
-    answer_lines(
-        file, kLongestLine, [&](const Line& line) { answers.add(line); },
-        [&] { answers.answer(); });
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_lines(
+      file, kLongestLine, [&](const Line& line) { answers.add(line); }, [&] { answers.answer(); });
   summarise(translator, answers.emptied(), monotonic_seconds() - began);
   return 0;
 }
