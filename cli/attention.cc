@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/error.h"
@@ -33,32 +32,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Written {
-  std::string output;
-  std::vector<std::string> tensors;
-  double seconds = 0;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("output", output, "the file");
-    visit("tensors", tensors, "what it holds");
-    visit("seconds", seconds, "of computing alone");
-  }
-};
-
-struct PageWritten {
-  std::string page;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("page", page, "the HTML file");
-  }
-};
-
 AttentionSettings settings_of(const Arguments& arguments) {
   AttentionSettings settings;
-  const std::vector<Field> fields = fields_of(settings);
-  for (Flag& flag : flags_of(fields)) {
+  for (Flag& flag : flags_of(fields_of(settings))) {
     if (!arguments.has(flag.name)) continue;
     const std::vector<std::string> given = arguments.list(flag.name);
     if (flag.name == "causal" && given == std::vector<std::string>{""}) {
@@ -71,24 +47,16 @@ AttentionSettings settings_of(const Arguments& arguments) {
   return settings;
 }
 
-// Checks an output, of the option --NAME, before anything is computed.
-void check_output(const fs::path& output, std::string_view name, const fs::path& input,
+// Checks an output, of --output or --page, before anything is computed.
+void check_output(const std::string& file, std::string_view name, const fs::path& input,
                   bool overwrite) {
-  const fs::path folder = output.has_parent_path() ? output.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", folder.string()),
-                fmt::format("make the folder, or choose another --{}", name));
-  }
   std::error_code ignored;
-  if (fs::equivalent(output, input, ignored)) {
-    throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", output.string()),
+  if (fs::equivalent(file, input, ignored)) {
+    throw Error(ErrorCode::kUsage, fmt::format("attention: {} is IN", file),
                 fmt::format("choose another --{}", name));
   }
-  if (name == "page") return check_page_file({"--page", output.string(), overwrite});
-  if (!fs::exists(output)) return;
-  if (overwrite) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", output.string()),
-              "choose another file, or say --overwrite");
+  if (name == "page") return check_page_file({"--page", file, overwrite});
+  check_page_file({"--output", file, overwrite, "file of tensors", ".safetensors", ""});
 }
 
 bool is_same_place(const fs::path& a, const fs::path& b) {
@@ -165,8 +133,8 @@ void note_converted_call(const AttentionSettings& settings, const AttentionTenso
                   to_string(settings.score), to_string(settings.norm)));
 }
 
-Written write(const Context& context, const AttentionSettings& settings,
-              const AttentionTensors& tensors, const std::string& output) {
+Json::Object write(const Context& context, const AttentionSettings& settings,
+                   const AttentionTensors& tensors, const std::string& output) {
   const double begin = monotonic_seconds();
   const std::vector<NamedTensor> results =
       run_attention(context, settings, tensors, [&](std::span<const NamedTensor> shapes) {
@@ -175,15 +143,18 @@ Written write(const Context& context, const AttentionSettings& settings,
                        memory_to_write(output, shapes),
                        "ask for less to be seen, or for fewer rows; .safetensors takes less");
       });
-  Written written{.output = output, .tensors = {}, .seconds = monotonic_seconds() - begin};
+  const double seconds = monotonic_seconds() - begin;  // of computing alone
   write_tensors(output, results);
+  std::vector<std::string> names;
   for (const NamedTensor& named : results) {
-    written.tensors.push_back(named.name);
+    names.push_back(named.name);
     detail(fmt::format("{}: {}", named.name, named.tensor.describe()));
   }
-  std::sort(written.tensors.begin(), written.tensors.end());
+  std::sort(names.begin(), names.end());
   note(fmt::format("wrote {}", output));
-  return written;
+  return {{"output", output},
+          {"tensors", Json::Array(names.begin(), names.end())},
+          {"seconds", seconds}};
 }
 
 PageLanguage language_of(const Arguments& arguments) {
@@ -196,13 +167,13 @@ PageLanguage language_of(const Arguments& arguments) {
   }
 }
 
-PageWritten write_page(const Context& context, const AttentionSettings& settings,
-                       const AttentionTensors& tensors, const std::string& path,
-                       PageLanguage language) {
+Json::Object write_page(const Context& context, const AttentionSettings& settings,
+                        const AttentionTensors& tensors, const std::string& path,
+                        PageLanguage language) {
   const AttentionPage page = page_attention(context, settings, tensors, language);
   write_file_atomically(path, draw_attention_page(page));
   note(fmt::format("wrote {}", path));
-  return {path};
+  return {{"page", path}};
 }
 
 // The placeholder of a value whose type alone does not say what it must be.
@@ -232,49 +203,9 @@ the last query is at the last key; with --causal=top-left it is i.
   return text;
 }
 
-}  // namespace
-
-CommandSpec attention_spec() {
-  AttentionSettings defaults;
-  const std::vector<Field> fields = fields_of(defaults);
-  CommandSpec spec{.name = "attention",
-                   .summary = "Runs the attention operator on the tensors of a file.",
-                   .positionals = {{"IN", "file of tensors: .safetensors or .npz"}},
-                   .options = said_or_not(options_of(flags_of(fields), "Operator")),
-                   .epilog = tensors_help() + R"(
-Examples:
-  fovea attention in.safetensors -o out.safetensors --causal
-  fovea attention in.npz -o out.npz --window 64,0 --backward --observe entropy
-  fovea attention in.npz --causal --plan)"};
-  for (OptionSpec& option : spec.options) {
-    option.environment.clear();  // only the file and the options decide what is computed
-    if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
-    option.placeholder = attention_placeholder(option);
-  }
-  const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
-  add({.name = "output",
-       .placeholder = "OUT",
-       .help = "file to write: .safetensors or .npz",
-       .also = "o",
-       .place = HelpPlace::kOutput});
-  add({"page", OptionKind::kValue, "FILE", "HTML file to write: the weights as a heat map", "Run",
-       ""});
-  add({"lang", OptionKind::kValue, "en|zh", "language of --page", "Run", ""});
-  add({"overwrite", OptionKind::kFlag, "", "replace OUT and the page", "Run", ""});
-  add({"plan", OptionKind::kFlag, "", "print tiles, FLOPs and memory; without an output, only that",
-       "Run", ""});
-  add({"isa", OptionKind::kValue, "NAME",
-       "instruction set to compute with: scalar, or one that fovea doctor names", "Run", ""});
-  add(threads_option());
-  add({"json", OptionKind::kFlag, "", "print plan and result as one JSON object", "Run", ""});
-  for (OptionSpec& option : message_options()) add(std::move(option));
-  return spec;
-}
-
 int attention(const Arguments& arguments) {
   check_log(arguments);
-  set_messages_from(arguments);
-  warn_of_unread_variables(attention_spec().options);
+  begin_command(arguments);
   const AttentionSettings settings = settings_of(arguments);
   const std::string input = arguments.text("IN"), output = arguments.text("output");
   const std::string page = arguments.text("page");
@@ -285,18 +216,63 @@ int attention(const Arguments& arguments) {
   const AttentionTensors tensors = read_attention_tensors(settings, TensorFile(input), input);
   note_converted_call(settings, tensors);
   Json::Object object;
-  const auto add = [&](const Json& part) {
-    object.insert(object.end(), part.object().begin(), part.object().end());
+  const auto add = [&](const Json::Object& part) {
+    object.insert(object.end(), part.begin(), part.end());
   };
   if (arguments.on("plan")) {
     const PlannedAttention plan = planned_attention(context, settings, tensors);
-    add(json_of(plan));
+    add(json_of(plan).object());
     if (!arguments.on("json")) print_plan(plan);
   }
-  if (!output.empty()) add(json_of(write(context, settings, tensors, output)));
-  if (!page.empty()) add(json_of(write_page(context, settings, tensors, page, language)));
-  if (arguments.on("json")) print(Json(std::move(object)).line() + "\n");
+  if (!output.empty()) add(write(context, settings, tensors, output));
+  if (!page.empty()) add(write_page(context, settings, tensors, page, language));
+  if (arguments.on("json")) print_json(std::move(object));
   return 0;
+}
+
+// The options of the operator. Only the file and these decide what is computed: no variable does.
+std::vector<OptionSpec> operator_options() {
+  std::vector<OptionSpec> options = said_or_not(AttentionSettings(), "Operator");
+  for (OptionSpec& option : options) {
+    option.environment.clear();
+    if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
+    option.placeholder = attention_placeholder(option);
+  }
+  return options;
+}
+
+}  // namespace
+
+Command attention_command() {
+  const std::vector<OptionSpec> run = {
+      {.name = "output",
+       .placeholder = "OUT",
+       .help = "file to write: .safetensors or .npz",
+       .also = "o",
+       .place = HelpPlace::kOutput},
+      {.name = "page",
+       .placeholder = "FILE",
+       .help = "HTML file to write: the weights as a heat map",
+       .group = "Run"},
+      {.name = "lang", .placeholder = "en|zh", .help = "language of --page", .group = "Run"},
+      flag("overwrite", "replace OUT and the page", "Run"),
+      flag("plan", "print tiles, FLOPs and memory; without an output, only that", "Run"),
+      {.name = "isa",
+       .placeholder = "NAME",
+       .help = "instruction set to compute with: scalar, or one that fovea doctor names",
+       .group = "Run"},
+      threads_option(),
+      json_option("print plan and result as one JSON object", "Run")};
+  return {.name = "attention",
+          .summary = "Runs the attention operator on the tensors of a file.",
+          .positionals = {{"IN", "file of tensors: .safetensors or .npz"}},
+          .options = joined({operator_options(), run, message_options()}),
+          .epilog = tensors_help() + R"(
+Examples:
+  fovea attention in.safetensors -o out.safetensors --causal
+  fovea attention in.npz -o out.npz --window 64,0 --backward --observe entropy
+  fovea attention in.npz --causal --plan)",
+          .run = attention};
 }
 
 }  // namespace fovea::cli

@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/train_lm.h"
+#include "cli/task_commands.h"
 #include "fovea/attention/attention.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
@@ -58,28 +57,11 @@ struct Problem {
 };
 
 struct Measured {
-  double forward_seconds = 0;
-  double backward_seconds = 0;
-  double forward_gflops = 0;
-  double backward_gflops = 0;
-  double fma_gflops = 0;
-  double peak_gflops = 0;
-  double forward_share = 0;
-  double backward_share = 0;
-  index peak_memory_bytes = 0;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("forward_seconds", forward_seconds, "median");
-    visit("backward_seconds", backward_seconds, "median, without the forward");
-    visit("forward_gflops", forward_gflops, "kept pairs x 4 D");
-    visit("backward_gflops", backward_gflops, "kept pairs x 10 D");
-    visit("fma_gflops", fma_gflops, "of multiply-adds in registers, timed around the rest");
-    visit("peak_gflops", peak_gflops, "the same of the precision: fma_gflops unless it is bf16");
-    visit("forward_share", forward_share, "of peak_gflops");
-    visit("backward_share", backward_share, "of peak_gflops");
-    visit("peak_memory_bytes", peak_memory_bytes, "resident, of this process");
-  }
+  double forward_seconds, backward_seconds;  // medians; the backward without the forward
+  double forward_gflops, backward_gflops;    // kept pairs x 4 D, and x 10 D
+  double fma_gflops;                         // of multiply-adds in registers, timed around the rest
+  double peak_gflops;                        // the same of the precision
+  double forward_share, backward_share;      // of that
 };
 
 constexpr int kRounds = 9;
@@ -189,19 +171,26 @@ Measured measure(const Context& context, const Problem& p) {
           .fma_gflops = median(fmas),
           .peak_gflops = median(peaks),
           .forward_share = median(forward_shares),
-          .backward_share = median(backward_shares),
-          .peak_memory_bytes = peak_memory_bytes()};
+          .backward_share = median(backward_shares)};
 }
 
 // The measurements, then where and of which problem.
-std::string json_line(const Context& context, const Problem& problem, const Measured& measured) {
-  Json::Object object = json_of(measured).object();
-  object.emplace_back("processor", processor_name());
-  object.emplace_back("isa", isa_name(current_isa()));
-  object.emplace_back("threads", context.threads());
-  const Json::Object sizes = json_of(problem).object();
-  object.insert(object.end(), sizes.begin(), sizes.end());
-  return Json(std::move(object)).line();
+void print_as_json(const Context& context, const Problem& problem, const Measured& m) {
+  Json::Object object{{"forward_seconds", m.forward_seconds},
+                      {"backward_seconds", m.backward_seconds},
+                      {"forward_gflops", m.forward_gflops},
+                      {"backward_gflops", m.backward_gflops},
+                      {"fma_gflops", m.fma_gflops},
+                      {"peak_gflops", m.peak_gflops},
+                      {"forward_share", m.forward_share},
+                      {"backward_share", m.backward_share},
+                      {"peak_memory_bytes", peak_memory_bytes()},
+                      {"processor", processor_name()},
+                      {"isa", isa_name(current_isa())},
+                      {"threads", context.threads()}};
+  const Json sizes = json_of(problem);
+  object.insert(object.end(), sizes.object().begin(), sizes.object().end());
+  print_json(std::move(object));
 }
 
 struct StepOptions {
@@ -236,15 +225,15 @@ struct StepRequest {
 
 StepRequest request_of(const Arguments& arguments) {
   StepOptions options = defaults();
-  const std::vector<Field> fields = settable(fields_of(options));
-  std::vector<std::string> set = set_from_outside(flags_of(fields), arguments);
+  const std::vector<Flag> flags = flags_of(settable(fields_of(options)));
+  std::vector<std::string> set = read_options(arguments, flags);
   LanguageModelSettings settings;
   if (!options.preset.empty()) {
     apply_preset(options.preset, settings);
     options.model = settings.model;
     options.model.vocabulary = defaults().model.vocabulary;
     options.batch_size = settings.text.batch_size;
-    set = set_from_outside(flags_of(fields), arguments);
+    set = read_options(arguments, flags);
   }
   check_ranges(options);
   take_usual_sizes(options.model, set);
@@ -267,28 +256,27 @@ Json json_of_part(const StepPart& part, const StepProfile& profile) {
                       {"bandwidth_share", part.bandwidth_share}};
 }
 
-std::string json_line(const Context& context, const StepProfile& profile) {
+void print_as_json(const Context& context, const StepProfile& profile) {
   Json::Array parts;
   for (const StepPart& part : profile.parts) parts.push_back(json_of_part(part, profile));
-  return Json(Json::Object{{"parameters", profile.parameters},
-                           {"tokens", profile.tokens},
-                           {"steps", profile.steps},
-                           {"step_seconds", profile.step_seconds},
-                           {"profiled_seconds", profile.profiled_seconds},
-                           {"waiting_seconds", profile.waiting_seconds},
-                           {"other_seconds", profile.other_seconds},
-                           {"gflops", profile.gflops},
-                           {"share", profile.share},
-                           {"fma_gflops", profile.fma_gflops},
-                           {"peak_gflops", profile.peak_gflops},
-                           {"memory_gigabytes_per_second", profile.memory_gigabytes},
-                           {"core_to_core_nanoseconds", profile.core_to_core_nanoseconds},
-                           {"processor", processor_name()},
-                           {"isa", isa_name(current_isa())},
-                           {"threads", context.threads()},
-                           {"precision", precision_name(context.precision())},
-                           {"parts", parts}})
-      .line();
+  print_json({{"parameters", profile.parameters},
+              {"tokens", profile.tokens},
+              {"steps", profile.steps},
+              {"step_seconds", profile.step_seconds},
+              {"profiled_seconds", profile.profiled_seconds},
+              {"waiting_seconds", profile.waiting_seconds},
+              {"other_seconds", profile.other_seconds},
+              {"gflops", profile.gflops},
+              {"share", profile.share},
+              {"fma_gflops", profile.fma_gflops},
+              {"peak_gflops", profile.peak_gflops},
+              {"memory_gigabytes_per_second", profile.memory_gigabytes},
+              {"core_to_core_nanoseconds", profile.core_to_core_nanoseconds},
+              {"processor", processor_name()},
+              {"isa", isa_name(current_isa())},
+              {"threads", context.threads()},
+              {"precision", precision_name(context.precision())},
+              {"parts", std::move(parts)}});
 }
 
 void print_table(const Context& context, const StepProfile& profile) {
@@ -328,27 +316,9 @@ void warn_of_a_busy_machine(const StepProfile& profile) {
       "measured, so the shares are too large; measure again on an idle machine");
 }
 
-}  // namespace
-
-CommandSpec bench_attention_spec() {
-  Problem defaults;
-  const std::vector<Field> fields = fields_of(defaults);
-  CommandSpec spec{.name = "bench attention",
-                   .summary = "Times fused attention, forward and backward.",
-                   .positionals = {},
-                   .options = options_of(flags_of(fields), "Problem"),
-                   .epilog = R"(Example:
-  fovea bench attention --batch 4 --heads 12 --length 1024 --head-dim 64 --mask causal)"};
-  spec.options.push_back(threads_option());
-  spec.options.push_back(
-      {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});
-  return spec;
-}
-
 int bench_attention(const Arguments& arguments) {
   Problem problem;
-  const std::vector<Field> fields = fields_of(problem);
-  set_from_outside(flags_of(fields), arguments);
+  read_options(arguments, problem);
   check_problem(problem);
   const Context context = context_of(arguments);
   note_conversion(problem.precision);
@@ -356,7 +326,7 @@ int bench_attention(const Arguments& arguments) {
   const Measured m =
       bfloat16 ? measure<BFloat16>(context, problem) : measure<float>(context, problem);
   if (arguments.on("json")) {
-    print(json_line(context, problem, m) + "\n");
+    print_as_json(context, problem, m);
     return 0;
   }
   print(fmt::format("{}, {}, {}: B={} H={} N={} D={}, mask {}, {}\n", processor_name(),
@@ -370,35 +340,40 @@ int bench_attention(const Arguments& arguments) {
   return 0;
 }
 
-CommandSpec bench_step_spec() {
-  StepOptions options = defaults();
-  const std::vector<Field> fields = settable(fields_of(options));
-  CommandSpec spec{.name = "bench step",
-                   .summary = "Shows where the time of a training step goes.",
-                   .positionals = {},
-                   .options = options_of(flags_of(fields), "Step"),
-                   .epilog = R"(Examples:
-  fovea bench step
-  fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
-  fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)"};
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  spec.options.push_back(
-      {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Run", ""});
-  return spec;
-}
-
 int bench_step(const Arguments& arguments) {
   const StepRequest request = request_of(arguments);
   const Context context = model_context_of(arguments);
   const StepProfile profile = profile_step(context, request.settings, request.steps);
   warn_of_a_busy_machine(profile);
-  if (arguments.on("json")) {
-    print(json_line(context, profile) + "\n");
-  } else {
-    print_table(context, profile);
-  }
+  arguments.on("json") ? print_as_json(context, profile) : print_table(context, profile);
   return 0;
+}
+
+}  // namespace
+
+Command bench_attention_command() {
+  return {.name = "bench attention",
+          .summary = "Times fused attention, forward and backward.",
+          .options = joined(
+              {options_of(Problem(), "Problem"),
+               {threads_option(), json_option("print the result as one JSON object", "Run")}}),
+          .epilog = R"(Example:
+  fovea bench attention --batch 4 --heads 12 --length 1024 --head-dim 64 --mask causal)",
+          .run = bench_attention};
+}
+
+Command bench_step_command() {
+  StepOptions options = defaults();
+  return {.name = "bench step",
+          .summary = "Shows where the time of a training step goes.",
+          .options = joined({options_of(flags_of(settable(fields_of(options))), "Step"),
+                             computing_options(),
+                             {json_option("print the result as one JSON object", "Run")}}),
+          .epilog = R"(Examples:
+  fovea bench step
+  fovea bench step --layers 6 --heads 6 --width 384 --block 256 --batch-size 16
+  fovea bench step --preset gpt2 --block 256 --batch-size 4 --steps 3 --json)",
+          .run = bench_step};
 }
 
 }  // namespace fovea::cli

@@ -5,29 +5,211 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/answer_printer.h"
 #include "cli/answers.h"
-#include "cli/classifier_use.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/table_options.h"
+#include "cli/signals.h"
+#include "cli/task_commands.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/fields.h"
+#include "fovea/base/file.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/labelled_reader.h"
+#include "fovea/data/table/row_writer.h"
 #include "fovea/task/classify/frame_weights.h"
 #include "fovea/task/classify/prediction_line.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/tensor/tensor_file.h"
+#include "fovea/text/compressed.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
 namespace {
+
+enum class AnswerOrder { kInput, kUncertain };
+constexpr EnumName<AnswerOrder> kAnswerOrderNames[] = {{AnswerOrder::kInput, "input"},
+                                                       {AnswerOrder::kUncertain, "uncertain"}};
+std::span<const EnumName<AnswerOrder>> enum_names(AnswerOrder) { return kAnswerOrderNames; }
+
+struct AnswerOutput {
+  AnswerOrder sort = AnswerOrder::kInput;
+  std::string output;
+  bool overwrite = false;
+  bool json = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output,
+          "write into this file: a table with the columns of the answer behind its own, in which "
+          "rows that cannot be read stay, too; -: to stdout",
+          {.only_command_line = true, .shown = "FILE", .also = "o"});
+    visit("overwrite", overwrite, "replace the file of --output if it is there already",
+          {.only_command_line = true});
+    visit("sort", sort,
+          "uncertain: the texts of which the model is least sure first, with their line and text: "
+          "label these next");
+    visit("json", json, "print each answer as a JSON object on a line of its own",
+          {.only_command_line = true});
+  }
+};
+
+// Throws what check_page_file and check_output_is_apart throw.
+void check_output(const AnswerOutput& output, const std::string& input,
+                  const std::filesystem::path& model) {
+  const std::string& file = output.output;
+  if (file.empty() || file == "-") return;
+  check_output_is_apart(file, input, model);
+  if (without_compression_suffix(file) != file) {
+    throw Error(ErrorCode::kUsage, fmt::format("--output: {}: the file is not packed", file),
+                "leave .gz or .zst out, or say -o - and pack what is printed");
+  }
+  check_page_file({.option = "--output",
+                   .file = file,
+                   .overwrite = output.overwrite,
+                   .kind = "table",
+                   .ending = ".csv",
+                   .mark = ""});
+}
+
+// A text of which the model was asked.
+struct AskedText {
+  std::string text, name;  // name: what messages call it
+  index line = 0;
+  bool is_bad = false;  // it could not be read, and is not answered
+  RawRow raw = {};
+};
+
+constexpr double kBetweenChecks = 64 << 20;  // bytes of answers
+constexpr float kLast = 2;                   // more certain than any
+
+// Writes a classifier's answers: as lines of text or JSON, or as columns of the table that was
+// asked; to stdout or into a file that appears when it is whole; in the order of the texts, or the
+// least certain first.
+class AnswerPrinter {
+ public:
+  // Opens the file. `answers` refers to the model.
+  AnswerPrinter(const ClassifierAnswers& answers, const PredictionChoice& choice,
+                AnswerOutput output)
+      : answers_(answers), choice_(choice), output_(std::move(output)) {
+    if (output_.output.empty() || output_.output == "-") return;
+    file_ = std::make_unique<AtomicFile>(output_.output);
+    remove_if_stopped(file_->temporary());
+  }
+  ~AnswerPrinter() {
+    if (file_) remove_if_stopped({});
+  }
+
+  // Rows of this table follow. `between`: what stands between several labels in a field.
+  void begin(const LabelledReader& reader, std::string_view between) {
+    const TableSummary& table = reader.summary();
+    const bool divided = table.format == TableFormat::kTsv || table.format == TableFormat::kCsv;
+    const bool objects = table.format == TableFormat::kJsonLines;
+    if (output_.output.empty() || output_.json || (!divided && !objects)) return;
+    if (const auto named = format_of_name(output_.output); named && *named != table.format) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--output: {}: the texts are {}, and so is what is written",
+                              output_.output, to_string(table.format)),
+                  fmt::format("name a file that ends in .{}", to_string(table.format)));
+    }
+    between_ = between.empty() ? "|" : between;
+    rows_ = std::make_unique<RowWriter>(
+        table, objects ? prediction_keys(answers_) : prediction_columns(answers_, choice_));
+    print(rows_->header(reader.raw_header()));
+  }
+
+  // The lines of an answer; "" where they are kept to be sorted. No values: it is not answered.
+  std::string lines_of(const AskedText& asked, std::optional<Vec<const float>> values) {
+    if (values && abstains(answers_, *values, choice_)) ++abstained_;
+    std::string lines = rows_ ? row_of(asked, values) : line_of(asked, values);
+    if (output_.sort == AnswerOrder::kInput) return rows_ ? asked.raw.before + lines : lines;
+    keep(values ? certainty(answers_, *values, choice_) : kLast, std::move(lines));
+    return {};
+  }
+
+  // Throws NobodyReads.
+  void print(std::string_view lines) {
+    if (file_) {
+      file_->write(lines);
+    } else {
+      print_answers(lines);
+    }
+  }
+
+  // All answers have been printed; `rest` stands behind the last row.
+  void end(std::string_view rest) {
+    std::stable_sort(kept_.begin(), kept_.end(),
+                     [](const Kept& a, const Kept& b) { return a.certainty < b.certainty; });
+    for (const Kept& one : kept_) print(one.lines);
+    if (rows_ && output_.sort == AnswerOrder::kInput) print(rest);
+    if (file_) file_->publish();
+  }
+
+  index abstained() const { return abstained_; }
+
+ private:
+  struct Kept {
+    float certainty;
+    std::string lines;
+  };
+
+  std::string line_of(const AskedText& asked, std::optional<Vec<const float>> values) const {
+    const bool sorted = output_.sort != AnswerOrder::kInput;
+    if (output_.json) {
+      Json::Object object = values ? prediction_object(answers_, *values, choice_) : Json::Object();
+      if (sorted) {
+        object.emplace_back("line", asked.line);
+        object.emplace_back("text", asked.text);
+      }
+      return Json(std::move(object)).line() + '\n';
+    }
+    std::string line = values ? prediction_text(answers_, *values, choice_) : "";
+    if (sorted) line += fmt::format("\t{}\t{}", asked.line, escape_text(asked.text));
+    return line + '\n';
+  }
+
+  std::string row_of(const AskedText& asked, std::optional<Vec<const float>> values) const {
+    if (!rows_->writes_objects()) {
+      return rows_->row(asked.raw.row, values
+                                           ? prediction_fields(answers_, *values, choice_, between_)
+                                           : std::vector<std::string>(rows_->names().size()));
+    }
+    std::vector<Json> members(rows_->names().size());
+    if (values) {
+      Json::Object object = prediction_object(answers_, *values, choice_);
+      for (std::size_t n = 0; n < members.size(); ++n) members[n] = std::move(object[n].second);
+    }
+    return rows_->row(asked.raw.row, std::move(members), asked.name);
+  }
+
+  void keep(float certainty, std::string lines) {
+    if (!lines.ends_with('\n')) lines += '\n';  // the last of its file is another's neighbour now
+    const double bytes = sizeof(Kept) + static_cast<double>(lines.capacity());
+    kept_.push_back({certainty, std::move(lines)});
+    unchecked_ += bytes;
+    if (unchecked_ < kBetweenChecks) return;
+    unchecked_ = 0;
+    require_memory("the answers to sort", kBetweenChecks + 2.0 * sizeof(Kept) * kept_.size(),
+                   "ask of less text at once, or leave --sort out");
+  }
+
+  const ClassifierAnswers answers_;
+  const PredictionChoice choice_;
+  const AnswerOutput output_;
+  std::unique_ptr<AtomicFile> file_;  // null: stdout
+  std::unique_ptr<RowWriter> rows_;   // null: lines
+  std::string between_;
+  std::vector<Kept> kept_;
+  double unchecked_ = 0;  // bytes of these
+  index abstained_ = 0;
+};
 
 constexpr index kMostSamples = 1024;  // of numbers
 
@@ -173,17 +355,20 @@ TableOptions plain_lines() {
   return {.labels = LabelUse::kOptional, .lines = true, .empty_texts = EmptyTexts::kKeep};
 }
 
+// The options that say how texts, or pairs of them, are read of which no labels are read.
+std::vector<Flag> table_flags(TableOptions& table) {
+  return table.pairs ? flags_without(table, {"label-column", "label-separator"})
+                     : flags_without(table, {"label-column", "label-separator", "second-column"});
+}
+
 // Who names a column, or a table by its file's name, does not mean plain lines.
 std::vector<std::string> set_table(const Arguments& arguments, const std::string& file,
                                    TableOptions& table) {
-  const std::vector<std::string> said =
-      set_from_outside(table.pairs ? pair_table_flags(table) : text_table_flags(table), arguments);
-  const auto is_said = [&](std::string_view name) {
-    return std::find(said.begin(), said.end(), name) != said.end();
-  };
-  const bool names_table = is_said("text_column") || is_said("header") || is_said("separator") ||
-                           format_of_name(file).has_value();
-  if (is_said("format") || names_table) table.lines = false;
+  const std::vector<std::string> said = read_options(arguments, table_flags(table));
+  for (const std::string_view name : {"format", "text_column", "header", "separator"}) {
+    if (contains(said, name)) table.lines = false;
+  }
+  if (format_of_name(file)) table.lines = false;
   check_options(table);
   return said;
 }
@@ -196,22 +381,16 @@ void require_input(std::string_view command, bool pairs, const LoadedClassifier&
               pairs ? "fovea classify DIR FILE" : "fovea pairs DIR FILE");
 }
 
-int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions table) {
-  set_messages_from(arguments);
+int answer(const Arguments& arguments, TableOptions table) {
+  const std::string file = arguments.text("FILE", "-"), command = arguments.command().name;
+  begin_command(arguments, {file, arguments.text("output", file)}, arguments.text("DIR"));
   AnswerOutput output;
   PredictionChoice choice;
-  std::vector<std::string> said = set_from_outside(flags_of(fields_of(choice)), arguments);
-  for (std::string& name : set_from_outside(flags_of(fields_of(output)), arguments)) {
-    if (name != "json") said.push_back(std::move(name));
-  }
-  const std::string file = arguments.text("FILE", "-");
-  const std::string files[] = {file, output.output.empty() ? file : output.output};
-  check_log_is_apart(files, arguments.text("DIR"));
-  warn_of_unread_variables(spec.options);
+  std::vector<std::string> said = read_options(arguments, choice, output);
+  std::erase(said, "json");
   for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
   table.raw_rows = !output.output.empty();
-  const bool stops = table.bad_rows == BadRows::kStop &&
-                     std::find(said.begin(), said.end(), "bad_rows") != said.end();
+  const bool stops = table.bad_rows == BadRows::kStop && contains(said, "bad_rows");
   table.keeps_bad_rows = table.raw_rows && !stops;
   check_options(choice);
   check_output(output, file, arguments.text("DIR"));
@@ -219,8 +398,8 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);
   const LoadedClassifier model = load_classifier(arguments.text("DIR"));
-  require_input(spec.name, table.pairs, model);
-  require_effect(spec.name, said, model);
+  require_input(command, table.pairs, model);
+  require_effect(command, said, model);
   require_file(model, file);
   table = table_of_texts(model, std::move(table));
   tell_threads(context);
@@ -228,12 +407,8 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
                         choice, output);
   TextAnswers answers(context, model, printer);
   const double began = monotonic_seconds();
-  try {
-    model.reads_frames() ? answer_frames(context, model, file, weights, answers)
-                         : answer_file(file, table, answers);
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  model.reads_frames() ? answer_frames(context, model, file, weights, answers)
+                       : answer_file(file, table, answers);
   const double seconds = monotonic_seconds() - began;
   const TextPredictor& predictor = answers.predictor();
   warn_of_truncated(model, predictor.truncated(), predictor.texts());
@@ -251,30 +426,31 @@ int answer(const Arguments& arguments, const CommandSpec& spec, TableOptions tab
   return 0;
 }
 
-}  // namespace
+int classify(const Arguments& arguments) { return answer(arguments, plain_lines()); }
+int pairs(const Arguments& arguments) { return answer(arguments, table_of_pairs()); }
 
-namespace {
-
-void add_output_options(CommandSpec& spec) {
-  AnswerOutput output;
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(output)), "Output"))) {
-    spec.options.push_back(std::move(option));
-  }
+std::vector<OptionSpec> options_of_answers(TableOptions table, std::vector<OptionSpec> more = {}) {
+  return joined({options_of(PredictionChoice(), "Output"), said_or_not(AnswerOutput(), "Output"),
+                 std::move(more), options_of(table_flags(table), "Input"), computing_options(),
+                 message_options()});
 }
 
 }  // namespace
 
-CommandSpec classify_spec() {
-  PredictionChoice choice;
-  TableOptions table = plain_lines();
-  CommandSpec spec{
+Command classify_command() {
+  Command command{
       .name = "classify",
       .summary = "Says what class, labels or number each line of text has.",
       .positionals = {{"DIR", "folder of the model"},
                       {"FILE",
                        "texts (-, or none: standard input), or an .npz of a model of numbers",
                        false}},
-      .options = options_of(flags_of(fields_of(choice)), "Output"),
+      .options = options_of_answers(
+          plain_lines(), {{.name = "weights",
+                           .placeholder = "FILE",
+                           .help = "models of numbers: write the weights of time steps and joints "
+                                   "to this .npz file",
+                           .group = "Output"}}),
       .epilog = R"(Examples:
   fovea classify model texts.txt
   echo "a wonderful film" | fovea classify model
@@ -283,55 +459,30 @@ CommandSpec classify_spec() {
   fovea classify model pool.csv -o next.csv --sort uncertain what to label next, first
   fovea classify gestures test.npz --weights weights.npz
 
-Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)"};
-  add_output_options(spec);
-  spec.options.push_back({"weights", OptionKind::kValue, "FILE",
-                          "models of numbers: write the weights of time steps and joints to this "
-                          ".npz file",
-                          "Output", ""});
-  for (OptionSpec& option : options_of(text_table_flags(table), "Input")) {
-    if (option.name == "format") {
-      option.help =
-          "format of the texts; auto: by name or content. Not said: auto where a column is named "
-          "or "
-          "FILE ends in .tsv, .csv, .jsonl or the like, else lines";
-    }
-    spec.options.push_back(std::move(option));
+Prints for each line LABEL, a tab and its probability, as soon as the line has been read.)",
+      .run = classify};
+  for (OptionSpec& option : command.options) {
+    if (option.name != "format") continue;
+    option.help =
+        "format of the texts; auto: by name or content. Not said: auto where a column is named or "
+        "FILE ends in .tsv, .csv, .jsonl or the like, else lines";
   }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+  return command;
 }
 
-CommandSpec pairs_spec() {
-  PredictionChoice choice;
-  TableOptions table = table_of_pairs();
-  CommandSpec spec{.name = "pairs",
-                   .summary = "Says what class, labels or number each pair of texts has.",
-                   .positionals = {{"DIR", "folder of the model"},
-                                   {"FILE", "pairs of texts (-, or none: standard input)", false}},
-                   .options = options_of(flags_of(fields_of(choice)), "Output"),
-                   .epilog = R"(Examples:
+Command pairs_command() {
+  return {.name = "pairs",
+          .summary = "Says what class, labels or number each pair of texts has.",
+          .positionals = {{"DIR", "folder of the model"},
+                          {"FILE", "pairs of texts (-, or none: standard input)", false}},
+          .options = options_of_answers(table_of_pairs()),
+          .epilog = R"(Examples:
   fovea pairs model pairs.tsv
   printf 'A man sleeps.\tNobody is awake.\n' | fovea pairs model
   fovea pairs model questions.jsonl --text-column question --second-column answer --json
 
-Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)"};
-  add_output_options(spec);
-  for (OptionSpec& option : options_of(pair_table_flags(table), "Input")) {
-    spec.options.push_back(std::move(option));
-  }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+Prints for each pair LABEL, a tab and its probability, as soon as the line has been read.)",
+          .run = pairs};
 }
-
-int classify(const Arguments& arguments) {
-  return answer(arguments, classify_spec(), plain_lines());
-}
-
-int pairs(const Arguments& arguments) { return answer(arguments, pairs_spec(), table_of_pairs()); }
 
 }  // namespace fovea::cli

@@ -217,7 +217,7 @@ struct HelpFormat final : CLI::Formatter {
 };
 
 struct Parser {
-  explicit Parser(const CommandSpec& command) : app(command.summary, "fovea " + command.name) {
+  explicit Parser(const Command& command) : app(command.summary, "fovea " + command.name) {
     app.set_help_flag(flag_names(help_option()), help_option().help);
     app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
@@ -241,7 +241,7 @@ struct Parser {
   std::vector<CLI::Option*> positionals, options;
 };
 
-std::vector<std::string> known_names(const CommandSpec& command) {
+std::vector<std::string> known_names(const Command& command) {
   std::vector<std::string> names = {"--help"};
   for (const OptionSpec& spec : command.options) {
     names.push_back("--" + spec.name);
@@ -251,7 +251,7 @@ std::vector<std::string> known_names(const CommandSpec& command) {
 }
 
 // A user may write "--causal top-left" for an optional value, which needs "--causal=top-left".
-std::string hint_for_value(const CommandSpec& command, const std::string& word) {
+std::string hint_for_value(const Command& command, const std::string& word) {
   for (const OptionSpec& spec : command.options) {
     if (spec.kind != OptionKind::kOptionalValue) continue;
     std::string choices = spec.placeholder;  // "[=none|top-left]"
@@ -265,7 +265,7 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
                      command.name);
 }
 
-[[noreturn]] void fail_unexpected(const CommandSpec& command, const std::string& word,
+[[noreturn]] void fail_unexpected(const Command& command, const std::string& word,
                                   std::string_view where) {
   throw Error(ErrorCode::kUsage,
               fmt::format("{}: unexpected argument '{}'{}", command.name, word, where),
@@ -274,7 +274,7 @@ std::string hint_for_value(const CommandSpec& command, const std::string& word) 
 
 // `extras` are in the order of the command line. A name that another tool uses is looked up before
 // options with a similar spelling.
-[[noreturn]] void fail_unknown(const CommandSpec& command, std::vector<std::string> extras) {
+[[noreturn]] void fail_unknown(const Command& command, std::vector<std::string> extras) {
   // After "--" no word is an option.
   const auto dashes = std::find(extras.begin(), extras.end(), "--");
   if (dashes == extras.begin() && extras.size() > 1)
@@ -306,7 +306,7 @@ std::vector<std::string> given(const CLI::Option& option, OptionKind kind) {
 
 // Removes options of optional value that stand without "=" and returns their names. CLI11 would
 // take the next word as their value, although it may be an argument of the command.
-std::vector<std::string> take_bare(const CommandSpec& command, std::vector<std::string>& words) {
+std::vector<std::string> take_bare(const Command& command, std::vector<std::string>& words) {
   std::vector<std::string> bare;
   const auto end = std::find(words.begin(), words.end(), "--");
   for (const OptionSpec& spec : command.options) {
@@ -324,7 +324,7 @@ std::vector<std::string> take_bare(const CommandSpec& command, std::vector<std::
   return bare;
 }
 
-const OptionSpec* find_option(const CommandSpec& command, std::string_view name) {
+const OptionSpec* find_option(const Command& command, std::string_view name) {
   const auto found =
       std::find_if(command.options.begin(), command.options.end(), [&](const OptionSpec& spec) {
         const bool negated = spec.kind == OptionKind::kSwitch && name == "no-" + spec.name;
@@ -337,7 +337,7 @@ bool needs_value(const OptionSpec& spec) {
   return spec.kind == OptionKind::kValue || spec.kind == OptionKind::kList;
 }
 
-[[noreturn]] void fail_without_value(const CommandSpec& command, const std::string& word,
+[[noreturn]] void fail_without_value(const Command& command, const std::string& word,
                                      const OptionSpec& spec) {
   const std::string bare = word.substr(0, word.size() - 1);
   std::string hint = "leave out the equals sign: " + bare;
@@ -353,7 +353,7 @@ struct OptionWord {
   bool ends = false;                 // with the equals sign of a value that is not there
 };
 
-OptionWord option_of(const CommandSpec& command, std::string_view word) {
+OptionWord option_of(const Command& command, std::string_view word) {
   const std::size_t dashes = word.rfind("--", 0) == 0 ? 2 : 1;
   if (word.size() <= dashes || word[0] != '-') return {};
   const bool ends = dashes == 2 && word.find('=') == word.size() - 1;
@@ -363,7 +363,7 @@ OptionWord option_of(const CommandSpec& command, std::string_view word) {
 
 // CLI11 takes "--name=" for "--name", whose value is the next word. Makes two words of it, the
 // second one empty.
-std::vector<std::string> with_empty_values(const CommandSpec& command,
+std::vector<std::string> with_empty_values(const Command& command,
                                            const std::vector<std::string>& words) {
   std::vector<std::string> result;
   auto word = words.begin();
@@ -394,7 +394,20 @@ void check_flag(const OptionSpec& spec, const std::string& value) {
 
 }  // namespace
 
-OptionSpec help_option() { return {"help", OptionKind::kFlag, "", "this text", "Options", "h"}; }
+OptionSpec flag(std::string name, std::string help, std::string group) {
+  return {.name = std::move(name),
+          .kind = OptionKind::kFlag,
+          .help = std::move(help),
+          .group = std::move(group)};
+}
+
+OptionSpec json_option(std::string help, std::string group) {
+  return flag("json", std::move(help), std::move(group));
+}
+
+OptionSpec help_option() {
+  return {.name = "help", .kind = OptionKind::kFlag, .help = "this text", .also = "h"};
+}
 
 std::string Arguments::text(std::string_view name, std::string_view otherwise) const {
   const auto found = values_.find(name);
@@ -411,9 +424,9 @@ void Arguments::set(std::string_view name, std::vector<std::string> values) {
   values_[std::string(name)] = std::move(values);
 }
 
-Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words) {
+Arguments parse_arguments(const Command& command, std::vector<std::string> words) {
   Parser parser(command);
-  Arguments arguments;
+  Arguments arguments(command);
   words = with_empty_values(command, words);
   for (std::string& name : take_bare(command, words)) arguments.set(name, {""});
   std::reverse(words.begin(), words.end());  // CLI11 expects them in reverse
@@ -442,7 +455,7 @@ Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> w
   return arguments;
 }
 
-std::string help_text(const CommandSpec& command) {
+std::string help_text(const Command& command) {
   std::string text = Parser(command).app.help();
   // CLI11 separates groups by two empty lines.
   for (std::size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);

@@ -23,13 +23,19 @@ enum class OptionKind {
 struct OptionSpec {
   std::string name;  ///< "batch-size"; without dashes
   OptionKind kind = OptionKind::kValue;
-  std::string placeholder = "";  ///< "N", "FILE", "char|byte"
-  std::string help;
+  std::string placeholder = {};  ///< "N", "FILE", "char|byte"
+  std::string help = {};
   std::string group = "Options";
-  std::string also = "";         ///< another spelling: "o" for -o, "learning-rate"
-  std::string environment = "";  ///< the variable that sets it too; "": none
+  std::string also = {};         ///< another spelling: "o" for -o, "learning-rate"
+  std::string environment = {};  ///< the variable that sets it too; "": none
   HelpPlace place = HelpPlace::kBelow;
 };
+
+/// An option without a value: "--json".
+OptionSpec flag(std::string name, std::string help, std::string group = "Options");
+/// --json, with what it prints.
+OptionSpec json_option(std::string help = "print the result as one JSON object",
+                       std::string group = "Options");
 
 struct PositionalSpec {
   std::string name;  ///< "DIR"
@@ -39,19 +45,27 @@ struct PositionalSpec {
   std::string choices = "";  ///< "s1|s3", if it is one of a fixed set
 };
 
-struct CommandSpec {
+class Arguments;
+
+struct Command {
   std::string name;  ///< "train lm"
   std::string summary;
-  std::vector<PositionalSpec> positionals;
-  std::vector<OptionSpec> options;
-  std::string epilog;  ///< examples
+  std::vector<PositionalSpec> positionals = {};
+  std::vector<OptionSpec> options = {};
+  std::string epilog = {};  ///< examples
+  /// Returns the exit status of the process, or throws.
+  int (*run)(const Arguments& arguments) = nullptr;
 };
 
 /// --help, which every command has and parse_arguments adds itself.
 OptionSpec help_option();
 
+/// What stands behind the name of a command, which must outlive it.
 class Arguments {
  public:
+  explicit Arguments(const Command& command) : command_(command) {}
+
+  const Command& command() const { return command_; }
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
   /// The last value given, or `otherwise`.
   std::string text(std::string_view name, std::string_view otherwise = {}) const;
@@ -61,13 +75,14 @@ class Arguments {
   void set(std::string_view name, std::vector<std::string> values);
 
  private:
+  const Command& command_;
   std::map<std::string, std::vector<std::string>, std::less<>> values_;
 };
 
 /// `words` are the words after the command's name; --help sets the argument "help". Throws kUsage
 /// for an unknown option (with the nearest known one), a missing or an extra argument.
-Arguments parse_arguments(const CommandSpec& command, std::vector<std::string> words);
+Arguments parse_arguments(const Command& command, std::vector<std::string> words);
 
-std::string help_text(const CommandSpec& command);
+std::string help_text(const Command& command);
 
 }  // namespace fovea::cli

@@ -148,7 +148,7 @@ std::string bash_values(const ValueWords& value) {
   return text;
 }
 
-std::string_view bash_kind(const CommandSpec& command, const OptionSpec& option) {
+std::string_view bash_kind(const Command& command, const OptionSpec& option) {
   switch (option.kind) {
     case OptionKind::kFlag:
       return "flag";
@@ -164,7 +164,7 @@ std::string_view bash_kind(const CommandSpec& command, const OptionSpec& option)
   return needs_equals(command, option) ? "equals" : "optional";
 }
 
-std::string bash_table(const CommandSpec& command) {
+std::string bash_table(const Command& command) {
   std::string table;
   for (const OptionSpec& option : options_with_help(command)) {
     table += fmt::format("{} {}{}\n", fmt::join(spellings(option), ","), bash_kind(command, option),
@@ -233,8 +233,7 @@ std::string zsh_value(std::string_view message, const ValueWords& value) {
 }
 
 // The equals sign or none behind the name, then "[help]" and the value.
-std::string zsh_takes(const CommandSpec& command, const OptionSpec& option,
-                      std::string_view spelling) {
+std::string zsh_takes(const Command& command, const OptionSpec& option, std::string_view spelling) {
   const bool is_long = spelling.substr(0, 2) == "--";
   const std::string help = fmt::format("[{}]", escaped(option.help, "[]:\\", "\\"));
   const std::string value = zsh_value(option.placeholder, value_words(option.placeholder));
@@ -253,7 +252,7 @@ std::string zsh_takes(const CommandSpec& command, const OptionSpec& option,
   return (needs_equals(command, option) ? "=-" : "=") + help + ":" + value;
 }
 
-std::string zsh_arguments(const CommandSpec& command) {
+std::string zsh_arguments(const Command& command) {
   std::string text = fmt::format("    '{}')\n      _arguments -S", command.name);
   for (const OptionSpec& option : options_with_help(command)) {
     const std::vector<std::string> names = spellings(option);
@@ -339,7 +338,7 @@ std::string fish_option(const std::string& begin, const OptionSpec& option) {
   return text;
 }
 
-std::string fish_command(const CommandSpec& command) {
+std::string fish_command(const Command& command) {
   const std::string begin = fmt::format("complete -c fovea -n '__fovea_in {}'", command.name);
   std::string text;
   std::vector<std::string> offered;  // each once
@@ -360,7 +359,7 @@ std::string fish_command(const CommandSpec& command) {
 
 struct Shell {
   std::string_view name;
-  std::string (*script)(std::span<const CommandSpec> commands);
+  std::string (*script)(std::span<const Command> commands);
 };
 
 constexpr Shell kShells[] = {
@@ -390,7 +389,7 @@ ValueWords value_words(std::string_view placeholder) {
 ValueWords value_words(const PositionalSpec& positional) {
   if (positional.name == "COMMAND") {
     std::string words;
-    for (const CommandSpec& command : command_specs()) words += command.name + " ";
+    for (const Command& command : commands()) words += command.name + " ";
     return value_words(words);
   }
   return value_words(positional.choices.empty() ? positional.name : positional.choices);
@@ -404,24 +403,24 @@ std::vector<std::string> spellings(const OptionSpec& option) {
   return names;
 }
 
-std::vector<OptionSpec> options_with_help(const CommandSpec& command) {
+std::vector<OptionSpec> options_with_help(const Command& command) {
   std::vector<OptionSpec> options = {help_option()};
   options.insert(options.end(), command.options.begin(), command.options.end());
   return options;
 }
 
-bool needs_equals(const CommandSpec& command, const OptionSpec& option) {
+bool needs_equals(const Command& command, const OptionSpec& option) {
   return option.kind == OptionKind::kOptionalValue && !command.positionals.empty();
 }
 
-std::string second_word(const CommandSpec& command) {
+std::string second_word(const Command& command) {
   const std::size_t space = command.name.find(' ');
   return space == std::string::npos ? "" : command.name.substr(space + 1);
 }
 
-std::vector<FirstWord> first_words(std::span<const CommandSpec> commands) {
+std::vector<FirstWord> first_words(std::span<const Command> commands) {
   std::vector<FirstWord> words;
-  for (const CommandSpec& command : commands) {
+  for (const Command& command : commands) {
     const std::string word = command.name.substr(0, command.name.find(' '));
     auto found = std::find_if(words.begin(), words.end(),
                               [&](const FirstWord& known) { return known.word == word; });
@@ -429,7 +428,7 @@ std::vector<FirstWord> first_words(std::span<const CommandSpec> commands) {
     if (second_word(command).empty()) continue;
     found->below.push_back(&command);
     std::vector<std::string> seconds;
-    for (const CommandSpec* below : found->below) seconds.push_back(second_word(*below));
+    for (const Command* below : found->below) seconds.push_back(second_word(*below));
     found->summary = fmt::format("{}", fmt::join(seconds, ", "));
   }
   return words;
@@ -450,38 +449,38 @@ std::string in_quotes(std::string_view text) {
   return result + "'";
 }
 
-std::string bash_completion(std::span<const CommandSpec> commands) {
+std::string bash_completion(std::span<const Command> commands) {
   std::string text(kBashHead), first;
   for (const FirstWord& word : first_words(commands)) {
     first += (first.empty() ? "" : " ") + word.word;
     if (word.below.empty()) continue;
     text += fmt::format("    {}) table='below", word.word);
-    for (const CommandSpec* command : word.below) text += " " + second_word(*command);
+    for (const Command* command : word.below) text += " " + second_word(*command);
     text += "' ;;\n";
   }
-  for (const CommandSpec& command : commands) {
+  for (const Command& command : commands) {
     text += fmt::format("    '{}') table='{}' ;;\n", command.name, bash_table(command));
   }
   return text + std::string(kBashEngine) + fmt::format("_fovea_first='{}'\n", first);
 }
 
-std::string zsh_completion(std::span<const CommandSpec> commands) {
+std::string zsh_completion(std::span<const Command> commands) {
   std::string text(kZshHead), below;
   for (const FirstWord& word : first_words(commands)) {
     text += fmt::format("      {}\n", zsh_described(word.word, word.summary));
     if (word.below.empty()) continue;
     below += fmt::format("    {}) found=(", word.word);
-    for (const CommandSpec* command : word.below) {
+    for (const Command* command : word.below) {
       below += " " + zsh_described(second_word(*command), command->summary);
     }
     below += " ) ;;\n";
   }
   text += std::string(kZshMiddle) + below + std::string(kZshBelow);
-  for (const CommandSpec& command : commands) text += zsh_arguments(command);
+  for (const Command& command : commands) text += zsh_arguments(command);
   return text + std::string(kZshTail);
 }
 
-std::string fish_completion(std::span<const CommandSpec> commands) {
+std::string fish_completion(std::span<const Command> commands) {
   std::string text(kFishHead);
   const auto describe = [&](const std::string& at, const std::string& word,
                             const std::string& summary) {
@@ -490,29 +489,15 @@ std::string fish_completion(std::span<const CommandSpec> commands) {
   };
   for (const FirstWord& word : first_words(commands)) {
     describe("", word.word, word.summary);
-    for (const CommandSpec* command : word.below) {
+    for (const Command* command : word.below) {
       describe(" " + word.word, second_word(*command), command->summary);
     }
   }
-  for (const CommandSpec& command : commands) text += fish_command(command);
+  for (const Command& command : commands) text += fish_command(command);
   return text;
 }
 
-CommandSpec completion_spec() {
-  return {.name = "completion",
-          .summary = "Prints a script by which bash, zsh or fish completes commands and options.",
-          .positionals = {{.name = "SHELL",
-                           .help = "bash, zsh or fish",
-                           .choices = names_in(kShells, "|")}},
-          .options = {},
-          .epilog = R"(Examples:
-  fovea completion bash > ~/.local/share/bash-completion/completions/fovea
-  fovea completion zsh > ~/.zfunc/_fovea     a folder that is in fpath before compinit is called
-  fovea completion fish > ~/.config/fish/completions/fovea.fish
-
-The folder must exist; the next shell that you start reads the file. `make install` puts the scripts
-where shells look for those of installed programs.)"};
-}
+namespace {
 
 int completion(const Arguments& arguments) {
   const Shell* const shell = find_named(kShells, arguments.text("SHELL"));
@@ -521,9 +506,27 @@ int completion(const Arguments& arguments) {
                 "completion: there is no script for '" + arguments.text("SHELL") + "'",
                 "name one of: " + names_in(kShells));
   }
-  const std::vector<CommandSpec> commands = command_specs();
-  print(shell->script(commands));
+  const std::vector<Command> all = commands();
+  print(shell->script(all));
   return 0;
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {.name = "completion",
+          .summary = "Prints a script by which bash, zsh or fish completes commands and options.",
+          .positionals = {{.name = "SHELL",
+                           .help = "bash, zsh or fish",
+                           .choices = names_in(kShells, "|")}},
+          .epilog = R"(Examples:
+  fovea completion bash > ~/.local/share/bash-completion/completions/fovea
+  fovea completion zsh > ~/.zfunc/_fovea     a folder that is in fpath before compinit is called
+  fovea completion fish > ~/.config/fish/completions/fovea.fish
+
+The folder must exist; the next shell that you start reads the file. `make install` puts the scripts
+where shells look for those of installed programs.)",
+          .run = completion};
 }
 
 }  // namespace fovea::cli

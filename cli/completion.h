@@ -27,27 +27,27 @@ ValueWords value_words(const PositionalSpec& positional);
 std::vector<std::string> spellings(const OptionSpec& option);
 
 /// The options of a command, --help in front.
-std::vector<OptionSpec> options_with_help(const CommandSpec& command);
+std::vector<OptionSpec> options_with_help(const Command& command);
 
 /// Whether its value may stand only behind an equals sign: --causal=top-left.
-bool needs_equals(const CommandSpec& command, const OptionSpec& option);
+bool needs_equals(const Command& command, const OptionSpec& option);
 
 /// First words of commands, each once: "train" stands for all that begin with it.
 struct FirstWord {
   std::string word, summary;
-  std::vector<const CommandSpec*> below;  ///< those with a second word
+  std::vector<const Command*> below;  ///< those with a second word
 };
-std::vector<FirstWord> first_words(std::span<const CommandSpec> commands);
+std::vector<FirstWord> first_words(std::span<const Command> commands);
 /// "lm" of "train lm"; "" if there is no second word.
-std::string second_word(const CommandSpec& command);
+std::string second_word(const Command& command);
 
 /// `text` with each character of `characters` behind `mark`.
 std::string escaped(std::string_view text, std::string_view characters, std::string_view mark);
 /// 'text', as every shell reads it.
 std::string in_quotes(std::string_view text);
 
-std::string bash_completion(std::span<const CommandSpec> commands);
-std::string zsh_completion(std::span<const CommandSpec> commands);
-std::string fish_completion(std::span<const CommandSpec> commands);
+std::string bash_completion(std::span<const Command> commands);
+std::string zsh_completion(std::span<const Command> commands);
+std::string fish_completion(std::span<const Command> commands);
 
 }  // namespace fovea::cli

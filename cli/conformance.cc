@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
@@ -21,20 +21,6 @@
 namespace fovea::cli {
 
 namespace {
-
-struct KitSummary {
-  std::string kit, isa;
-  index cases = 0, passed = 0, failed = 0;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("kit", kit, "the folder");
-    visit("isa", isa, "instruction set");
-    visit("cases", cases, "in the kit");
-    visit("passed", passed, "checks");
-    visit("failed", failed, "checks");
-  }
-};
 
 // Both precisions, unless one is asked for.
 std::vector<AttentionPrecision> precisions_of(const Arguments& arguments) {
@@ -66,45 +52,8 @@ std::string line_of(const KitResult& result) {
   return line + fmt::format(" in {}{}", bare(result.tensor), result.place);
 }
 
-void add_messages(CommandSpec& spec) {
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-}
-
-}  // namespace
-
-CommandSpec conformance_write_spec() {
-  CommandSpec spec{.name = "conformance write",
-                   .summary = "Writes inputs and expected results of every variant of attention.",
-                   .positionals = {{"DIR", "folder to make"}},
-                   .options = {},
-                   .epilog = R"(
-Examples:
-  fovea conformance write kit)"};
-  add_messages(spec);
-  return spec;
-}
-
-CommandSpec conformance_check_spec() {
-  CommandSpec spec{
-      .name = "conformance check",
-      .summary = "Checks attention on this machine against such a folder.",
-      .positionals = {{"DIR", "folder with conformance.json"}},
-      .options = {{"isa", OptionKind::kValue, "NAME", "instruction set to compute with", "Run", ""},
-                  {"precision", OptionKind::kValue, "auto|f32|f64",
-                   "precision of computation; auto: both, one after the other [auto]", "Run", ""},
-                  threads_option(),
-                  {"json", OptionKind::kFlag, "", "print the results as one JSON object", "Run",
-                   ""}},
-      .epilog = R"(
-Examples:
-  fovea conformance check kit
-  fovea conformance check kit --isa avx2 --precision f32 --json)"};
-  add_messages(spec);
-  return spec;
-}
-
 int conformance_write(const Arguments& arguments) {
-  set_messages_from(arguments);
+  begin_command(arguments);
   const std::string folder = arguments.text("DIR");
   write_conformance_kit(Context(), folder);
   note(fmt::format("wrote {}", folder));
@@ -112,33 +61,70 @@ int conformance_write(const Arguments& arguments) {
 }
 
 int conformance_check(const Arguments& arguments) {
-  set_messages_from(arguments);
+  begin_command(arguments);
   const std::vector<AttentionPrecision> precisions = precisions_of(arguments);
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
   const std::string folder = arguments.text("DIR");
   const std::vector<KitCase> cases = read_conformance_kit(folder);
-  KitSummary summary{.kit = folder,
-                     .isa = std::string(isa_name(current_isa())),
-                     .cases = static_cast<index>(cases.size())};
+  index passed = 0, failed = 0;
   Json::Array results;
   for (const AttentionPrecision precision : precisions) {
     for (const KitCase& one : cases) {
       const KitResult result = check_kit_case(context, folder, one, precision);
-      ++(result.passed ? summary.passed : summary.failed);
+      ++(result.passed ? passed : failed);
       results.push_back(json_of(result));
       if (!arguments.on("json")) print(line_of(result) + "\n");
     }
   }
   if (arguments.on("json")) {
-    Json::Object object = json_of(summary).object();
-    object.emplace_back("results", Json(std::move(results)));
-    print(Json(std::move(object)).line() + "\n");
+    print_json({{"kit", folder},
+                {"isa", isa_name(current_isa())},
+                {"cases", cases.size()},
+                {"passed", passed},
+                {"failed", failed},
+                {"results", std::move(results)}});
   } else {
-    print(fmt::format("{} cases on {}: {} checks pass, {} fail\n", summary.cases, summary.isa,
-                      summary.passed, summary.failed));
+    print(fmt::format("{} cases on {}: {} checks pass, {} fail\n", cases.size(),
+                      isa_name(current_isa()), passed, failed));
   }
-  return summary.failed == 0 ? 0 : 1;
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+Command conformance_write_command() {
+  return {.name = "conformance write",
+          .summary = "Writes inputs and expected results of every variant of attention.",
+          .positionals = {{"DIR", "folder to make"}},
+          .options = message_options(),
+          .epilog = R"(
+Examples:
+  fovea conformance write kit)",
+          .run = conformance_write};
+}
+
+Command conformance_check_command() {
+  return {.name = "conformance check",
+          .summary = "Checks attention on this machine against such a folder.",
+          .positionals = {{"DIR", "folder with conformance.json"}},
+          .options =
+              joined({{{.name = "isa",
+                        .placeholder = "NAME",
+                        .help = "instruction set to compute with",
+                        .group = "Run"},
+                       {.name = "precision",
+                        .placeholder = "auto|f32|f64",
+                        .help = "precision of computation; auto: both, one after the other [auto]",
+                        .group = "Run"},
+                       threads_option(),
+                       json_option("print the results as one JSON object", "Run")},
+                      message_options()}),
+          .epilog = R"(
+Examples:
+  fovea conformance check kit
+  fovea conformance check kit --isa avx2 --precision f32 --json)",
+          .run = conformance_check};
 }
 
 }  // namespace fovea::cli

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "experiments/article_demo.h"
 #include "fovea/base/option.h"
@@ -42,7 +41,7 @@ void show(const Context& context, const DemoOptions& options, bool json) {
                             {"shape", Json::Array(demo.shape.begin(), demo.shape.end())},
                             {"output", Json::Array(demo.output.begin(), demo.output.end())},
                             {"weights", Json::Array(demo.weights.begin(), demo.weights.end())}};
-  print(Json(object).line() + "\n");
+  print_json(object);
 }
 
 struct ArticleDemo {
@@ -52,37 +51,11 @@ struct ArticleDemo {
 
 constexpr ArticleDemo kDemos[] = {{"s1", show<multi_head_demo>}, {"s3", show<padding_demo>}};
 
-}  // namespace
-
-CommandSpec demo_spec() {
-  CommandSpec spec{
-      .name = "demo",
-      .summary = "Runs the example of an article and prints the shape of every step.",
-      .positionals = {{.name = "NAME",
-                       .help = "s1: multi-head attention; s3: a padding mask",
-                       .choices = names_in(kDemos, "|")}},
-      .options = {{"json", OptionKind::kFlag, "",
-                   "print seed, input, shape, output and weights as one JSON object", "Run", ""}},
-      .epilog = R"(Examples:
-  fovea demo s1     multi-head attention with a causal mask: [6, 3, 8]
-  fovea demo s3     attention with a boolean padding mask: [2, 5, 64]
-
-The inputs are random numbers of a seed, and so the same every time: those that
-PyTorch draws after torch.manual_seed(N).)"};
-  DemoOptions options;
-  for (OptionSpec& option : options_of(flags_of(fields_of(options)), "Run")) {
-    spec.options.push_back(std::move(option));
-  }
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
 int demo(const Arguments& arguments) {
-  set_messages_from(arguments);
+  begin_command(arguments);
   const std::string name = arguments.text("NAME");
   DemoOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   const Context context = context_of(arguments);
   const ArticleDemo* const found = find_named(kDemos, name);
   if (found == nullptr) {
@@ -91,6 +64,29 @@ int demo(const Arguments& arguments) {
   }
   found->show(context, options, arguments.on("json"));
   return 0;
+}
+
+}  // namespace
+
+Command demo_command() {
+  return {
+      .name = "demo",
+      .summary = "Runs the example of an article and prints the shape of every step.",
+      .positionals = {{.name = "NAME",
+                       .help = "s1: multi-head attention; s3: a padding mask",
+                       .choices = names_in(kDemos, "|")}},
+      .options = joined(
+          {{json_option("print seed, input, shape, output and weights as one JSON object", "Run")},
+           options_of(DemoOptions(), "Run"),
+           {threads_option()},
+           message_options()}),
+      .epilog = R"(Examples:
+  fovea demo s1     multi-head attention with a causal mask: [6, 3, 8]
+  fovea demo s3     attention with a boolean padding mask: [2, 5, 64]
+
+The inputs are random numbers of a seed, and so the same every time: those that
+PyTorch draws after torch.manual_seed(N).)",
+      .run = demo};
 }
 
 }  // namespace fovea::cli

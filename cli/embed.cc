@@ -15,15 +15,13 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
-#include "fovea/config/json.h"
 #include "fovea/task/embed/corpus_vectors.h"
 #include "fovea/task/embed/embedder.h"
 #include "fovea/tensor/npz.h"
@@ -155,8 +153,10 @@ class VectorWriter {
 // A model that makes vectors as was asked, and what it says at the end.
 class VectorCommand {
  public:
-  VectorCommand(const Arguments& arguments, std::vector<Flag> flags)
-      : said_(set_from_outside(std::move(flags), arguments)),
+  // Reads the options into these.
+  template <class... Options>
+  explicit VectorCommand(const Arguments& arguments, Options&... options)
+      : said_(read_options(arguments, options...)),
         context_(model_context_of(arguments)),
         model_(load_sentence_model(arguments.text("MODEL"))) {
     tell_threads(context_);
@@ -167,9 +167,7 @@ class VectorCommand {
   }
   const Context& context() const { return context_; }
   const SentenceModel& model() const { return model_; }
-  bool is_said(std::string_view name) const {
-    return std::find(said_.begin(), said_.end(), name) != said_.end();
-  }
+  bool is_said(std::string_view name) const { return contains(said_, name); }
 
   void tell(const Embedder& embedder) const {
     if (embedder.truncated() > 0) {
@@ -189,18 +187,8 @@ class VectorCommand {
   const double began_ = monotonic_seconds();
 };
 
-void begin_with_encoder(const Arguments& arguments, const CommandSpec& spec) {
-  set_messages_from(arguments);
-  const std::string file = arguments.text("FILE", "-");
-  check_log_is_apart({&file, 1}, arguments.text("MODEL"));
-  warn_of_unread_variables(spec.options);
-}
-
-std::vector<OptionSpec> with_shared_options(std::vector<OptionSpec> options) {
-  options.push_back(precision_option());
-  options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) options.push_back(std::move(option));
-  return options;
+void begin_with_encoder(const Arguments& arguments) {
+  begin_command(arguments, {arguments.text("FILE", "-")}, arguments.text("MODEL"));
 }
 
 constexpr AnswersAtOnce kVectorsAtOnce = {.entries = Embedder::kTextsAtOnce,
@@ -244,11 +232,7 @@ int embed_lines(const Arguments& arguments, const VectorCommand& vectors,
                                  if (!output.output.empty()) steps.show(embedder.texts());
                                  return lines;
                                });
-  try {
-    answer_texts(arguments, answers);
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_texts(arguments, answers);
   writer.finish();
   if (!output.output.empty()) {
     note(fmt::format("{}: {} vectors of {} numbers", output.output, embedder.texts(),
@@ -319,15 +303,11 @@ int search_corpus(const Arguments& arguments, const VectorCommand& vectors,
     }
     return said;
   };
-  try {
-    if (vectors.is_said("query")) {
-      print_answers(answer({search.query}));
-    } else {
-      Answers<std::string> answers(launch_of(vectors.context()), kVectorsAtOnce, answer);
-      answer_texts(arguments, answers);
-    }
-  } catch (const NobodyReads&) {
-    return 0;
+  if (vectors.is_said("query")) {
+    print_answers(answer({search.query}));
+  } else {
+    Answers<std::string> answers(launch_of(vectors.context()), kVectorsAtOnce, answer);
+    answer_texts(arguments, answers);
   }
   vectors.tell(embedder);
   return 0;
@@ -339,14 +319,6 @@ std::vector<Flag> flags_of_vectors(EmbedOptions& options) {
   for (Flag& flag : flags) {
     if (flag.name == "normalize") flag.default_text.clear();
   }
-  return flags;
-}
-
-std::vector<Flag> flags_of_embed(EmbedOptions& options, VectorOutput& output,
-                                 LookupOptions& search) {
-  std::vector<Flag> flags = flags_of_vectors(options);
-  for (Flag& flag : flags_of(fields_of(output))) flags.push_back(std::move(flag));
-  for (Flag& flag : flags_of(fields_of(search))) flags.push_back(std::move(flag));
   return flags;
 }
 
@@ -385,9 +357,7 @@ AskedPair asked_pair(const Line& line, const std::string& file) {
 
 // A cosine is the same with and without it.
 std::vector<Flag> flags_of_similar(EmbedOptions& options) {
-  std::vector<Flag> flags = flags_of(fields_of(options));
-  std::erase_if(flags, [](const Flag& flag) { return flag.name == "normalize"; });
-  return flags;
+  return flags_without(options, {"normalize"});
 }
 
 std::string cosines_of(Embedder& embedder, const std::vector<AskedPair>& pairs) {
@@ -405,80 +375,76 @@ std::string cosines_of(Embedder& embedder, const std::vector<AskedPair>& pairs) 
   return lines;
 }
 
-}  // namespace
-
-CommandSpec embed_spec() {
-  EmbedOptions options;
-  VectorOutput output;
-  LookupOptions search;
-  std::vector<OptionSpec> all = options_of(flags_of_vectors(options), "Vectors");
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(output)), "Output"))) {
-    all.push_back(std::move(option));
-  }
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(search)), "Search"))) {
-    all.push_back(std::move(option));
-  }
-  return {.name = "embed",
-          .summary = "Makes a vector of each line of text; searches by such vectors.",
-          .positionals = {{"MODEL", "folder of a sentence encoder (BERT) of Hugging Face"},
-                          {"FILE", "lines of text (-, or none: standard input)", false}},
-          .options = with_shared_options(std::move(all)),
-          .epilog = R"(Examples:
-  fovea embed all-MiniLM-L6-v2 texts.txt -o vectors.npy
-  echo "a wonderful film" | fovea embed all-MiniLM-L6-v2
-  fovea embed all-MiniLM-L6-v2 --search texts.txt --query "How do I reset my password?"
-
-Prints for each line a JSON object with its vector, as soon as the line has been read.)"};
-}
-
 int embed(const Arguments& arguments) {
-  begin_with_encoder(arguments, embed_spec());
+  begin_with_encoder(arguments);
   EmbedOptions options;
   VectorOutput output;
   LookupOptions search;
-  const VectorCommand vectors(arguments, flags_of_embed(options, output, search));
+  const VectorCommand vectors(arguments, options, output, search);
   check_use(vectors, search);
   if (!search.search.empty()) return search_corpus(arguments, vectors, options, search);
   resolve_output(output, arguments.text("FILE", "-"), arguments.text("MODEL"));
   return embed_lines(arguments, vectors, options, output);
 }
 
-CommandSpec similar_spec() {
-  EmbedOptions options;
-  return {
-      .name = "similar",
-      .summary = "Says how alike the two texts of each line are.",
-      .positionals = {{"MODEL", "folder of a sentence encoder (BERT) of Hugging Face"},
-                      {"FILE",
-                       "lines of two texts with a tab between them (-, or none: standard input)",
-                       false}},
-      .options = with_shared_options(options_of(flags_of_similar(options), "Vectors")),
-      .epilog = R"(Examples:
-  fovea similar all-MiniLM-L6-v2 pairs.tsv
-  printf 'A man sleeps.\tSomebody is asleep.\n' | fovea similar all-MiniLM-L6-v2
-
-Prints for each line the cosine of the two vectors, from -1 to 1.)"};
-}
-
 int similar(const Arguments& arguments) {
-  begin_with_encoder(arguments, similar_spec());
+  begin_with_encoder(arguments);
   EmbedOptions options;
-  const VectorCommand vectors(arguments, flags_of_similar(options));
+  std::vector<Flag> flags = flags_of_similar(options);
+  const VectorCommand vectors(arguments, flags);
   Embedder embedder = vectors.embedder(options);
   const std::string file = arguments.text("FILE", "-");
   Answers<AskedPair> answers(
       launch_of(vectors.context()), kVectorsAtOnce,
       [&](const std::vector<AskedPair>& pairs) { return cosines_of(embedder, pairs); });
-  try {
-    answer_lines(
-        file, kLongestTextLine,
-        [&](const Line& line) { answers.add(asked_pair(line, file), line.text.size()); },
-        [&] { answers.answer(); });
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_lines(
+      file, kLongestTextLine,
+      [&](const Line& line) { answers.add(asked_pair(line, file), line.text.size()); },
+      [&] { answers.answer(); });
   vectors.tell(embedder);
   return 0;
+}
+
+constexpr std::string_view kModelHelp = "folder of a sentence encoder (BERT) of Hugging Face";
+
+}  // namespace
+
+Command embed_command() {
+  EmbedOptions options;
+  return {.name = "embed",
+          .summary = "Makes a vector of each line of text; searches by such vectors.",
+          .positionals = {{"MODEL", std::string(kModelHelp)},
+                          {"FILE", "lines of text (-, or none: standard input)", false}},
+          .options =
+              joined({options_of(flags_of_vectors(options), "Vectors"),
+                      said_or_not(VectorOutput(), "Output"), said_or_not(LookupOptions(), "Search"),
+                      computing_options(), message_options()}),
+          .epilog = R"(Examples:
+  fovea embed all-MiniLM-L6-v2 texts.txt -o vectors.npy
+  echo "a wonderful film" | fovea embed all-MiniLM-L6-v2
+  fovea embed all-MiniLM-L6-v2 --search texts.txt --query "How do I reset my password?"
+
+Prints for each line a JSON object with its vector, as soon as the line has been read.)",
+          .run = embed};
+}
+
+Command similar_command() {
+  EmbedOptions options;
+  return {
+      .name = "similar",
+      .summary = "Says how alike the two texts of each line are.",
+      .positionals = {{"MODEL", std::string(kModelHelp)},
+                      {"FILE",
+                       "lines of two texts with a tab between them (-, or none: standard input)",
+                       false}},
+      .options = joined({options_of(flags_of_similar(options), "Vectors"), computing_options(),
+                         message_options()}),
+      .epilog = R"(Examples:
+  fovea similar all-MiniLM-L6-v2 pairs.tsv
+  printf 'A man sleeps.\tSomebody is asleep.\n' | fovea similar all-MiniLM-L6-v2
+
+Prints for each line the cosine of the two vectors, from -1 to 1.)",
+      .run = similar};
 }
 
 }  // namespace fovea::cli

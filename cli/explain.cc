@@ -4,19 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/task_commands.h"
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
-#include "fovea/config/json.h"
 #include "fovea/data/frames.h"
 #include "fovea/data/table/table_options.h"
 #include "fovea/explain/attention_steps.h"
@@ -30,20 +27,17 @@ namespace fovea::cli {
 
 namespace {
 
-// One object in one line, with its end.
-std::string json_of_steps(const AttentionSteps& steps) {
+void print_as_json(const AttentionSteps& steps) {
   const std::size_t T = steps.queries.size(), S = steps.keys.size(), d = AttentionSteps::kWidth;
-  return Json(Json::Object{{"queries", json_of_tokens(steps.queries)},
-                           {"keys", json_of_tokens(steps.keys)},
-                           {"q", json_of_matrix(steps.q.data(), T, d)},
-                           {"k", json_of_matrix(steps.k.data(), S, d)},
-                           {"v", json_of_matrix(steps.k.data(), S, d)},
-                           {"scores", json_of_matrix(steps.scores.data(), T, S)},
-                           {"scaled", json_of_matrix(steps.scaled.data(), T, S)},
-                           {"weights", json_of_matrix(steps.weights.data(), T, S)},
-                           {"output", json_of_matrix(steps.output.data(), T, d)}})
-             .line() +
-         "\n";
+  print_json({{"queries", json_of_tokens(steps.queries)},
+              {"keys", json_of_tokens(steps.keys)},
+              {"q", json_of_matrix(steps.q.data(), T, d)},
+              {"k", json_of_matrix(steps.k.data(), S, d)},
+              {"v", json_of_matrix(steps.k.data(), S, d)},
+              {"scores", json_of_matrix(steps.scores.data(), T, S)},
+              {"scaled", json_of_matrix(steps.scaled.data(), T, S)},
+              {"weights", json_of_matrix(steps.weights.data(), T, S)},
+              {"output", json_of_matrix(steps.output.data(), T, d)}});
 }
 
 namespace fs = std::filesystem;
@@ -64,19 +58,11 @@ struct ExplainPage {
   }
 };
 
-// Whether a page in the model's folder would replace a file of the model.
-bool is_of_model(const fs::path& page, const fs::path& folder) {
-  std::error_code ignored;
-  const fs::path inside = fs::weakly_canonical(folder, ignored),
-                 place = fs::canonical(page, ignored);
-  return !place.empty() && place.extension() != ".html" &&
-         std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
-             inside.end();
-}
-
 // Checked before anything is computed.
 void check_page(const std::string& page, const fs::path& model, bool overwrite) {
-  if (!page.empty() && is_of_model(page, model)) {
+  std::error_code ignored;
+  const fs::path place = fs::canonical(page, ignored);
+  if (!place.empty() && lies_in(place, model) && place.extension() != ".html") {
     throw Error(ErrorCode::kUsage, fmt::format("--page: {}: is a file of the model", page),
                 "choose another file, whose name ends in .html");
   }
@@ -97,32 +83,27 @@ int explain_steps(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: --q and --kv belong together, without a model",
                 "fovea explain --q TEXT --kv TEXT, or fovea explain DIR TEXT");
   }
-  for (const std::string_view option :
-       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
-        "truncate", "sample", "joint", "time", "steps"}) {
-    if (!arguments.has(option)) continue;
-    throw Error(ErrorCode::kUsage,
-                fmt::format("explain: --{} has no effect with --q and --kv", option),
-                "leave it out");
-  }
+  refuse_options(arguments,
+                 {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token",
+                  "column", "truncate", "sample", "joint", "time", "steps"},
+                 " with --q and --kv");
   ExplainPage page;
-  set_from_outside(flags_of(fields_of(page)), arguments);
+  read_options(arguments, page);
   const AttentionSteps steps =
       attention_steps(context_of(arguments), arguments.text("q"), arguments.text("kv"));
-  print(arguments.on("json") ? json_of_steps(steps)
-                             : steps_text(steps, result_columns(), page.lang));
+  if (arguments.on("json")) {
+    print_as_json(steps);
+  } else {
+    print(steps_text(steps, result_columns(), page.lang));
+  }
   return 0;
 }
 
 int explain_folder(const Arguments& arguments) {
   ExplainRequest request;
   ExplainPage page;
-  set_from_outside(flags_of(fields_of(request.options)), arguments);
-  set_from_outside(flags_of(fields_of(request.view)), arguments);
-  set_from_outside(flags_of(fields_of(request.sample)), arguments);
-  set_from_outside(flags_of(fields_of(page)), arguments);
+  read_options(arguments, request.options, request.view, request.sample, page);
   const fs::path folder = arguments.text("DIR");
-  check_log_is_apart({&page.page, 1}, folder);
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
   const Explanation explanation =
@@ -148,19 +129,6 @@ int explain_folder(const Arguments& arguments) {
   }
   return 0;
 }
-
-}  // namespace
-
-void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
-            std::string_view why) {
-  for (const std::string_view option : options) {
-    if (!arguments.has(option)) continue;
-    throw Error(ErrorCode::kUsage, fmt::format("explain: --{} has no effect: {}", option, why),
-                "leave it out");
-  }
-}
-
-namespace {
 
 // The argument TEXT, or standard input.
 std::string given_text(const Arguments& arguments) {
@@ -199,12 +167,22 @@ std::string explained_pair(const Arguments& arguments) {
               "fovea explain DIR \"a text\" \"another\"");
 }
 
-CommandSpec explain_spec() {
-  ExplainOptions options;
-  ExplainView view;
-  SampleView sample;
-  ExplainPage page;
-  CommandSpec spec{
+namespace {
+
+int explain(const Arguments& arguments) {
+  begin_command(arguments, {arguments.text("page")}, arguments.text("DIR"));
+  if (arguments.has("q") || arguments.has("kv")) return explain_steps(arguments);
+  if (!arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "explain: no model was named",
+                "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
+  }
+  return explain_folder(arguments);
+}
+
+}  // namespace
+
+Command explain_command() {
+  Command command{
       .name = "explain",
       .summary =
           "Shows what a model looked at in a text and what each token counts for, or attention "
@@ -216,7 +194,21 @@ CommandSpec explain_spec() {
                        "CoNLL lines, of a translator a line; or an .npz of a model of numbers",
                        false},
                       {"SECOND", "the second text, for a model of pairs", false}},
-      .options = said_or_not(options_of(flags_of(fields_of(options)), "Saliency")),
+      .options = joined({said_or_not(ExplainOptions(), "Saliency"),
+                         options_of(ExplainView(), "View"),
+                         options_of(SampleView(), "Numbers"),
+                         said_or_not(ExplainPage(), "Page"),
+                         {json_option("print everything as one JSON object", "View"),
+                          {.name = "q",
+                           .placeholder = "TEXT",
+                           .help = "without a model: the characters that are queries",
+                           .group = "Steps"},
+                          {.name = "kv",
+                           .placeholder = "TEXT",
+                           .help = "without a model: the characters that are keys and values",
+                           .group = "Steps"},
+                          threads_option()},
+                         message_options()}),
       .epilog = R"(Examples:
   fovea train classify --train reviews.tsv --encoder attention -o sentiment
   fovea explain sentiment "a wonderful film"
@@ -234,40 +226,14 @@ Prints the prediction or the translation, what the weights of every head are lik
 the weights before dropout with the saliency of each token beside it. With --q and --kv: embeddings, scores, weights and
 output of scaled dot-product attention on the characters of two texts.
 Attention weights are no explanation by themselves: they say where a head looked, not what decided.
-A model without attention has no weights: shown is what each token counts for.)"};
-  const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
-  for (OptionSpec& option : options_of(flags_of(fields_of(view)), "View")) add(std::move(option));
-  for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {
-    add(std::move(option));
+A model without attention has no weights: shown is what each token counts for.)",
+      .run = explain};
+  for (OptionSpec& option : command.options) {
+    if (option.name != "color") continue;
+    option.help.replace(0, std::string_view("colours on stderr").size(),
+                        "colours of the map and of messages");
   }
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(page)), "Page"))) {
-    add(std::move(option));
-  }
-  add({"json", OptionKind::kFlag, "", "print everything as one JSON object", "View", ""});
-  add({"q", OptionKind::kValue, "TEXT", "without a model: the characters that are queries", "Steps",
-       ""});
-  add({"kv", OptionKind::kValue, "TEXT", "without a model: the characters that are keys and values",
-       "Steps", ""});
-  add(threads_option());
-  for (OptionSpec& option : message_options()) {
-    if (option.name == "color") {
-      option.help.replace(0, std::string_view("colours on stderr").size(),
-                          "colours of the map and of messages");
-    }
-    add(std::move(option));
-  }
-  return spec;
-}
-
-int explain(const Arguments& arguments) {
-  set_messages_from(arguments);
-  warn_of_unread_variables(explain_spec().options);
-  if (arguments.has("q") || arguments.has("kv")) return explain_steps(arguments);
-  if (!arguments.has("DIR")) {
-    throw Error(ErrorCode::kUsage, "explain: no model was named",
-                "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
-  }
-  return explain_folder(arguments);
+  return command;
 }
 
 }  // namespace fovea::cli

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/bytes.h"
 #include "fovea/base/option.h"
@@ -66,32 +65,6 @@ struct ExportOptions {
   }
 };
 
-struct ExportResult {
-  std::string architecture = {};
-  std::string output = {};
-  std::vector<std::string> files = {};
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("architecture", architecture, "class of transformers, or architecture of llama.cpp");
-    visit("output", output, "the folder or file");
-    visit("files", files, "names of the files in the folder");
-  }
-};
-
-struct CompactResult {
-  CompactExport made;
-  std::string output;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("ngrams", made.ngrams, "n-grams that are kept");
-    visit("ngrams_before", made.ngrams_before, "n-grams of the model");
-    visit("bytes", made.bytes, "size of model.safetensors");
-    visit("output", output, "the folder");
-  }
-};
-
 // Whether the weights are of a file that fovea has written: it has their checksum.
 bool has_our_weights(const fs::path& folder) {
   const fs::path path = folder / "model.safetensors";
@@ -136,17 +109,6 @@ void check_folder(const fs::path& folder, const fs::path& model, const ExportOpt
               "choose another folder, or move that away");
 }
 
-void check_file(const fs::path& file, bool overwrite) {
-  if (fs::is_directory(file)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file.string()),
-                "name a file: -o model.gguf");
-  }
-  if (!fs::exists(fs::symlink_status(file)) || (overwrite && is_gguf(file))) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file.string()),
-              overwrite ? "it is no GGUF file: choose another name"
-                        : "choose another file, or replace an earlier export with --overwrite");
-}
-
 DType dtype_of(std::string_view name) {
   if (name == "f32") return DType::kFloat32;
   if (name == "bf16") return DType::kBFloat16;
@@ -157,81 +119,73 @@ DType dtype_of(std::string_view name) {
 
 void write_language_model(const std::string& model, const ExportOptions& options) {
   choose(gguf_weight_types(), options.dtype, "dtype");
-  ExportResult result{.output = options.output};
+  std::string architecture;
   if (options.to == ExportForm::kGguf) {
-    result.architecture = export_gguf(load_language_model(model), options.output, options.dtype);
+    architecture = export_gguf(load_language_model(model), options.output, options.dtype);
   } else {
     const DType dtype = dtype_of(options.dtype);
-    result.architecture = export_hugging_face(load_language_model(model), options.output, dtype);
-    result.files.assign(options.files().begin(), options.files().end());
+    architecture = export_hugging_face(load_language_model(model), options.output, dtype);
   }
   if (options.json) {
-    print(to_json_line(result) + "\n");
+    print_json({{"architecture", architecture},
+                {"output", options.output},
+                {"files", Json::Array(options.files().begin(), options.files().end())}});
   } else {
-    note(fmt::format("{}: {}", options.output, result.architecture));
+    note(fmt::format("{}: {}", options.output, architecture));
   }
 }
 
 void write_compact(const std::string& model, const ExportOptions& options) {
   constexpr double kMega = 1e6;
-  CompactResult result{
-      export_compact(model, options.output, static_cast<index>(options.size * kMega)),
-      options.output};
+  const CompactExport made =
+      export_compact(model, options.output, static_cast<index>(options.size * kMega));
   if (options.json) {
-    print(to_json_line(result) + "\n");
+    print_json({{"ngrams", made.ngrams},
+                {"ngrams_before", made.ngrams_before},
+                {"bytes", made.bytes},
+                {"output", options.output}});
   } else {
-    note(fmt::format("{}: {} of {} n-grams, {:.2f} MB", options.output, result.made.ngrams,
-                     result.made.ngrams_before, static_cast<double>(result.made.bytes) / kMega));
+    note(fmt::format("{}: {} of {} n-grams, {:.2f} MB", options.output, made.ngrams,
+                     made.ngrams_before, static_cast<double>(made.bytes) / kMega));
   }
 }
 
-void require_effect(const Arguments& arguments, ExportForm to) {
-  const std::string_view other = to == ExportForm::kCompact ? "dtype" : "size";
-  if (!arguments.has(other)) return;
-  throw Error(ErrorCode::kUsage,
-              fmt::format("export: --{} has no effect with --to {}", other, to_string(to)),
-              "leave it out");
+int export_model(const Arguments& arguments) {
+  ExportOptions options;
+  read_options(arguments, options);
+  const bool is_file = options.to == ExportForm::kGguf;
+  begin_command(arguments, {is_file ? options.output : ""}, is_file ? "" : options.output);
+  if (options.output.empty()) {
+    throw Error(ErrorCode::kUsage, "export: --output is missing",
+                "name a folder: fovea export DIR -o exported");
+  }
+  refuse_options(arguments, {options.to == ExportForm::kCompact ? "dtype" : "size"},
+                 fmt::format(" with --to {}", to_string(options.to)));
+  if (is_file) {
+    check_page_file({"--output", options.output, options.overwrite, "GGUF file", ".gguf", "GGUF"});
+  } else {
+    check_folder(options.output, arguments.text("DIR"), options);
+  }
+  options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
+                                     : write_language_model(arguments.text("DIR"), options);
+  return 0;
 }
 
 }  // namespace
 
-CommandSpec export_spec() {
-  ExportOptions options;
-  CommandSpec spec{
-      .name = "export",
-      .summary = "Writes a model in the form of other programs, or in a few megabytes.",
-      .positionals = {{"DIR", "folder of the model"}},
-      .options = said_or_not(options_of(flags_of(fields_of(options)), "Options")),
-      .epilog = R"(Examples:
+Command export_command() {
+  return {.name = "export",
+          .summary = "Writes a model in the form of other programs, or in a few megabytes.",
+          .positionals = {{"DIR", "folder of the model"}},
+          .options = joined({said_or_not(ExportOptions(), "Options"), message_options()}),
+          .epilog = R"(Examples:
   fovea export model -o exported
   fovea export model --to hf -o exported --dtype bf16
   fovea export model --to gguf -o model.gguf --dtype q8_0
   fovea export linear --to compact -o compact
 
-In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))"};
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
-int export_model(const Arguments& arguments) {
-  set_messages_from(arguments);
-  ExportOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
-  if (options.output.empty()) {
-    throw Error(ErrorCode::kUsage, "export: --output is missing",
-                "name a folder: fovea export DIR -o exported");
-  }
-  const bool is_file = options.to == ExportForm::kGguf;
-  check_log_is_apart(std::array{is_file ? options.output : std::string()},
-                     is_file ? "" : options.output);
-  warn_of_unread_variables(export_spec().options);
-  require_effect(arguments, options.to);
-  check_ranges(options);
-  is_file ? check_file(options.output, options.overwrite)
-          : check_folder(options.output, arguments.text("DIR"), options);
-  options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
-                                     : write_language_model(arguments.text("DIR"), options);
-  return 0;
+In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))",
+          .run = export_model};
 }
 
 }  // namespace fovea::cli

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea generate: text from a trained language model.
+// fovea generate: text from a trained language model, and conversations.
 #include "fovea/task/language_model/generate.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/chat.h"
+#include "cli/answers.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
-#include "fovea/config/json.h"
+#include "fovea/data/table/line_reader.h"
+#include "fovea/task/language_model/conversation.h"
 #include "fovea/task/language_model/generate.h"
 #include "fovea/text/compressed.h"
 
@@ -55,34 +56,18 @@ struct BeamOptions {
   SearchOptions search() const { return {.beam = beam, .length_penalty = length_penalty}; }
 };
 
-// A text as --json prints it.
-struct Sample {
-  std::string prompt;
-  std::string text;
-  std::uint64_t seed = 0;
-  index tokens = 0;
+// A conversation.
+struct ChatOptions {
+  bool chat = false;
+  std::string system;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("prompt", prompt, "what the text begins with");
-    visit("text", text, "what the model wrote after it");
-    visit("seed", seed, "--seed that gives this text alone");
-    visit("tokens", tokens, "how many tokens the model wrote");
-  }
-};
-
-// A text that was searched for, the same.
-struct Found {
-  std::string prompt;
-  FoundText found;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("prompt", prompt, "what the text begins with");
-    visit("text", found.text, "what the model wrote after it");
-    visit("tokens", found.tokens, "how many tokens the model wrote");
-    visit("log_probability", found.log_probability, "of these and their end, in nats");
-    visit("score", found.score, "that, divided by the length of --length-penalty");
+    visit("chat", chat,
+          "of a model from elsewhere: PROMPT is a message, which the model answers; without PROMPT "
+          "each line of standard input is one");
+    visit("system", system, "--chat: what the system says first; none: the model's own",
+          {.shown = "TEXT"});
   }
 };
 
@@ -161,6 +146,8 @@ class Writer {
   // Returns false, from then on always, once the reader of stdout is gone.
   bool show(std::string_view text) { return read_on_ = read_on_ && print(text); }
 
+  void show_object(Json::Object object) { show(Json(std::move(object)).line() + "\n"); }
+
   index write_text(const std::string& prompt, const SamplingOptions& options) {
     show(prompt);
     const index tokens = generate_text(context_, loaded_, prompt, options,
@@ -169,20 +156,30 @@ class Writer {
     return tokens;
   }
 
+  // With the seed that gives this text alone.
   index write_object(const std::string& prompt, const SamplingOptions& options) {
-    Sample sample{.prompt = prompt, .text = {}, .seed = options.seed};
-    sample.tokens = generate_text(context_, loaded_, prompt, options, [&](std::string_view text) {
-      sample.text += text;
-      return true;
-    });
-    show(to_json_line(sample) + "\n");
-    return sample.tokens;
+    std::string made;
+    const index tokens =
+        generate_text(context_, loaded_, prompt, options, [&](std::string_view text) {
+          made += text;
+          return true;
+        });
+    show_object({{"prompt", prompt}, {"text", made}, {"seed", options.seed}, {"tokens", tokens}});
+    return tokens;
   }
 
   index write_found(const std::string& prompt) {
-    Found line{prompt, search_text(context_, loaded_, prompt, options_, beam_.search())};
-    show(json_ ? to_json_line(line) + "\n" : prompt + line.found.text + "\n");
-    return line.found.tokens;
+    const FoundText found = search_text(context_, loaded_, prompt, options_, beam_.search());
+    if (json_) {
+      show_object({{"prompt", prompt},
+                   {"text", found.text},
+                   {"tokens", found.tokens},
+                   {"log_probability", found.log_probability},
+                   {"score", found.score}});
+    } else {
+      show(prompt + found.text + "\n");
+    }
+    return found.tokens;
   }
 
   const Context& context_;
@@ -194,87 +191,71 @@ class Writer {
   bool read_on_ = true;
 };
 
-void check_beam(const Arguments& arguments, const BeamOptions& beam) {
+void check_uses(const Arguments& arguments, const BeamOptions& beam, const ChatOptions& chat) {
   if (beam.beam > 0) {
     check_options(beam.search());
-    for (const std::string_view option :
-         {"temperature", "top-k", "top-p", "greedy", "seed", "samples"}) {
-      if (!arguments.has(option)) continue;
-      throw Error(ErrorCode::kUsage,
-                  fmt::format("generate: --{} has no effect with --beam", option),
-                  "a search draws nothing: leave one of the two out");
-    }
-  } else if (arguments.has("length-penalty")) {
-    throw Error(ErrorCode::kUsage, "generate: --length-penalty has no effect without --beam",
-                "add --beam 5, or leave it out");
+    refuse_options(arguments, {"temperature", "top-k", "top-p", "greedy", "seed", "samples"},
+                   " with --beam", "a search draws nothing: leave one of the two out");
+  } else {
+    refuse_options(arguments, {"length-penalty"}, " without --beam",
+                   "add --beam 5, or leave it out");
+  }
+  if (chat.chat) {
+    refuse_options(arguments, {"beam", "length-penalty", "samples", "each-line"}, " with --chat",
+                   "leave one of the two out");
+  } else {
+    refuse_options(arguments, {"system"}, " without --chat", "add --chat, or leave it out");
   }
 }
 
-}  // namespace
+// Returns whether somebody reads on.
+bool print_answer(Conversation& conversation, const std::string& message, bool json) {
+  std::string answer;
+  bool read_on = true;
+  const index tokens = conversation.answer(message, [&](std::string_view part) {
+    answer += part;
+    return read_on = json || print(part);
+  });
+  if (!read_on) return false;
+  if (!json) return print("\n");
+  return print_json({{"message", message}, {"text", answer}, {"tokens", tokens}});
+}
 
-CommandSpec generate_spec() {
-  SamplingOptions sampling;
-  BeamOptions beam;
-  TextsOptions texts;
-  CommandSpec spec{
-      .name = "generate",
-      .summary = "Continues a prompt with a trained language model.",
-      .positionals = {{"DIR", "folder of the model, also of Hugging Face, or a GGUF file"},
-                      {"PROMPT", "text to begin with; -: read it from standard input", false}},
-      .options = options_of(flags_of(fields_of(sampling)), "Sampling"),
-      .epilog = R"(Examples:
-  fovea generate model "Once upon a time"
-  fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
-  fovea generate model "The" --samples 3               seeds 1, 2 and 3
-  fovea generate model "The" --beam 5 --max-tokens 40
-  fovea generate model.gguf "The capital of France is" --greedy
-  fovea generate model.gguf --chat --system "You are brief."
-  fovea generate model - < prompt.txt
-  fovea generate model - --each-line --json < prompts.txt
-  fovea generate model -- "- a prompt that begins with a dash"
+// On a terminal, where a message is expected.
+void ask() {
+  if (isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) print("> ");
+}
 
-Prints the prompt, its continuation as it is made, and a newline; of several texts, each below a line
-"--- seed N".)"};
-  for (OptionSpec& option : options_of(flags_of(fields_of(beam)), "Search")) {
-    spec.options.push_back(std::move(option));
+// Answers the message PROMPT, or each line of standard input. Returns the exit status.
+int run_chat(const Context& context, const LoadedLanguageModel& loaded, const Arguments& arguments,
+             const ChatOptions& chat, const SamplingOptions& options) {
+  Conversation conversation(context, loaded, chat.system, options);
+  const bool json = arguments.on("json");
+  if (arguments.has("PROMPT") && arguments.text("PROMPT") != "-") {
+    print_answer(conversation, arguments.text("PROMPT"), json);
+    return 0;
   }
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(texts)), "Texts"))) {
-    spec.options.push_back(std::move(option));
+  ask();
+  LineReader lines(answered_stream("-", [] {}), name_of_input("-"), kLongestTextLine);
+  for (Line line; lines.next(line);) {
+    lines.require_text(line);
+    const std::string_view message = without_carriage_return(line.text);
+    if (!message.empty() && !print_answer(conversation, std::string(message), json)) return 0;
+    ask();
   }
-  spec.options.push_back({"json", OptionKind::kFlag, "",
-                          "print each text as a JSON object on a line of its own", "Texts", ""});
-  PretrainedOptions pretrained;
-  ChatOptions chat;
-  for (OptionSpec& option : options_of(flags_of(fields_of(pretrained)), "Models from elsewhere")) {
-    spec.options.push_back(std::move(option));
-  }
-  for (OptionSpec& option :
-       said_or_not(options_of(flags_of(fields_of(chat)), "Models from elsewhere"))) {
-    spec.options.push_back(std::move(option));
-  }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+  return 0;
 }
 
 int generate(const Arguments& arguments) {
-  set_messages_from(arguments);
-  check_log_is_apart({}, arguments.text("DIR"));
-  warn_of_unread_variables(generate_spec().options);
+  begin_command(arguments, {}, arguments.text("DIR"));
   SamplingOptions options;
   TextsOptions texts;
   BeamOptions beam;
   PretrainedOptions pretrained{.weights = WeightTypes::kAsTheyLie};
   ChatOptions chat;
-  set_from_outside(flags_of(fields_of(chat)), arguments);
-  set_from_outside(flags_of(fields_of(pretrained)), arguments);
-  set_from_outside(flags_of(fields_of(options)), arguments);
-  set_from_outside(flags_of(fields_of(beam)), arguments);
-  set_from_outside(flags_of(fields_of(texts)), arguments);
+  read_options(arguments, chat, pretrained, options, beam, texts);
   check_options(options);
-  check_beam(arguments, beam);
-  check_chat(arguments, chat);
+  check_uses(arguments, beam, chat);
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
   if (chat.chat) return run_chat(context, loaded, arguments, chat, options);
@@ -290,6 +271,39 @@ int generate(const Arguments& arguments) {
   detail(fmt::format("{} tokens in {:.2f} s ({:.0f} tokens/s)", tokens, seconds,
                      static_cast<double>(tokens) / seconds));
   return 0;
+}
+
+}  // namespace
+
+Command generate_command() {
+  constexpr std::string_view kElsewhere = "Models from elsewhere";
+  return {.name = "generate",
+          .summary = "Continues a prompt with a trained language model.",
+          .positionals = {{"DIR", "folder of the model, also of Hugging Face, or a GGUF file"},
+                          {"PROMPT", "text to begin with; -: read it from standard input", false}},
+          .options = joined(
+              {options_of(SamplingOptions(), "Sampling"),
+               options_of(BeamOptions(), "Search"),
+               said_or_not(TextsOptions(), "Texts"),
+               {json_option("print each text as a JSON object on a line of its own", "Texts")},
+               options_of(PretrainedOptions(), kElsewhere),
+               said_or_not(ChatOptions(), kElsewhere),
+               computing_options(),
+               message_options()}),
+          .epilog = R"(Examples:
+  fovea generate model "Once upon a time"
+  fovea generate model "The" --temperature 0.7 --top-k 40 --seed 3
+  fovea generate model "The" --samples 3               seeds 1, 2 and 3
+  fovea generate model "The" --beam 5 --max-tokens 40
+  fovea generate model.gguf "The capital of France is" --greedy
+  fovea generate model.gguf --chat --system "You are brief."
+  fovea generate model - < prompt.txt
+  fovea generate model - --each-line --json < prompts.txt
+  fovea generate model -- "- a prompt that begins with a dash"
+
+Prints the prompt, its continuation as it is made, and a newline; of several texts, each below a line
+"--- seed N".)",
+          .run = generate};
 }
 
 }  // namespace fovea::cli

@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/inspect_pretrained.h"
 #include "cli/output.h"
+#include "cli/score_text.h"
 #include "cli/task_commands.h"
-#include "cli/train_report.h"
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/folder_tensors.h"
+#include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/report/progress.h"
+#include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/average.h"
+#include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/options.h"
 #include "fovea/train/run_summary.h"
@@ -41,17 +45,13 @@ std::vector<fs::path> checkpoints_in(const fs::path& folder) {
 }
 
 struct CheckedFile {
-  std::string path;
-  std::string problem;
-  bool to_come = false;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("path", path, "of the file");
-    visit("problem", problem, "what is wrong with it; empty: nothing");
-    visit("to_come", to_come, "weights that the training has not saved yet");
-  }
+  std::string path, problem;  // no problem: ""
+  bool to_come = false;       // weights that the training has not saved yet
 };
+
+Json json_of(const CheckedFile& file) {
+  return Json::Object{{"path", file.path}, {"problem", file.problem}, {"to_come", file.to_come}};
+}
 
 // Appends the files of a folder, each with its problem, if any.
 void add(const fs::path& folder, const std::vector<FileCheck>& checks,
@@ -70,9 +70,7 @@ void print_files(const std::vector<CheckedFile>& files, bool json) {
   if (json) {
     Json::Array list;
     for (const CheckedFile& file : files) list.push_back(json_of(file));
-    Json::Object object;
-    object.emplace_back("files", std::move(list));
-    print(Json(std::move(object)).line() + "\n");
+    print_json({{"files", std::move(list)}});
     return;
   }
   for (const CheckedFile& file : files) {
@@ -157,11 +155,9 @@ void describe(const Model& model, const ModelDescription& description) {
 
 Json json_of_tensor(const NamedTensor& named) {
   const Shape& shape = named.tensor.shape();
-  Json::Object object;
-  object.emplace_back("name", named.name);
-  object.emplace_back("type", to_string(named.tensor.dtype()));
-  object.emplace_back("shape", Json::Array(shape.begin(), shape.end()));
-  return object;
+  return Json::Object{{"name", named.name},
+                      {"type", to_string(named.tensor.dtype())},
+                      {"shape", Json::Array(shape.begin(), shape.end())}};
 }
 
 void describe_as_json(const Model& model, ModelDescription description) {
@@ -170,35 +166,195 @@ void describe_as_json(const Model& model, ModelDescription description) {
   for (const fs::path& checkpoint : model.configs.checkpoints) {
     checkpoints.push_back(checkpoint.string());
   }
-  Json::Object object;
-  object.emplace_back("kind", task_row(model.task.kind).key);
-  object.emplace_back("parameters", model.parameters());
-  object.emplace_back("step", model.step());
   Json::Object training = json_of(model.training).object();
   add_metrics(training, model.training);
-  object.emplace_back("training", std::move(training));
-  object.emplace_back("settings", std::move(description.settings_now));
+  Json::Object object{{"kind", task_row(model.task.kind).key},
+                      {"parameters", model.parameters()},
+                      {"step", model.step()},
+                      {"training", std::move(training)},
+                      {"settings", std::move(description.settings_now)}};
   for (auto& member : description.output_members) object.push_back(std::move(member));
   object.emplace_back("tensors", std::move(tensors));
   object.emplace_back("checkpoints", std::move(checkpoints));
-  print(Json(std::move(object)).line() + "\n");
+  print_json(std::move(object));
 }
 
-}  // namespace
+// A folder of Hugging Face, or a GGUF file.
+constexpr std::size_t kShownElements = 4;    // of an array, for people
+constexpr std::size_t kListedElements = 64;  // of an array that JSON lists
 
-CommandSpec inspect_spec() {
-  return {
-      .name = "inspect",
-      .summary = "Shows what a model holds, and checks it for damage.",
-      .positionals =
-          {{"DIR", "folder of the model, a checkpoint, a folder of Hugging Face, or a GGUF file"}},
-      .options = {{"verify", OptionKind::kFlag, "", "check every byte, checkpoints included",
-                   "Options", ""},
-                  {"json", OptionKind::kFlag, "", "print the result as one JSON object", "Options",
-                   ""}},
-      .epilog = R"(Examples:
-  fovea inspect model --verify
-  fovea inspect model.gguf)"};
+std::string shown(const GgufValue& value) {
+  if (!value.is_array()) return excerpt(value.shown());
+  std::string text = fmt::format("{} {}:", value.size(), to_string(value.element()));
+  for (std::size_t n = 0; n < std::min(value.size(), kShownElements); ++n) {
+    text += ' ' + excerpt(value.shown(n));
+  }
+  return value.size() > kShownElements ? text + " ..." : text;
+}
+
+Json json_of_element(const GgufValue& value, std::size_t n) {
+  switch (value.element()) {
+    case GgufValueType::kString:
+      return valid_utf8(value.text(n));
+    case GgufValueType::kBool:
+      return value.flag(n);
+    case GgufValueType::kFloat32:
+    case GgufValueType::kFloat64:
+      return value.number(n);
+    case GgufValueType::kUInt64:
+      return value.shown(n);  // may be beyond what JSON's readers count to
+    default:
+      return value.whole(n);
+  }
+}
+
+Json json_of_value(const GgufValue& value) {
+  if (!value.is_array()) return json_of_element(value, 0);
+  if (value.size() > kListedElements) {
+    return Json::Object{{"type", to_string(value.element())},
+                        {"size", static_cast<index>(value.size())}};
+  }
+  Json::Array list;
+  for (std::size_t n = 0; n < value.size(); ++n) list.push_back(json_of_element(value, n));
+  return list;
+}
+
+std::string architecture_of(const GgufHeader& header) {
+  const GgufValue* const value = header.find("general.architecture");
+  return value == nullptr ? "" : value->shown();
+}
+
+void describe(const GgufHeader& header) {
+  print(fmt::format("GGUF {} of architecture {}, {} parameters in {} tensors\n", header.version,
+                    excerpt(architecture_of(header)), value_count(header), header.tensors.size()));
+  for (const GgufPair& pair : header.metadata) {
+    print(fmt::format("  {:<40} {}\n", escape_text(pair.key), shown(pair.value)));
+  }
+  for (const GgufTensor& tensor : header.tensors) {
+    print(fmt::format("  {:<40} {} {}\n", escape_text(tensor.name), tensor.type->name,
+                      to_string(tensor.shape)));
+  }
+}
+
+void describe_as_json(const GgufHeader& header) {
+  Json::Object metadata;
+  for (const GgufPair& pair : header.metadata) {
+    metadata.emplace_back(valid_utf8(pair.key), json_of_value(pair.value));
+  }
+  Json::Array tensors;
+  for (const GgufTensor& tensor : header.tensors) {
+    tensors.push_back(
+        Json::Object{{"name", valid_utf8(tensor.name)},
+                     {"type", tensor.type->name},
+                     {"shape", Json::Array(tensor.shape.begin(), tensor.shape.end())}});
+  }
+  print_json({{"kind", "gguf"},
+              {"version", header.version},
+              {"architecture", valid_utf8(architecture_of(header))},
+              {"parameters", value_count(header)},
+              {"metadata", std::move(metadata)},
+              {"tensors", std::move(tensors)}});
+}
+
+// The first problem of a tensor's values; "" if there is none. The formats have no checksum.
+std::string problem_of(const std::string& name, Vec<const float> values) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  if (found == values.end()) return "";
+  return fmt::format("tensor {}: value {} is {}", escape_text(name), found - values.begin(),
+                     std::isnan(*found) ? "NaN" : "infinite");
+}
+
+std::string problem_of(const GgufSource& tensors) {
+  std::string problem;
+  for (std::size_t n = 0; n < tensors.names().size() && problem.empty(); ++n) {
+    const Tensor values = tensors.read(n);
+    problem = problem_of(tensors.names()[n], values.vec<float>());
+  }
+  return problem;
+}
+
+std::string problem_of(const FolderTensors& tensors) {
+  std::string problem;
+  for (std::size_t n = 0; n < tensors.names().size() && problem.empty(); ++n) {
+    const std::string& name = tensors.names()[n];
+    Tensor values = Tensor::empty(tensors.shape(name));
+    tensors.read(name, values.vec<float>());
+    problem = problem_of(name, std::as_const(values).vec<float>());
+  }
+  return problem;
+}
+
+int verify(const fs::path& path, const std::string& problem, bool json) {
+  const CheckedFile file{path.string(), problem};
+  if (json) {
+    print_json({{"files", Json::Array{json_of(file)}}});
+  } else {
+    print(fmt::format("{}  {}\n", state_of(file), file.path));
+  }
+  if (problem.empty()) return 0;
+  throw Error(ErrorCode::kModelDamaged, fmt::format("{}: {}", path.string(), problem),
+              "get the file again, or restore it from a copy");
+}
+
+int inspect_gguf(const fs::path& path, const Arguments& arguments) {
+  const FileSource file(path);
+  const GgufSource tensors(file, path.string());
+  const bool json = arguments.on("json");
+  if (arguments.on("verify")) return verify(path, problem_of(tensors), json);
+  json ? describe_as_json(tensors.header()) : describe(tensors.header());
+  return 0;
+}
+
+// "": it does not say.
+std::string type_of(const Json& config) {
+  return ForeignObject(config, "config.json").text("model_type", "");
+}
+
+index value_count(const FolderTensors& tensors) {
+  index count = 0;
+  for (const std::string& name : tensors.names()) count += tensors.shape(name).size();
+  return count;
+}
+
+void describe(const Json& config, const FolderTensors& tensors) {
+  print(fmt::format("a model of Hugging Face, model_type {}, {} parameters in {} tensors\n",
+                    excerpt(type_of(config)), value_count(tensors), tensors.names().size()));
+  for (const auto& [key, value] : config.object()) {
+    print(fmt::format("  {:<40} {}\n", escape_text(key), excerpt(value.line())));
+  }
+  for (const std::string& name : tensors.names()) {
+    print(fmt::format("  {:<40} {} {}\n", escape_text(name), tensors.type(name),
+                      to_string(tensors.shape(name))));
+  }
+}
+
+void describe_as_json(const Json& config, const FolderTensors& tensors) {
+  Json::Array list;
+  for (const std::string& name : tensors.names()) {
+    const Shape& shape = tensors.shape(name);
+    list.push_back(Json::Object{{"name", valid_utf8(name)},
+                                {"type", tensors.type(name)},
+                                {"shape", Json::Array(shape.begin(), shape.end())}});
+  }
+  print_json({{"kind", "hugging_face"},
+              {"architecture", type_of(config)},
+              {"parameters", value_count(tensors)},
+              {"metadata", config},
+              {"tensors", std::move(list)}});
+}
+
+int inspect_hugging_face(const fs::path& folder, const Arguments& arguments) {
+  const FolderTensors tensors(folder);
+  const bool json = arguments.on("json");
+  if (arguments.on("verify")) return verify(folder, problem_of(tensors), json);
+  const Json config = read_foreign_json(folder / "config.json");
+  json ? describe_as_json(config, tensors) : describe(config, tensors);
+  return 0;
+}
+
+int inspect_pretrained(const fs::path& path, const Arguments& arguments) {
+  return is_gguf(path) ? inspect_gguf(path, arguments) : inspect_hugging_face(path, arguments);
 }
 
 int inspect(const Arguments& arguments) {
@@ -234,6 +390,21 @@ int inspect(const Arguments& arguments) {
   throw Error(ErrorCode::kModelDamaged,
               fmt::format("{}: damaged files: {}", folder.string(), damaged),
               "restore them from a copy; --resume passes over damaged checkpoints");
+}
+
+}  // namespace
+
+Command inspect_command() {
+  return {.name = "inspect",
+          .summary = "Shows what a model holds, and checks it for damage.",
+          .positionals = {{"DIR",
+                           "folder of the model, a checkpoint, a folder of Hugging Face, or a "
+                           "GGUF file"}},
+          .options = {flag("verify", "check every byte, checkpoints included"), json_option()},
+          .epilog = R"(Examples:
+  fovea inspect model --verify
+  fovea inspect model.gguf)",
+          .run = inspect};
 }
 
 }  // namespace fovea::cli

@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/run_options.h"
 #include "cli/task_commands.h"
 #include "fovea/task/language_model/evaluate.h"
 #include "fovea/task/language_model/explain.h"
@@ -47,13 +45,12 @@ void warn_of_what_was_left_out(const TextScore& score) {
 }
 
 std::vector<OptionSpec> language_model_eval_options() {
-  PretrainedOptions pretrained;
-  return cli::options_of(flags_of(fields_of(pretrained)), "Language models");
+  return options_of(PretrainedOptions(), "Language models");
 }
 
 int eval_language_model(const Arguments& arguments) {
   PretrainedOptions pretrained;
-  set_from_outside(flags_of(fields_of(pretrained)), arguments);
+  read_options(arguments, pretrained);
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
@@ -71,9 +68,9 @@ int eval_language_model(const Arguments& arguments) {
 
 Explanation explain_language_model(const Context& context, const std::filesystem::path& folder,
                                    const Arguments& arguments, const ExplainRequest& request) {
-  refuse(arguments, {"token", "column"},
-         "only taggers have tags of each token, and translators a translation");
-  refuse(arguments, {"sample", "joint", "time", "steps"}, "the model reads texts, not numbers");
+  refuse_options(arguments, {"token", "column"},
+                 ": only taggers have tags of each token, and translators a translation");
+  refuse_options(arguments, kOfNumbers, ": the model reads texts, not numbers");
   return explain_text(context, load_language_model(folder), explained_text(arguments),
                       request.options);
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <exception>
 #include <string>
@@ -15,63 +14,59 @@
 #include "cli/signals.h"
 #include "fovea/base/error.h"
 #include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
 
 namespace fovea::cli {
 
 namespace {
 
-struct Command {
-  CommandSpec (*make_spec)();
-  int (*run)(const Arguments& arguments);
+constexpr Command (*kCommands[])() = {train_lm_command,
+                                      train_classify_command,
+                                      train_pairs_command,
+                                      train_tag_command,
+                                      train_translate_command,
+                                      generate_command,
+                                      classify_command,
+                                      pairs_command,
+                                      tag_command,
+                                      translate_command,
+                                      embed_command,
+                                      similar_command,
+                                      explain_command,
+                                      demo_command,
+                                      eval_command,
+                                      inspect_command,
+                                      export_command,
+                                      report_command,
+                                      tokenizer_train_command,
+                                      tokenizer_encode_command,
+                                      tokenizer_decode_command,
+                                      doctor_command,
+                                      attention_command,
+                                      conformance_write_command,
+                                      conformance_check_command,
+                                      bench_attention_command,
+                                      bench_step_command,
+                                      reproduce_command,
+                                      completion_command,
+                                      man_command};
 
-  // With the options in the order in which help shows them.
-  CommandSpec spec() const {
-    CommandSpec made = make_spec();
-    std::stable_sort(made.options.begin(), made.options.end(),
-                     [](const OptionSpec& a, const OptionSpec& b) { return a.place < b.place; });
-    return made;
-  }
-};
-
-constexpr std::array kCommands = {Command{train_lm_spec, train_lm},
-                                  Command{train_classify_spec, train_classify},
-                                  Command{train_pairs_spec, train_pairs},
-                                  Command{train_tag_spec, train_tag},
-                                  Command{train_translate_spec, train_translate},
-                                  Command{generate_spec, generate},
-                                  Command{classify_spec, classify},
-                                  Command{pairs_spec, pairs},
-                                  Command{tag_spec, tag},
-                                  Command{translate_spec, translate},
-                                  Command{embed_spec, embed},
-                                  Command{similar_spec, similar},
-                                  Command{explain_spec, explain},
-                                  Command{demo_spec, demo},
-                                  Command{eval_spec, eval},
-                                  Command{inspect_spec, inspect},
-                                  Command{export_spec, export_model},
-                                  Command{report_spec, report},
-                                  Command{tokenizer_train_spec, tokenizer_train},
-                                  Command{tokenizer_encode_spec, tokenizer_encode},
-                                  Command{tokenizer_decode_spec, tokenizer_decode},
-                                  Command{doctor_spec, doctor},
-                                  Command{attention_spec, attention},
-                                  Command{conformance_write_spec, conformance_write},
-                                  Command{conformance_check_spec, conformance_check},
-                                  Command{bench_attention_spec, bench_attention},
-                                  Command{bench_step_spec, bench_step},
-                                  Command{reproduce_spec, reproduce},
-                                  Command{completion_spec, completion},
-                                  Command{man_spec, man}};
+// The command, with its options in the order in which help shows them.
+Command made(Command (*command)()) {
+  Command result = command();
+  std::stable_sort(result.options.begin(), result.options.end(),
+                   [](const OptionSpec& a, const OptionSpec& b) { return a.place < b.place; });
+  return result;
+}
 
 std::string overview() {
   std::string text =
       "fovea: attention and Transformers on the CPU that you have\n\n"
       "Usage: fovea COMMAND [OPTIONS]\n\nCommands:\n";
-  for (const Command& command : kCommands) {
-    const CommandSpec spec = command.spec();
-    text += fmt::format("  {:<18} {}\n", spec.name, spec.summary);
+  for (const Command& command : commands()) {
+    text += fmt::format("  {:<18} {}\n", command.name, command.summary);
   }
   return text +
          "\n  fovea COMMAND --help   what a command takes, with examples\n"
@@ -79,15 +74,8 @@ std::string overview() {
 }
 
 std::vector<std::string> split_words(const std::string& text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    if (c == ' ') {
-      words.emplace_back();
-    } else {
-      words.back() += c;
-    }
-  }
-  return words;
+  const std::vector<std::string_view> words = parts_between(text, ' ');
+  return {words.begin(), words.end()};
 }
 
 bool begins_with(const std::vector<std::string>& words, const std::vector<std::string>& name) {
@@ -95,52 +83,40 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
 }
 
 // The commands of which `word` is the first word: "train" for "train lm".
-std::vector<CommandSpec> commands_below(const std::string& word) {
-  std::vector<CommandSpec> found;
-  for (const Command& command : kCommands) {
-    CommandSpec spec = command.spec();
-    if (spec.name.rfind(word + " ", 0) == 0) found.push_back(std::move(spec));
-  }
+std::vector<Command> commands_below(const std::string& word) {
+  std::vector<Command> found = commands();
+  std::erase_if(found, [&](const Command& c) { return c.name.rfind(word + " ", 0) != 0; });
   return found;
 }
 
 // The lines of a command's epilog that are examples.
-std::string examples_of(const CommandSpec& spec) {
+std::string examples_of(const Command& command) {
   std::string examples;
-  for (std::size_t begin = 0; begin < spec.epilog.size();) {
-    const std::size_t end = std::min(spec.epilog.find('\n', begin), spec.epilog.size());
-    const std::string line = spec.epilog.substr(begin, end - begin);
-    if (line.rfind("  fovea ", 0) == 0) examples += line + "\n";
-    begin = end + 1;
+  for (const std::string_view line : parts_between(command.epilog, '\n')) {
+    if (line.starts_with("  fovea ")) examples.append(line).append("\n");
   }
   return examples;
 }
 
-std::string overview_below(const std::string& word, const std::vector<CommandSpec>& specs) {
+std::string overview_below(const std::string& word, const std::vector<Command>& below) {
   std::string text = fmt::format("Usage: fovea {} COMMAND [OPTIONS]\n\nCommands:\n", word);
   std::string examples;
-  for (const CommandSpec& spec : specs) {
-    text += fmt::format("  {:<18} {}\n", spec.name, spec.summary);
-    examples += examples_of(spec);
+  for (const Command& command : below) {
+    text += fmt::format("  {:<18} {}\n", command.name, command.summary);
+    examples += examples_of(command);
   }
   return text + fmt::format("\nExamples:\n{}\n  fovea {} --help   what it takes\n", examples,
-                            specs.front().name);
+                            below.front().name);
 }
 
-[[noreturn]] void fail_without_command(const std::string& word,
-                                       const std::vector<CommandSpec>& specs) {
-  std::string names;
-  for (const CommandSpec& spec : specs) {
-    names += names.empty() ? "" : ", ";
-    names += spec.name;
-  }
-  throw Error(ErrorCode::kUsage, fmt::format("{}: say which: {}", word, names),
+[[noreturn]] void fail_without_command(const std::string& word, const std::vector<Command>& below) {
+  throw Error(ErrorCode::kUsage, fmt::format("{}: say which: {}", word, names_in(below)),
               fmt::format("see: fovea {} --help", word));
 }
 
 [[noreturn]] void fail_unknown(const std::vector<std::string>& words) {
   std::vector<std::string> known = {"--help", "--version"};
-  for (const Command& command : kCommands) known.push_back(command.spec().name);
+  for (const Command& command : commands()) known.push_back(command.name);
   const std::string two = words.size() > 1 ? words[0] + " " + words[1] : words[0];
   // After "train" alone, or "train ml", suggest the commands that begin with "train".
   std::vector<std::string> alike;
@@ -166,7 +142,7 @@ std::string overview_below(const std::string& word, const std::vector<CommandSpe
               meant.empty() ? "see: fovea --help" : fmt::format("did you mean fovea {}?", meant));
 }
 
-int run(std::vector<std::string> words) {
+int run(std::vector<std::string> words) try {
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print(overview());
     return words.empty() ? info(ErrorCode::kUsage).exit_status : 0;
@@ -175,17 +151,17 @@ int run(std::vector<std::string> words) {
     print(fmt::format("fovea {}\n", kVersion));
     return 0;
   }
-  for (const Command& command : kCommands) {
-    const CommandSpec spec = command.spec();
-    const std::vector<std::string> name = split_words(spec.name);
+  for (Command (*const candidate)() : kCommands) {
+    const Command command = made(candidate);
+    const std::vector<std::string> name = split_words(command.name);
     if (!begins_with(words, name)) continue;
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(name.size()));
-    const Arguments arguments = parse_arguments(spec, std::move(words));
+    const Arguments arguments = parse_arguments(command, std::move(words));
     if (!arguments.on("help")) return command.run(arguments);
-    print(help_text(spec));
+    print(help_text(command));
     return 0;
   }
-  const std::vector<CommandSpec> below = commands_below(words[0]);
+  const std::vector<Command> below = commands_below(words[0]);
   if (below.empty()) fail_unknown(words);
   if (words.size() > 1 && (words[1] == "--help" || words[1] == "-h")) {
     print(overview_below(words[0], below));
@@ -193,14 +169,16 @@ int run(std::vector<std::string> words) {
   }
   if (words.size() == 1 || words[1].rfind('-', 0) == 0) fail_without_command(words[0], below);
   fail_unknown(words);
+} catch (const NobodyReads&) {
+  return 0;
 }
 
 }  // namespace
 
-std::vector<CommandSpec> command_specs() {
-  std::vector<CommandSpec> specs;
-  for (const Command& command : kCommands) specs.push_back(command.spec());
-  return specs;
+std::vector<Command> commands() {
+  std::vector<Command> all;
+  for (Command (*const command)() : kCommands) all.push_back(made(command));
+  return all;
 }
 
 }  // namespace fovea::cli

@@ -89,7 +89,7 @@ std::string head(std::string_view command, std::string_view summary) {
       kVersionDay, kVersion, filled(name + " - " + without_stop(summary)));
 }
 
-std::string synopsis(const CommandSpec& command) {
+std::string synopsis(const Command& command) {
   std::string text = bold("fovea " + command.name) + " [" + italic("OPTIONS") + "]";
   for (const PositionalSpec& positional : command.positionals) {
     const std::string name = italic(positional.name) + (positional.is_list ? " ..." : "");
@@ -114,7 +114,7 @@ std::string option_term(const OptionSpec& option) {
 }
 
 // In the groups of the help, and their order.
-std::string options_section(const CommandSpec& command) {
+std::string options_section(const Command& command) {
   std::vector<std::string> groups;
   std::map<std::string, std::string> text;
   for (const OptionSpec& option : options_with_help(command)) {
@@ -134,7 +134,7 @@ struct Epilog {
 };
 
 // Its blocks; those with columns keep their lines.
-Epilog epilog_of(const CommandSpec& command) {
+Epilog epilog_of(const Command& command) {
   Epilog epilog;
   const std::string& text = command.epilog;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -168,7 +168,7 @@ std::string exit_section() {
                          "has saved a checkpoint");
 }
 
-std::string environment_section(const CommandSpec& command) {
+std::string environment_section(const Command& command) {
   std::string section =
       ".SH ENVIRONMENT\n" +
       entry(bold("FOVEA_ISA"), "instruction set to compute with, one that fovea doctor names") +
@@ -193,10 +193,10 @@ std::string references(std::vector<std::string> commands) {
 }
 
 // Those that share its first word, and those that its text names.
-std::vector<std::string> related(const CommandSpec& command, std::span<const CommandSpec> all) {
+std::vector<std::string> related(const Command& command, std::span<const Command> all) {
   std::vector<std::string> names = {""};
   const std::string first = command.name.substr(0, command.name.find(' ') + 1);
-  for (const CommandSpec& other : all) {
+  for (const Command& other : all) {
     const bool alike = !first.empty() && other.name.starts_with(first);
     const bool named = command.epilog.find("fovea " + other.name + " ") != std::string::npos;
     if (other.name != command.name && (alike || named)) names.push_back(other.name);
@@ -204,7 +204,7 @@ std::vector<std::string> related(const CommandSpec& command, std::span<const Com
   return names;
 }
 
-std::string command_page(const CommandSpec& command, std::span<const CommandSpec> all) {
+std::string command_page(const Command& command, std::span<const Command> all) {
   const Epilog epilog = epilog_of(command);
   std::string page = head(command.name, command.summary) + synopsis(command) + ".SH DESCRIPTION\n" +
                      filled(command.summary) + epilog.rest;
@@ -219,7 +219,7 @@ std::string command_page(const CommandSpec& command, std::span<const CommandSpec
   return page + exit_section() + environment_section(command) + references(related(command, all));
 }
 
-std::string overview_page(std::span<const CommandSpec> commands) {
+std::string overview_page(std::span<const Command> commands) {
   std::string page = head("", "attention and Transformers on the CPU");
   page += bold("fovea") + " " + italic("COMMAND") + " [" + italic("OPTIONS") + "]\n.br\n" +
           bold("fovea") + " " + bold("--version") + "\n.SH DESCRIPTION\n" +
@@ -227,7 +227,7 @@ std::string overview_page(std::span<const CommandSpec> commands) {
           "Each command has a page of its own, and the same words behind " +
           bold("--help") + ".\n.SH COMMANDS\n";
   std::vector<std::string> names;
-  for (const CommandSpec& command : commands) {
+  for (const Command& command : commands) {
     page += entry(bold(command.name), command.summary);
     names.push_back(command.name);
   }
@@ -241,26 +241,8 @@ std::string overview_page(std::span<const CommandSpec> commands) {
   return page + references(names);
 }
 
-}  // namespace
-
-CommandSpec man_spec() {
-  return {.name = "man",
-          .summary = "Prints a manual page, or writes all of them into a folder.",
-          .positionals = {{"COMMAND", "the command that the page is about; none: fovea itself",
-                           false, true}},
-          .options = {{"output", OptionKind::kValue, "DIR",
-                       "write the pages of all commands into this folder: fovea.1, "
-                       "fovea-train-lm.1, ...",
-                       "Options", "o"}},
-          .epilog = R"(Examples:
-  fovea man train lm | man -l -
-  fovea man -o man1
-
-`make install` puts the pages where man finds those of installed programs: man fovea-train-lm.)"};
-}
-
 int man(const Arguments& arguments) {
-  const std::vector<CommandSpec> commands = command_specs();
+  const std::vector<Command> all = commands();
   const std::string name = fmt::format("{}", fmt::join(arguments.list("COMMAND"), " "));
   if (arguments.has("output")) {
     if (!name.empty()) {
@@ -269,21 +251,20 @@ int man(const Arguments& arguments) {
     }
     const std::filesystem::path folder = arguments.text("output");
     create_folders(folder);
-    write_file_atomically(folder / "fovea.1", overview_page(commands));
-    for (const CommandSpec& command : commands) {
-      write_file_atomically(folder / (page_name(command.name) + ".1"),
-                            command_page(command, commands));
+    write_file_atomically(folder / "fovea.1", overview_page(all));
+    for (const Command& command : all) {
+      write_file_atomically(folder / (page_name(command.name) + ".1"), command_page(command, all));
     }
     return 0;
   }
   if (name.empty()) {
-    print(overview_page(commands));
+    print(overview_page(all));
     return 0;
   }
   std::vector<std::string> names;
-  for (const CommandSpec& command : commands) {
+  for (const Command& command : all) {
     if (command.name == name) {
-      print(command_page(command, commands));
+      print(command_page(command, all));
       return 0;
     }
     names.push_back(command.name);
@@ -291,6 +272,26 @@ int man(const Arguments& arguments) {
   const std::string meant = did_you_mean(name, names);
   throw Error(ErrorCode::kUsage, fmt::format("man: unknown command '{}'", name),
               meant.empty() ? "see: fovea --help" : meant);
+}
+
+}  // namespace
+
+Command man_command() {
+  return {.name = "man",
+          .summary = "Prints a manual page, or writes all of them into a folder.",
+          .positionals = {{"COMMAND", "the command that the page is about; none: fovea itself",
+                           false, true}},
+          .options = {{.name = "output",
+                       .placeholder = "DIR",
+                       .help = "write the pages of all commands into this folder: fovea.1, "
+                               "fovea-train-lm.1, ...",
+                       .also = "o"}},
+          .epilog = R"(Examples:
+  fovea man train lm | man -l -
+  fovea man -o man1
+
+`make install` puts the pages where man finds those of installed programs: man fovea-train-lm.)",
+          .run = man};
 }
 
 }  // namespace fovea::cli

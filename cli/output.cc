@@ -20,7 +20,6 @@
 #include "fovea/base/check.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
-#include "fovea/config/json.h"
 #include "fovea/report/html.h"
 #include "fovea/text/utf8.h"
 
@@ -28,39 +27,7 @@ namespace fovea::cli {
 
 namespace {
 
-/// A stream buffer that appends to a file at every flush. After the first write that fails it warns
-/// on stderr and writes nothing more; the command goes on.
-class LogFile final : public std::streambuf {
- public:
-  LogFile() = default;
-  ~LogFile() override;
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
-  /// Throws kWrite if the file cannot be opened or created.
-  void open(const std::string& path);
-  bool is_open() const { return file_ >= 0; }
-  /// Throws kDiskFull or kWrite if a write has failed since it was opened.
-  void close();
-
- protected:
-  int_type overflow(int_type c) override;
-  std::streamsize xsputn(const char* text, std::streamsize size) override;
-  int sync() override;
-
- private:
-  int write_pending();
-
-  std::string path_, pending_;
-  int file_ = -1;
-  int error_ = 0;  // errno of the first failure
-};
-
-LogFile::~LogFile() {
-  if (is_open()) ::close(file_);
-}
-
-namespace {
+namespace fs = std::filesystem;
 
 // Whether a file looks like text: appending log lines to a binary file would damage it.
 bool holds_text(const std::string& path) {
@@ -70,62 +37,82 @@ bool holds_text(const std::string& path) {
   return std::find(begin, begin + file.gcount(), '\0') == begin + file.gcount();
 }
 
-}  // namespace
-
-void LogFile::open(const std::string& path) {
-  std::error_code ignored;  // if this fails, opening the file reports the error
-  if (std::filesystem::is_regular_file(path, ignored) && !holds_text(path)) {
-    throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
-                "name a new file, or a log that goes on");
+// A stream buffer that appends to a file at every flush. After the first write that fails it warns
+// on stderr and writes nothing more; the command goes on.
+class LogFile final : public std::streambuf {
+ public:
+  LogFile() = default;
+  ~LogFile() override {
+    if (is_open()) ::close(file_);
   }
-  path_ = path;
-  // O_NONBLOCK: opening a FIFO must not wait for a reader.
-  file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (file_ >= 0) return;
-  throw Error(ErrorCode::kWrite, fmt::format("--log-file: {}: {}", path, std::strerror(errno)),
-              "name a file in a folder that exists and may be written");
-}
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
 
-void LogFile::close() {
-  if (is_open() && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
-  if (error_ == 0) return;
-  throw Error(code_of_failed_write(error_),
-              fmt::format("--log-file: {}: the log ends early: {}", path_, std::strerror(error_)),
-              "all else is done; what was said is on stderr");
-}
+  bool is_open() const { return file_ >= 0; }
 
-LogFile::int_type LogFile::overflow(int_type c) {
-  if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
-  pending_.push_back(traits_type::to_char_type(c));
-  return c;
-}
-
-std::streamsize LogFile::xsputn(const char* text, std::streamsize size) {
-  pending_.append(text, static_cast<std::size_t>(size));
-  return size;
-}
-
-int LogFile::sync() {
-  const bool lost = is_open() && write_pending() != 0;
-  pending_.clear();
-  if (!lost) return 0;
-  ::close(std::exchange(file_, -1));
-  warn(
-      fmt::format("--log-file: {}: {}; nothing more is added to it", path_, std::strerror(error_)));
-  return 0;  // so that the stream stays usable
-}
-
-// 0, or -1 with the reason in error_.
-int LogFile::write_pending() {
-  for (std::string_view rest = pending_; !rest.empty();) {
-    const ssize_t written = ::write(file_, rest.data(), rest.size());
-    if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
-    if (written > 0 || (written < 0 && errno == EINTR)) continue;
-    error_ = written < 0 ? errno : EIO;
-    return -1;
+  // Throws kWrite if the file cannot be opened or created.
+  void open(const std::string& path) {
+    std::error_code ignored;  // if this fails, opening the file reports the error
+    if (fs::is_regular_file(path, ignored) && !holds_text(path)) {
+      throw Error(ErrorCode::kUsage, fmt::format("--log-file: {}: there is no text in it", path),
+                  "name a new file, or a log that goes on");
+    }
+    path_ = path;
+    // O_NONBLOCK: opening a FIFO must not wait for a reader.
+    file_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (file_ >= 0) return;
+    throw Error(ErrorCode::kWrite, fmt::format("--log-file: {}: {}", path, std::strerror(errno)),
+                "name a file in a folder that exists and may be written");
   }
-  return 0;
-}
+
+  // Throws kDiskFull or kWrite if a write has failed since it was opened.
+  void close() {
+    if (is_open() && ::close(std::exchange(file_, -1)) != 0 && error_ == 0) error_ = errno;
+    if (error_ == 0) return;
+    throw Error(code_of_failed_write(error_),
+                fmt::format("--log-file: {}: the log ends early: {}", path_, std::strerror(error_)),
+                "all else is done; what was said is on stderr");
+  }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+    pending_.push_back(traits_type::to_char_type(c));
+    return c;
+  }
+
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    pending_.append(text, static_cast<std::size_t>(size));
+    return size;
+  }
+
+  int sync() override {
+    const bool lost = is_open() && write_pending() != 0;
+    pending_.clear();
+    if (!lost) return 0;
+    ::close(std::exchange(file_, -1));
+    warn(fmt::format("--log-file: {}: {}; nothing more is added to it", path_,
+                     std::strerror(error_)));
+    return 0;  // so that the stream stays usable
+  }
+
+ private:
+  // 0, or -1 with the reason in error_.
+  int write_pending() {
+    for (std::string_view rest = pending_; !rest.empty();) {
+      const ssize_t written = ::write(file_, rest.data(), rest.size());
+      if (written > 0) rest.remove_prefix(static_cast<std::size_t>(written));
+      if (written > 0 || (written < 0 && errno == EINTR)) continue;
+      error_ = written < 0 ? errno : EIO;
+      return -1;
+    }
+    return 0;
+  }
+
+  std::string path_, pending_;
+  int file_ = -1;
+  int error_ = 0;  // errno of the first failure
+};
 
 // The process has one stderr, so its options are global.
 struct Messages {
@@ -185,16 +172,7 @@ Line labelled(std::string_view label, std::string_view ink, std::string_view tex
 }
 
 struct ErrorReport {
-  std::string error;
-  std::string message;
-  std::string hint;
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("error", error, "code, as the documentation lists it");
-    visit("message", message, "what, where, expected and got");
-    visit("hint", hint, "what to do about it");
-  }
+  std::string error, message, hint;
 };
 
 // Besides std::bad_alloc, the system has an error code for this: when it lists a folder or starts a
@@ -233,8 +211,6 @@ ErrorReport describe(const std::exception& error, ErrorCode& code) {
   return {std::string(info(code).name), std::move(message), std::move(hint)};
 }
 
-namespace fs = std::filesystem;
-
 // Beside it a file with a longer name is written first.
 constexpr std::size_t kLongestName = 200;
 
@@ -243,6 +219,13 @@ bool has_mark(const fs::path& path, std::string_view mark) {
   std::ifstream file(path, std::ios::binary);
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   return begin.find(mark) != std::string::npos;
+}
+
+Terminal terminal_of(int descriptor) {
+  Terminal terminal = inspect_terminal(descriptor);
+  const Coloring wished = messages().options.color;
+  if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
+  return terminal;
 }
 
 }  // namespace
@@ -261,6 +244,8 @@ bool print(std::string_view text) {
   if (::isatty(STDOUT_FILENO) == 1) return print_colored(escape_lines(text));
   return print_colored(text);
 }
+
+bool print_json(Json::Object object) { return print(Json(std::move(object)).line() + "\n"); }
 
 void print_answers(std::string_view text) {
   if (!print(text)) throw NobodyReads();
@@ -284,11 +269,7 @@ void set_messages(const MessageOptions& options, ErrorFormat errors) {
   messages().log_file.open(options.log_file);
 }
 
-namespace {
-
-// Whether a file lies in the folder, or would.
-bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
+bool lies_in(const fs::path& file, const fs::path& folder) {
   if (folder.empty()) return false;
   std::error_code ignored;
   const fs::path inside = fs::weakly_canonical(folder, ignored);
@@ -296,8 +277,6 @@ bool lies_in(const std::filesystem::path& file, const std::filesystem::path& fol
   return std::mismatch(inside.begin(), inside.end(), place.begin(), place.end()).first ==
          inside.end();
 }
-
-}  // namespace
 
 void check_output_is_apart(const std::string& output, const std::string& input,
                            const std::filesystem::path& model) {
@@ -313,7 +292,6 @@ void check_output_is_apart(const std::string& output, const std::string& input,
 }
 
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
   const std::string& log = messages().options.log_file;
   if (log.empty()) return;
   std::error_code ignored;
@@ -329,17 +307,6 @@ void check_log_is_apart(std::span<const std::string> files, const std::filesyste
 }
 
 void close_log() { messages().log_file.close(); }
-
-namespace {
-
-Terminal terminal_of(int descriptor) {
-  Terminal terminal = inspect_terminal(descriptor);
-  const Coloring wished = messages().options.color;
-  if (wished != Coloring::kAuto) terminal.color = wished == Coloring::kAlways;
-  return terminal;
-}
-
-}  // namespace
 
 Terminal message_terminal() { return terminal_of(STDERR_FILENO); }
 Terminal result_terminal() { return terminal_of(STDOUT_FILENO); }
@@ -372,7 +339,11 @@ int report(const std::exception& error, ErrorFormat format) noexcept {
     const ErrorReport described = describe(error, code);
     const Line what = labelled(fmt::format("error[{}]", described.error), kRed, described.message);
     const Line hint = labelled("hint", kCyan, described.hint);
-    const std::string object = to_json_line(described) + "\n";
+    const std::string object = Json(Json::Object{{"error", described.error},
+                                                 {"message", described.message},
+                                                 {"hint", described.hint}})
+                                   .line() +
+                               "\n";
     const std::string both = what.colored + hint.colored;
     // From here on only the log allocates memory, so it is written last.
     write_all(STDERR_FILENO, both);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "fovea/base/fields.h"
+#include "fovea/config/json.h"
 #include "fovea/report/html.h"
 #include "fovea/report/terminal.h"
 
@@ -42,6 +43,8 @@ struct MessageOptions {
 /// Sets the options of all later messages. Throws kUsage if both quiet and verbose are set, kWrite
 /// if the log cannot be written.
 void set_messages(const MessageOptions& options, ErrorFormat errors);
+/// Whether a file lies in the folder, or would. In "" lies none.
+bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder);
 /// Throws kUsage if the log is one of these files or lies in `folder` ("": none), and writes
 /// nothing to it. Call it before the first message.
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder);
@@ -72,10 +75,13 @@ void open_standard_streams() noexcept;
 /// if stdout is a pipe whose reader is gone. That is no error and does not change the exit status.
 /// Throws kWrite for any other failure.
 bool print(std::string_view text);
+/// print of an object in one line.
+bool print_json(Json::Object object);
 /// print for text with colours: the caller has escaped the parts that came from others.
 bool print_colored(std::string_view text);
 
-/// Stdout is a pipe, and its reader is gone: nothing that is computed after is of use.
+/// Stdout is a pipe, and its reader is gone: nothing that is computed after is of use. run() of
+/// main.cc takes it for the successful end of the command.
 class NobodyReads final : public std::exception {};
 
 /// print, for commands that answer line by line. Throws NobodyReads where print returns false.

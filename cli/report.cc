@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "fovea/base/error.h"
@@ -58,11 +57,6 @@ struct ReportPage {
           {.only_command_line = true});
   }
 };
-
-std::vector<OptionSpec> page_options() {
-  ReportPage page;
-  return said_or_not(options_of(flags_of(fields_of(page)), "Page"));
-}
 
 void require_different(const std::vector<std::string>& folders) {
   for (auto one = folders.begin(); one != folders.end(); ++one) {
@@ -144,38 +138,10 @@ std::string losses_of(const std::vector<RunReport>& runs, PageLanguage language)
   return text;
 }
 
-}  // namespace
-
-CommandSpec report_spec() {
-  CommandSpec spec{
-      .name = "report",
-      .summary = "Makes a page of training runs: curves, metrics, settings, side by side.",
-      .positionals = {{.name = "DIR", .help = "folders of runs", .is_list = true}},
-      .options = {{.name = "eval",
-                   .kind = OptionKind::kList,
-                   .placeholder = "FILE",
-                   .help = "what fovea eval --json printed, a file for each folder, in their order",
-                   .place = HelpPlace::kData}},
-      .epilog = R"(Examples:
-  fovea report model -o report.html
-  fovea report small large --lang zh -o compared.html
-  fovea eval model --test test.tsv --json > test.json
-  fovea report model --eval test.json -o tested.html
-  fovea report model --terminal
-  fovea report model --learning-curve --terminal
-  fovea report small large --csv curves.csv
-
-The page needs no network. With --terminal or --csv a page is written only if -o names it.
-fovea train ... --report keeps one in the folder of the run.)"};
-  for (OptionSpec& option : page_options()) spec.options.push_back(std::move(option));
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
 int report(const Arguments& arguments) {
-  set_messages_from(arguments);
+  begin_command(arguments);
   ReportPage options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   const std::vector<std::string> folders = arguments.list("DIR");
   const std::vector<std::string> evaluations = arguments.list("eval");
   if (!evaluations.empty() && evaluations.size() != folders.size()) {
@@ -204,6 +170,34 @@ int report(const Arguments& arguments) {
   if (has_csv && options.csv == "-") print(run_csv(runs));
   if (has_csv && options.csv != "-") write(options.csv, runs.size(), run_csv(runs));
   return 0;
+}
+
+}  // namespace
+
+Command report_command() {
+  return {.name = "report",
+          .summary = "Makes a page of training runs: curves, metrics, settings, side by side.",
+          .positionals = {{.name = "DIR", .help = "folders of runs", .is_list = true}},
+          .options = joined(
+              {{{.name = "eval",
+                 .kind = OptionKind::kList,
+                 .placeholder = "FILE",
+                 .help = "what fovea eval --json printed, a file for each folder, in their order",
+                 .place = HelpPlace::kData}},
+               said_or_not(ReportPage(), "Page"),
+               message_options()}),
+          .epilog = R"(Examples:
+  fovea report model -o report.html
+  fovea report small large --lang zh -o compared.html
+  fovea eval model --test test.tsv --json > test.json
+  fovea report model --eval test.json -o tested.html
+  fovea report model --terminal
+  fovea report model --learning-curve --terminal
+  fovea report small large --csv curves.csv
+
+The page needs no network. With --terminal or --csv a page is written only if -o names it.
+fovea train ... --report keeps one in the folder of the run.)",
+          .run = report};
 }
 
 }  // namespace fovea::cli

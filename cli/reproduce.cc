@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -13,7 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/common_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "experiments/experiment.h"
@@ -68,16 +67,38 @@ Examples:
   fovea reproduce prince --data data --compat --seeds 5 --json -o prince
   fovea reproduce prince --data data --pytorch bench/sources.py --python venv/bin/python -o prince)";
 
-double number_of(const Arguments& arguments, std::string_view name, double otherwise) {
-  if (!arguments.has(name)) return otherwise;
-  const std::string text = arguments.text(name);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    fail_option(name, text, "a number");
+// What a user says of a reproduction; each only on the command line.
+struct Choices {
+  std::string data, only, pytorch;
+  std::string output = "reproduce-EXPERIMENT";
+  std::string python = "python3";
+  bool compat = false, fixed = false;
+  index seeds = 3;
+  double share = 1;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    const auto say = [&](std::string_view name, auto& value, std::string_view help,
+                         FieldTraits traits) {
+      traits.only_command_line = true;
+      visit(name, value, help, traits);
+    };
+    say("data", data, "folder of the data of experiments", {.heading = "Input", .shown = "DIR"});
+    say("compat", compat, "only as published, with its defects", {.heading = "Input"});
+    say("fixed", fixed, "only corrected", {.heading = "Input"});
+    say("seeds", seeds, "runs of each variant",
+        {.range = ValueRange::in(1, 1000), .heading = "Input"});
+    say("only", only, "tag: only what has one of these in its name, such as ner,crf",
+        {.heading = "Input"});
+    say("share", share,
+        "this part of the epochs, updates, reviews or pairs, for a trial, in DIR/shareX",
+        {.range = ValueRange::over(0, 1), .heading = "Input"});
+    say("pytorch", pytorch, "time PyTorch, too, by this script (bench/sources.py, bench/imdb.py)",
+        {.heading = "PyTorch", .shown = "FILE"});
+    say("python", python, "the Python that has PyTorch", {.heading = "PyTorch", .shown = "PATH"});
+    say("output", output, "folder of the results", {.shown = "DIR", .also = "o"});
   }
-  return value;
-}
+};
 
 // PyTorch's seconds for an epoch, as the script of bench/ prints them; nothing if it fails.
 std::optional<double> seconds_of_pytorch(const std::string& command) {
@@ -92,14 +113,13 @@ std::optional<double> seconds_of_pytorch(const std::string& command) {
   return seconds;
 }
 
-std::function<std::optional<double>(std::string_view)> pytorch_of(const Arguments& arguments,
+std::function<std::optional<double>(std::string_view)> pytorch_of(const Choices& choices,
                                                                   const Context& context,
                                                                   std::string_view timed) {
-  if (!arguments.has("pytorch")) return {};
+  if (choices.pytorch.empty()) return {};
   const std::string begin = fmt::format("{} {} --data {} --threads {} --epochs 2 --seconds --only ",
-                                        shell_word(arguments.text("python", "python3")),
-                                        shell_word(arguments.text("pytorch")),
-                                        shell_word(arguments.text("data")), context.threads());
+                                        shell_word(choices.python), shell_word(choices.pytorch),
+                                        shell_word(choices.data), context.threads());
   // The script has these; each is timed once, for all its variants and seeds.
   return [begin, timed, known = std::map<std::string, std::optional<double>>()](
              std::string_view experiment) mutable -> std::optional<double> {
@@ -122,9 +142,10 @@ std::string experiments_with(std::string_view option) {
   return names;
 }
 
-ReproduceOptions options_of(const Arguments& arguments, const Context& context,
-                            const Experiment& experiment) {
-  ReproduceOptions options;
+ReproduceOptions settle(const Arguments& arguments, const Context& context,
+                        const Experiment& experiment) {
+  Choices choices;
+  read_options(arguments, choices);
   for (const std::string_view option :
        {"data", "compat", "fixed", "pytorch", "python", "only", "seeds"}) {
     if (experiment.takes(option) || !arguments.has(option)) continue;
@@ -132,7 +153,7 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
                 fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
                 "it belongs to reproduce " + experiments_with(option));
   }
-  if (arguments.has("python") && !arguments.has("pytorch")) {
+  if (arguments.has("python") && choices.pytorch.empty()) {
     throw Error(ErrorCode::kUsage, "reproduce: --python has no effect without --pytorch",
                 "name the script that times PyTorch: --pytorch bench/sources.py");
   }
@@ -141,25 +162,21 @@ ReproduceOptions options_of(const Arguments& arguments, const Context& context,
         ErrorCode::kUsage, fmt::format("reproduce {}: no folder of data", experiment.name),
         "say where the data lies: --data DIR; of an empty folder, it says which files go there");
   }
-  options.data = arguments.text("data");
-  options.only = arguments.text("only");
-  options.output = arguments.text("output", fmt::format("reproduce-{}", experiment.name));
-  if (arguments.on("compat") && arguments.on("fixed")) {
+  if (choices.compat && choices.fixed) {
     throw Error(ErrorCode::kUsage, "reproduce: --compat and --fixed exclude each other",
                 "without either, both variants are run");
   }
-  if (arguments.on("compat")) options.variants = {ReproduceVariant::kCompat};
-  if (arguments.on("fixed")) options.variants = {ReproduceVariant::kFixed};
-  const double seeds = number_of(arguments, "seeds", 3);
-  require_option(seeds >= 1 && seeds <= 1000 && seeds == std::floor(seeds), "seeds", seeds,
-                 "a whole number in 1 to 1000");
-  options.seeds = static_cast<index>(seeds);
-  options.share = number_of(arguments, "share", 1);
-  require_option(options.share > 0 && options.share <= 1, "share", options.share,
-                 "above 0 and at most 1");
+  if (!arguments.has("output")) choices.output = fmt::format("reproduce-{}", experiment.name);
+  ReproduceOptions options{.data = choices.data,
+                           .output = choices.output,
+                           .seeds = choices.seeds,
+                           .only = choices.only,
+                           .share = choices.share,
+                           .pytorch = pytorch_of(choices, context, experiment.timed)};
+  if (choices.compat) options.variants = {ReproduceVariant::kCompat};
+  if (choices.fixed) options.variants = {ReproduceVariant::kFixed};
   // Trials have a folder of their own, so that they take the place of no result.
   if (options.share < 1) options.output /= fmt::format("share{}", options.share);
-  options.pytorch = pytorch_of(arguments, context, experiment.timed);
   return options;
 }
 
@@ -179,40 +196,8 @@ std::string list_of_experiments() {
   return list;
 }
 
-}  // namespace
-
-CommandSpec reproduce_spec() {
-  CommandSpec spec{
-      .name = "reproduce",
-      .summary = "Runs the published experiments again, as published and corrected.",
-      .positionals = {{.name = "EXPERIMENT",
-                       .help = "prince, imdb, tag, translate, order, recall or speed",
-                       .choices = names_in(kExperiments, "|")}},
-      .options =
-          {{"data", OptionKind::kValue, "DIR", "folder of the data of experiments", "Input", ""},
-           {"compat", OptionKind::kFlag, "", "only as published, with its defects", "Input", ""},
-           {"fixed", OptionKind::kFlag, "", "only corrected", "Input", ""},
-           {"seeds", OptionKind::kValue, "N", "runs of each variant [3]", "Input", ""},
-           {"only", OptionKind::kValue, "TEXT",
-            "tag: only what has one of these in its name, such as ner,crf", "Input", ""},
-           {"share", OptionKind::kValue, "X",
-            "this part of the epochs, updates, reviews or pairs, for a trial, in DIR/shareX [1]",
-            "Input", ""},
-           {"pytorch", OptionKind::kValue, "FILE",
-            "time PyTorch, too, by this script (bench/sources.py, bench/imdb.py)", "PyTorch", ""},
-           {"python", OptionKind::kValue, "PATH", "the Python that has PyTorch [python3]",
-            "PyTorch", ""},
-           {"output", OptionKind::kValue, "DIR", "folder of the results [reproduce-EXPERIMENT]",
-            "Run", "o"},
-           threads_option(),
-           {"json", OptionKind::kFlag, "", "print each number as a line of JSON", "Run", ""}},
-      .epilog = list_of_experiments() + std::string(kReproduceExamples)};
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
 int reproduce(const Arguments& arguments) {
-  set_messages_from(arguments);
+  begin_command(arguments);
   const std::string name = arguments.text("EXPERIMENT");
   const Experiment* const found = find_named(kExperiments, name);
   if (found == nullptr) {
@@ -221,7 +206,7 @@ int reproduce(const Arguments& arguments) {
   }
   const Experiment& experiment = *found;
   const Context context = context_of(arguments);
-  const ReproduceOptions options = options_of(arguments, context, experiment);
+  const ReproduceOptions options = settle(arguments, context, experiment);
   const bool json = arguments.on("json");
   require_no_model(options.output);
   create_folders(options.output);
@@ -244,6 +229,22 @@ int reproduce(const Arguments& arguments) {
   }
   if (!json) print(results.table());
   return 0;
+}
+
+}  // namespace
+
+Command reproduce_command() {
+  return {.name = "reproduce",
+          .summary = "Runs the published experiments again, as published and corrected.",
+          .positionals = {{.name = "EXPERIMENT",
+                           .help = names_in(kExperiments),
+                           .choices = names_in(kExperiments, "|")}},
+          .options =
+              joined({said_or_not(Choices(), "Run"),
+                      {threads_option(), json_option("print each number as a line of JSON", "Run")},
+                      message_options()}),
+          .epilog = list_of_experiments() + std::string(kReproduceExamples),
+          .run = reproduce};
 }
 
 }  // namespace fovea::cli

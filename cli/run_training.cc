@@ -5,57 +5,135 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
+#include <cctype>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "cli/common_options.h"
-#include "cli/field_options.h"
 #include "cli/output.h"
-#include "cli/run_options.h"
+#include "cli/score_text.h"
 #include "cli/signals.h"
-#include "cli/train_report.h"
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
+#include "fovea/base/error.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/config/toml.h"
 #include "fovea/report/progress.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/text/utf8.h"
+#include "fovea/train/run_summary.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea::cli {
 
 namespace {
 
-/// Shows the progress of a training: on stderr as a bar or as plain lines, at most one every ten
-/// seconds; in the log, if there is one, as lines.
+ProgressStyle style_of(ProgressKind kind, const Terminal& terminal) {
+  if (quiet() || kind == ProgressKind::kNone) return ProgressStyle::kNone;
+  const bool bar = kind == ProgressKind::kAuto && terminal.interactive;
+  return bar ? ProgressStyle::kBar : ProgressStyle::kPlain;
+}
+
+// Shows the progress of a training: on stderr as a bar or as plain lines, at most one every ten
+// seconds; in the log, if there is one, as lines.
 class TrainingLog final : public TrainingObserver {
  public:
-  /// `updates` of the whole run; 0: not known.
-  /// `unit`: what a target is, such as "token".
+  // `updates` of the whole run; 0: not known. `unit`: what a target is, such as "token".
   TrainingLog(index updates, ProgressKind kind, std::string_view unit)
       : updates_(updates), kind_(kind), unit_(unit) {}
-  ~TrainingLog() override;
+  // Prints the last line also after an error; a second error is ignored.
+  ~TrainingLog() override {
+    try {
+      finish();
+    } catch (...) {
+    }
+  }
 
-  void begins(const RunState& state) override;
-  void noticed(const std::string& what) override;
-  void updated(const UpdateRecord& record, double fraction_done) override;
-  void works(std::string_view what, double fraction_done) override;
-  void evaluation_begins(index step) override;
-  void evaluated(const EvaluationRecord& record) override;
+  void begins(const RunState& state) override {
+    const Terminal terminal = message_terminal();
+    const ProgressStyle style = style_of(kind_, terminal);
+    const auto show = [&](std::ostream& out, ProgressStyle how) {
+      shown_.emplace_back(
+          out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
+                                 return terminal_columns(STDERR_FILENO);
+                               }});
+    };
+    show(std::cerr, style);
+    if (std::ostream* log = log_stream()) {
+      show(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
+    }
+    if (state.step > 0) note(fmt::format("going on after update {}", state.step));
+    if (state.evaluated_step >= 0) valid_ = {state.valid_loss, state.evaluated_step};
+  }
+
+  void noticed(const std::string& what) override { warn(what); }
   void told(const std::string& what) override { note(what); }
-  void measured(const MetricsRecord& record) override;
-  void saved(index step, const std::filesystem::path& checkpoint) override;
-  Request request() override;
+  Request request() override { return requested(); }
 
-  void finish();
+  void updated(const UpdateRecord& record, double fraction_done) override {
+    for (Progress& progress : shown_) {
+      progress.update({.fraction = fraction_done,
+                       .step = record.step,
+                       .steps = updates_,
+                       .loss = record.mean16_loss,
+                       .tokens_per_second = record.tokens_per_second,
+                       .seconds_left = record.seconds_left,
+                       .valid = valid_});
+    }
+  }
+
+  void works(std::string_view what, double fraction_done) override {
+    std::optional<double> left;
+    if (fraction_done > 0) {
+      left = (monotonic_seconds() - began_) * (1 - fraction_done) / fraction_done;
+    }
+    for (Progress& progress : shown_) {
+      progress.update({.fraction = fraction_done, .work = std::string(what), .seconds_left = left});
+    }
+  }
+
+  void evaluation_begins(index) override {
+    for (Progress& progress : shown_) progress.busy("evaluating");
+  }
+
+  void evaluated(const EvaluationRecord& record) override {
+    valid_ = {record.valid_loss, record.step};
+    for (Progress& progress : shown_) progress.validated(record.valid_loss);
+    note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f}", record.step,
+                     record.valid_loss, record.is_best ? ", of the best weights so far" : "",
+                     record.train_loss));
+  }
+
+  void measured(const MetricsRecord& record) override {
+    std::string line = fmt::format("update {}:", record.step);
+    for (const MetricValue& one : record.values) {
+      line += fmt::format("{} {} {:.4f}", line.ends_with(':') ? "" : ",", one.name, one.value);
+    }
+    note(line);
+  }
+
+  void saved(index, const std::filesystem::path& checkpoint) override {
+    note(fmt::format("saved {}", escape_text(checkpoint.string())));
+  }
+
+  void finish() {
+    for (Progress& progress : shown_) progress.finish();
+  }
 
  private:
-  void note(const std::string& line);
+  void note(const std::string& line) {
+    if (quiet()) return;
+    for (Progress& progress : shown_) progress.note(line);
+  }
 
   const index updates_;
   const ProgressKind kind_;
@@ -65,111 +143,11 @@ class TrainingLog final : public TrainingObserver {
   std::optional<ValidLoss> valid_;
 };
 
-ProgressStyle style_of(ProgressKind kind, const Terminal& terminal) {
-  if (quiet() || kind == ProgressKind::kNone) return ProgressStyle::kNone;
-  const bool bar = kind == ProgressKind::kAuto && terminal.interactive;
-  return bar ? ProgressStyle::kBar : ProgressStyle::kPlain;
-}
-
-void TrainingLog::begins(const RunState& state) {
-  const Terminal terminal = message_terminal();
-  const ProgressStyle style = style_of(kind_, terminal);
-  const auto show = [&](std::ostream& out, ProgressStyle how) {
-    shown_.emplace_back(
-        out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
-                               return terminal_columns(STDERR_FILENO);
-                             }});
-  };
-  show(std::cerr, style);
-  if (std::ostream* log = log_stream()) {
-    show(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
-  }
-  if (state.step > 0) note(fmt::format("going on after update {}", state.step));
-  if (state.evaluated_step >= 0) valid_ = {state.valid_loss, state.evaluated_step};
-}
-
-void TrainingLog::note(const std::string& line) {
-  if (quiet()) return;
-  for (Progress& progress : shown_) progress.note(line);
-}
-
-void TrainingLog::noticed(const std::string& what) { warn(what); }
-
-void TrainingLog::updated(const UpdateRecord& record, double fraction_done) {
-  for (Progress& progress : shown_) {
-    progress.update({.fraction = fraction_done,
-                     .step = record.step,
-                     .steps = updates_,
-                     .loss = record.mean16_loss,
-                     .tokens_per_second = record.tokens_per_second,
-                     .seconds_left = record.seconds_left,
-                     .valid = valid_});
-  }
-}
-
-void TrainingLog::works(std::string_view what, double fraction_done) {
-  std::optional<double> left;
-  if (fraction_done > 0) {
-    left = (monotonic_seconds() - began_) * (1 - fraction_done) / fraction_done;
-  }
-  for (Progress& progress : shown_) {
-    progress.update({.fraction = fraction_done, .work = std::string(what), .seconds_left = left});
-  }
-}
-
-void TrainingLog::evaluation_begins(index) {
-  for (Progress& progress : shown_) progress.busy("evaluating");
-}
-
-void TrainingLog::evaluated(const EvaluationRecord& record) {
-  valid_ = {record.valid_loss, record.step};
-  for (Progress& progress : shown_) progress.validated(record.valid_loss);
-  note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f}", record.step,
-                   record.valid_loss, record.is_best ? ", of the best weights so far" : "",
-                   record.train_loss));
-}
-
-void TrainingLog::measured(const MetricsRecord& record) {
-  std::string line = fmt::format("update {}:", record.step);
-  for (const MetricValue& one : record.values) {
-    line += fmt::format("{} {} {:.4f}", line.ends_with(':') ? "" : ",", one.name, one.value);
-  }
-  note(line);
-}
-
-void TrainingLog::saved(index, const std::filesystem::path& checkpoint) {
-  note(fmt::format("saved {}", escape_text(checkpoint.string())));
-}
-
-Request TrainingLog::request() { return requested(); }
-
-void TrainingLog::finish() {
-  for (Progress& progress : shown_) progress.finish();
-}
-
-// Prints the last line also after an error; a second error is ignored.
-TrainingLog::~TrainingLog() {
-  try {
-    finish();
-  } catch (...) {
-  }
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t blank = std::min(text.find(' '), text.size());
-    words.emplace_back(text.substr(0, blank));
-    text.remove_prefix(std::min(blank + 1, text.size()));
-  }
-  return words;
-}
-
 // Lines of items with blanks between them; all lines but the first are indented.
-std::string filled(const std::vector<std::string>& items, std::string_view indent) {
+std::string filled(const std::vector<std::string_view>& items, std::string_view indent) {
   constexpr std::size_t kColumns = 100;
   std::string text, line;
-  for (const std::string& item : items) {
+  for (const std::string_view item : items) {
     if (!line.empty() && line.size() + 1 + item.size() > kColumns) {
       text += line + "\n";
       line = indent;
@@ -248,8 +226,153 @@ index checkpoint_bytes(const Job& job) {
   return bytes;
 }
 
+struct MemoryForecast {
+  double bytes;       // of the process, at its peak
+  MemoryLimit limit;  // what it may use
+  bool fits() const { return bytes <= static_cast<double>(limit.bytes); }
+};
+
 MemoryForecast forecast_memory(const Context& context, const Job& job) {
   return {job.training.memory(context, checkpoint_bytes(job)), reachable_memory()};
+}
+
+// The run needs more memory than it may use, most of it for one option, or for none alone.
+[[noreturn]] void fail_fit(const Context& context, const Job& job, const MemoryForecast& memory) {
+  const std::string_view largest_option =
+      job.training.largest_option(context, checkpoint_bytes(job));
+  const bool rarely = largest_option == "--observe-every";
+  throw Error(ErrorCode::kOutOfMemory,
+              fmt::format("training would take {}; {} are available ({})", size_text(memory.bytes),
+                          size_text(memory.limit.bytes), memory.limit.reason),
+              largest_option.empty() ? fmt::format("choose a smaller {}", job.training.sizes())
+                                     : fmt::format("choose a {} {}, which takes most of it",
+                                                   rarely ? "larger" : "smaller", largest_option));
+}
+
+// With --verbose: the machine, the data, and the model.
+void describe_run(const Context& context, const Job& job, const RunCost& cost,
+                  const MemoryForecast& memory) {
+  tell_threads(context);
+  for (const std::string& line : job.training.description()) detail(line);
+  detail(fmt::format("model: {} parameters; about {} of {} will be used ({})", cost.parameters,
+                     size_text(memory.bytes), size_text(memory.limit.bytes), memory.limit.reason));
+}
+
+// `state`: where the run goes on.
+void print_forecast(const Context& context, const Job& job, const RunCost& cost,
+                    const MemoryForecast& memory, const RunState& state) {
+  const double flops = job.training.update_flops(context);
+  const RunTime time = job.training.time(context, state);
+  const double all_flops = flops * static_cast<double>(cost.updates);
+  if (job.options.json) {
+    print_json({{"parameters", cost.parameters},
+                {"updates", cost.updates},  // 0: it ends by hours
+                {"tokens_per_update", cost.tokens_per_update},
+                {"flops_per_update", flops},
+                {"flops", all_flops},
+                {"predicted_memory_bytes", static_cast<index>(memory.bytes)},
+                {"available_memory_bytes", memory.limit.bytes},
+                {"fits", memory.fits()},
+                {"predicted_seconds", time.seconds},
+                {"predicted_seconds_basis", time.basis}});
+    return;
+  }
+  print(fmt::format("parameters        {}\n", cost.parameters));
+  if (!job.training.solves()) {
+    print(fmt::format("updates           {}{}\n",
+                      cost.updates > 0 ? std::to_string(cost.updates) : "until the time is up",
+                      state.step > 0 ? fmt::format("; {} are done", state.step) : ""));
+    print(fmt::format("{:<18}{}\n", fmt::format("{}s an update", job.training.row()),
+                      cost.tokens_per_update));
+    print(fmt::format("FLOPs an update   {:.4g}\n", flops));
+    if (cost.updates > 0) print(fmt::format("FLOPs             {:.4g}\n", all_flops));
+  }
+  print(fmt::format("predicted memory  {} of {} ({})\n", size_text(memory.bytes),
+                    size_text(memory.limit.bytes), memory.limit.reason));
+  if (!memory.fits()) print("                  too much: the run would be refused\n");
+  print(fmt::format("estimated time    {} ({})\n", format_duration(time.seconds), time.basis));
+}
+
+std::string counted(index n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+struct Totals {
+  double train_loss, valid_loss, best_valid_loss, tokens_per_second;
+};
+
+// NaN: there is none.
+Totals totals_of(const TrainResult& result) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const RunState& state = result.state;
+  const bool is_evaluated = state.evaluated_step == state.step && state.step > 0;
+  return {.train_loss = state.tokens > 0 ? state.recent_train_loss() : kNone,
+          .valid_loss = is_evaluated ? state.valid_loss : kNone,
+          .best_valid_loss = state.best_step >= 0 ? state.best_valid_loss : kNone,
+          .tokens_per_second =
+              result.process_step_seconds > 0
+                  ? static_cast<double>(result.process_tokens) / result.process_step_seconds
+                  : 0};
+}
+
+// "5 folds, means with 95 % intervals: accuracy 0.8540 (0.8321 to 0.8759), ..."
+std::string folds_text(const std::vector<FoldedMetric>& folds) {
+  if (folds.empty()) return "";
+  std::string text;
+  for (const FoldedMetric& metric : folds) {
+    text += fmt::format("{} {} {:.4f} ({:.4f} to {:.4f})", text.empty() ? "" : ",", metric.name,
+                        metric.mean, metric.low, metric.high);
+  }
+  return fmt::format("{}, means with 95 % intervals:{}\n",
+                     counted(static_cast<index>(folds.front().folds.size()), "fold"), text);
+}
+
+void print_result(const Job& job, const RunCost& cost, const TrainResult& result) {
+  const Totals s = totals_of(result);
+  const RunState& state = result.state;
+  const std::string folder = job.place.folder.string();
+  const RunSummary stored = run_summary(folder);
+  const double seconds = monotonic_seconds() - job.began;  // of this process
+  const std::string targets = counted(state.tokens, job.training.unit());
+  if (job.options.json) {
+    Json::Object object{{"train_loss", s.train_loss},
+                        {"valid_loss", s.valid_loss},
+                        {"best_valid_loss", s.best_valid_loss},
+                        {"steps", state.step},
+                        {"tokens", state.tokens},
+                        {"tokens_per_second", s.tokens_per_second},
+                        {"seconds", seconds},
+                        {"parameters", cost.parameters},
+                        {"peak_memory_bytes", peak_memory_bytes()}};
+    add_metrics(object, stored);
+    print_json(std::move(object));
+    return;
+  }
+  if (job.training.solves()) {
+    if (result.stopped) return;  // there is no model
+    const std::string found =
+        std::isfinite(s.best_valid_loss)
+            ? validation_text("chosen", s.best_valid_loss, stored.best_valid_metrics)
+            : fmt::format("train loss {:.4f}; too few texts to validate", s.train_loss);
+    print(fmt::format("solved for {} in {:.1f} s\n{}\n{}model: {}\n", targets, seconds, found,
+                      folds_text(stored.folds), folder));
+    return;
+  }
+  // Updates and tokens are those of the whole run; the time is that of this process.
+  print(fmt::format("{}, {}; ", counted(state.step, "update"), targets));
+  print(s.tokens_per_second > 0 ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", seconds,
+                                              s.tokens_per_second, job.training.unit())
+                                : "nothing was left to do: a longer --stop-after, or more "
+                                  "--patience, makes the run longer\n");
+  if (std::isfinite(s.best_valid_loss)) {
+    print(fmt::format("{}, at update {}; ",
+                      validation_text("best", s.best_valid_loss, stored.best_valid_metrics),
+                      state.best_step));
+  }
+  if (std::isfinite(s.valid_loss)) {
+    print(fmt::format("last validation loss {:.4f}; ", s.valid_loss));
+  }
+  print(fmt::format("train loss {:.4f}\nmodel: {}\n", s.train_loss, folder));
 }
 
 // A run that fails before it has saved weights is removed, so that the same command can start
@@ -293,20 +416,16 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
       train_in(run_folder, [&] { return train_observed(context, job, std::move(start), log); });
   log.finish();
   for (const std::string& finding : job.training.findings()) warn(finding);
-  const std::string folder = job.place.folder.string();
   if (result.stopped) {
     const std::string where = job.training.solves()
                                   ? "before the model was found"
                                   : fmt::format("after update {}", result.state.step);
     say(fmt::format("stopped {}; to {}: fovea {} --resume -o {}", where,
                     job.training.solves() ? "begin anew" : "go on", job.training.command(),
-                    shell_word(folder)));
+                    shell_word(job.place.folder.string())));
   }
   if (job.options.final && !result.stopped) run_folder.keep_model();
-  job.options.output = folder;
-  print_result({result, cost.parameters, monotonic_seconds() - job.began, job.training.unit(),
-                job.training.solves()},
-               job.options);
+  print_result(job, cost, result);
   return result.stopped ? stop_status() : 0;
 }
 
@@ -321,19 +440,12 @@ int dry_run(const Context& context, Job& job) {
   prepare(job);
   const MemoryForecast memory = forecast_memory(context, job);
   const RunCost cost = job.training.cost();
-  describe_run(context, job.training.description(), cost, memory);
+  describe_run(context, job, cost, memory);
   RunState state;
   if (job.stored && job.stored->checkpoint) {
     state = state_of(*std::exchange(job.stored->checkpoint, std::nullopt));
   }
-  print_forecast({.cost = cost,
-                  .flops_per_update = job.training.update_flops(context),
-                  .time = job.training.time(context, state),
-                  .done = state.step,
-                  .memory = memory,
-                  .row = job.training.row(),
-                  .solved = job.training.solves()},
-                 job.options.json);
+  print_forecast(context, job, cost, memory, state);
   return 0;
 }
 
@@ -385,21 +497,94 @@ int run_job(const Context& context, Job& job) {
   prepare(job);
   const RunCost cost = job.training.cost();
   const MemoryForecast memory = forecast_memory(context, job);
-  if (!memory.fits()) {
-    fail_fit(memory, job.training.largest_option(context, checkpoint_bytes(job)),
-             job.training.sizes());
-  }
-  describe_run(context, job.training.description(), cost, memory);
+  if (!memory.fits()) fail_fit(context, job, memory);
+  describe_run(context, job, cost, memory);
   if (!has_searched) open_folder(job, run_folder);
   return train(context, job, cost, *run_folder);
 }
 
+// The name in help of the options of a nested struct: Text, Model, Training, Run.
+std::string title_of(const Field& field) {
+  std::string title(field.table_also.empty() ? field.table() : field.table_also);
+  title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  return title;
+}
+
+// The paths that the field holds.
+std::span<std::string> paths_of(const Field& field) {
+  if (!field.traits.is_path) return {};
+  if (auto* const* files = std::get_if<std::vector<std::string>*>(&field.target)) return **files;
+  return {std::get<std::string*>(field.target), 1};
+}
+
+void make_absolute(std::string& file) {
+  if (file.empty() || file == "-") return;  // standard input
+  file = std::filesystem::absolute(file).lexically_normal().string();
+}
+
 }  // namespace
 
-std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored) {
+std::vector<OptionSpec> training_options(const std::vector<Field>& fields) {
+  std::vector<OptionSpec> options = {{.name = "resume",
+                                      .kind = OptionKind::kOptionalValue,
+                                      .placeholder = "[=PATH]",
+                                      .help = "continue from the newest checkpoint, or from PATH",
+                                      .place = HelpPlace::kResume}};
+  for (std::size_t begin = 0, end = 0; begin < fields.size(); begin = end) {
+    while (end < fields.size() && fields[end].table() == fields[begin].table()) ++end;
+    const std::span<const Field> group = std::span(fields).subspan(begin, end - begin);
+    std::vector<OptionSpec> more = options_of(flags_of(group), title_of(group[0]));
+    if (group[0].table() == "run") more = said_or_not(std::move(more));
+    options.insert(options.end(), more.begin(), more.end());
+  }
+  options.insert(
+      options.end(),
+      {flag("dump-config", "print all settings as TOML, and end", "Run"),
+       flag("dry-run", "print memory, FLOPs and time of the run, and write nothing", "Run")});
+  return options;
+}
+
+std::vector<std::string> read_settings(const std::vector<Field>& fields,
+                                       const Arguments& arguments) {
+  std::vector<std::string> set;
+  if (arguments.has("config")) set = set_from_toml_file(fields, arguments.text("config"));
+  const std::vector<std::string> outside = read_options(arguments, flags_of(fields));
+  set.insert(set.end(), outside.begin(), outside.end());
+  for (const Field& field : fields) {
+    for (std::string& file : paths_of(field)) make_absolute(file);
+  }
+  return set;
+}
+
+std::string settings_toml(const std::vector<Field>& fields) {
+  for (const Field& field : fields) {
+    if (field.traits.only_command_line || !find_invalid_utf8(value_text(field))) continue;
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("{}: {}: not UTF-8, which TOML is", option_name(field.name), value_text(field)),
+        "rename the file or folder, or name it by a link whose path is UTF-8");
+  }
+  return toml_text(fields);
+}
+
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes) {
+  if (!contains(set, "recipe.lr") || contains(set, "recipe.min_lr")) return;
+  if (resumes && recipe.min_lr <= recipe.lr) return;
+  recipe.min_lr = recipe.schedule == ScheduleKind::kConstant ? recipe.lr : recipe.lr / 10;
+}
+
+std::vector<std::string> paths_in(const std::vector<Field>& fields) {
+  std::vector<std::string> files;
+  for (const Field& field : fields) {
+    const std::span<std::string> more = paths_of(field);
+    files.insert(files.end(), more.begin(), more.end());
+  }
+  return files;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored, std::string_view file) {
   if (stored == nullptr) return nullptr;
-  return make_tokenizer(
-      tokenizer_data_from_text(stored->file("tokenizer.txt"), stored->path("tokenizer.txt")));
+  return make_tokenizer(tokenizer_data_from_text(stored->file(file), stored->path(file)));
 }
 
 std::string epilog_of(const TrainingHelp& help) {
@@ -421,11 +606,12 @@ that of the weights as they are.)";
       "other gives the same bits again, for any number of threads.",
       help.settings_from);
   std::string text = fmt::format("Examples:\n{}\n\n", help.examples);
-  if (!help.data.empty()) text += fmt::format("{}\n\n", filled(words_of(help.data), ""));
-  text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(words_of(settings), ""), kSignals,
-                      kLosses);
+  if (!help.data.empty()) text += fmt::format("{}\n\n", filled(parts_between(help.data, ' '), ""));
+  text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(parts_between(settings, ' '), ""),
+                      kSignals, kLosses);
   if (help.defaults.empty()) return text;
-  std::vector<std::string> items = {fmt::format("{} other defaults hold:", help.when)};
+  const std::string when = fmt::format("{} other defaults hold:", help.when);
+  std::vector<std::string_view> items = {when};
   items.insert(items.end(), help.defaults.begin(), help.defaults.end());
   return text + "\n\n" + filled(items, "  ");
 }
@@ -440,7 +626,7 @@ int run_training(Training& training, const Arguments& arguments) {
   const std::string config = arguments.text("config");
   check_log_is_apart({&config, 1}, job.place.folder);
   check_page(job);
-  warn_of_unread_variables(training.options());
+  warn_of_unread_variables(arguments.command());
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job);
   if (arguments.on("dry-run")) return dry_run(context, job);

@@ -1,26 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by all commands "train ...": folders and locks, resuming, memory, signals, progress, and
-// output.
+// Shared by all commands "train ...": settings that come from options, the environment and TOML by
+// one list of fields; folders and locks, resuming, memory, signals, progress, and output.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "cli/field_options.h"
+#include "cli/options.h"
+#include "cli/output.h"
 #include "cli/run_folder.h"
-#include "cli/run_options.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/task/training_task.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/train/options.h"
 #include "fovea/train/schedule.h"
 
 namespace fovea::cli {
+
+enum class ProgressKind { kAuto, kPlain, kNone };
+
+inline constexpr EnumName<ProgressKind> kProgressKindNames[] = {
+    {ProgressKind::kAuto, "auto"}, {ProgressKind::kPlain, "plain"}, {ProgressKind::kNone, "none"}};
+inline std::span<const EnumName<ProgressKind>> enum_names(ProgressKind) {
+  return kProgressKindNames;
+}
+
+struct RunOptions : RunChoices {
+  std::string output = {};
+  bool json = false;
+  ProgressKind progress = ProgressKind::kAuto;
+  MessageOptions messages = {};
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "folder of the run and its model",
+          {.place = HelpPlace::kOutput, .shown = "DIR", .also = "o"});
+    RunChoices::visit_fields(visit);
+    visit("json", json, "print the result as one JSON object");
+    visit("progress", progress, "how to show progress; auto: a bar on a terminal, else lines");
+    messages.visit_fields(under("Messages", visit));
+  }
+};
+
+/// The options of a training command. `fields` are all that a user can set, those of the nested
+/// structs in their order: "text", "model", "recipe" and "run".
+std::vector<OptionSpec> training_options(const std::vector<Field>& fields);
+
+/// Sets fields from --config, then the environment, then the options. Paths become absolute, so
+/// that a run can be resumed from any folder. Returns the names of the fields that were set.
+std::vector<std::string> read_settings(const std::vector<Field>& fields,
+                                       const Arguments& arguments);
+
+/// The fields as TOML that --config can read. Throws kOptionValue for a text that is not UTF-8.
+std::string settings_toml(const std::vector<Field>& fields);
+
+/// If a run sets --lr but not --min-lr, min_lr follows lr; of a run that is resumed only where it
+/// would be above lr. `set`: the names of the fields that were set.
+void let_min_lr_follow(TrainOptions& recipe, const std::vector<std::string>& set, bool resumes);
+
+/// The files that the fields name.
+std::vector<std::string> paths_in(const std::vector<Field>& fields);
 
 /// A training: settings, data and model. The functions are called in the order in which they stand
 /// here.
@@ -88,8 +136,10 @@ class Training {
                             StartAt start, TrainingObserver& observer) const = 0;
 };
 
-/// The tokenizer of the stored run; null if there is none. Throws kModelDamaged, kModelMissing.
-std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored);
+/// The tokenizer in a file of the stored run; null if there is no run. Throws kModelDamaged,
+/// kModelMissing.
+std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored,
+                                        std::string_view file = "tokenizer.txt");
 
 /// How much a batch holds: texts or, of a translator, tokens.
 template <class Text>
@@ -121,6 +171,15 @@ struct TrainingOptions {
   }
 };
 
+/// What a user said of the settings of a training.
+struct Said {
+  std::vector<std::string> set = {};  ///< the names of the fields
+  bool resumes = false;               ///< a run that has these settings stored
+  bool has_preset = false;
+
+  bool has(std::string_view field) const { return contains(set, field); }
+};
+
 /// Shared by trainings of all kinds of model: their options, and messages on their settings and
 /// their data. make_run() makes `Run` from `Settings`.
 template <class Settings, class Run, std::string (*presets)() = nullptr>
@@ -129,8 +188,10 @@ class TrainingOf : public Training {
   using Options = TrainingOptions<Settings, presets>;
 
   std::vector<OptionSpec> options() const override {
-    Options defaults;
-    return training_options(defaults.settable_fields());
+    Options defaults{.settings = this->defaults()};
+    std::vector<Field> fields = defaults.settable_fields();
+    std::erase_if(fields, [this](const Field& field) { return hides(field); });
+    return training_options(fields);
   }
 
   RunOptions run_options(const Arguments& arguments) const override {
@@ -149,7 +210,9 @@ class TrainingOf : public Training {
   std::vector<std::string> settle(const Arguments& arguments, const RunOptions& run,
                                   const StoredRun* stored) override {
     if (stored == nullptr) {
-      settings_ = changed(usual(arguments), arguments, run);
+      Options options{.settings = defaults()};
+      options.read(arguments);
+      settings_ = changed(usual(options.settings), arguments, run);
       return {};
     }
     begin(*stored);
@@ -222,17 +285,32 @@ class TrainingOf : public Training {
 
   /// The settings of a config.json; `name` is for messages.
   virtual Settings settings_in(const std::string& config, const std::string& name) = 0;
-  /// The defaults of a new run.
-  virtual Settings usual(const Arguments&) const { return {}; }
-  /// The same, or those of a resumed run, changed by the preset, --config, the environment and the
-  /// options; later ones override earlier ones.
-  virtual Settings changed(Settings settings, const Arguments& arguments,
-                           const RunOptions& run) const = 0;
+  /// The settings that help shows, and those of a new run of which the user said `given`.
+  virtual Settings defaults() const { return {}; }
+  virtual Settings usual(const Settings& /*given*/) const { return defaults(); }
+  /// Whether help leaves out the option of a field.
+  virtual bool hides(const Field&) const { return false; }
+  /// Fills in what follows from what the user said. Throws for what does not go together.
+  virtual void complete(Settings&, const Said&) const {}
 
   Settings began_, settings_;  // of the stored run, and of this one
   Run run_;
 
  private:
+  // These settings, changed by the preset, --config, the environment and the options; later ones
+  // override earlier ones.
+  Settings changed(Settings begin, const Arguments& arguments, const RunOptions& run) const {
+    Options options{.settings = std::move(begin)};
+    if constexpr (presets != nullptr) {
+      if (!run.preset.empty()) apply_preset(run.preset, options.settings);
+    }
+    Said said{.resumes = arguments.has("resume"), .has_preset = !run.preset.empty()};
+    said.set = options.read(arguments);
+    let_min_lr_follow(options.settings.recipe, said.set, said.resumes);
+    complete(options.settings, said);
+    return std::move(options.settings);
+  }
+
   // Takes what a stored run began with. Throws kModelDamaged for what no run begins with:
   // config.json may have been changed together with its checksum.
   void begin(const StoredRun& stored) {
@@ -301,7 +379,38 @@ struct TrainingHelp {
 };
 std::string epilog_of(const TrainingHelp& help);
 
-/// The command itself. Returns the exit status.
+/// The options whose defaults in `other` are not those in `usual`, with these, but for that of the
+/// field `but`: "--pooling attention", "--no-tie".
+template <class Settings>
+std::vector<std::string> other_defaults(Settings usual, Settings other, std::string_view but) {
+  const std::vector<Flag> before = flags_of(settable(fields_of(usual))),
+                          after = flags_of(settable(fields_of(other)));
+  std::vector<std::string> changed;
+  for (std::size_t n = 0; n < before.size(); ++n) {
+    const auto& [name, is] = std::pair(after[n].name, after[n].default_text);
+    if (name == but || before[n].default_text == is) continue;
+    changed.push_back(after[n].kind == FlagKind::kSwitch
+                          ? fmt::format("--{}{}", is == "true" ? "" : "no-", name)
+                          : fmt::format("--{} {}", name, is));
+  }
+  return changed;
+}
+
+/// Runs a training. Returns the exit status.
 int run_training(Training& training, const Arguments& arguments);
+
+/// The command of a training.
+template <class Task>
+Command training_command(std::string summary, std::string epilog) {
+  const Task task;
+  return {.name = std::string(task.command()),
+          .summary = std::move(summary),
+          .options = task.options(),
+          .epilog = std::move(epilog),
+          .run = [](const Arguments& arguments) {
+            Task training;
+            return run_training(training, arguments);
+          }};
+}
 
 }  // namespace fovea::cli

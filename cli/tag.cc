@@ -13,10 +13,9 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/table_options.h"
+#include "cli/task_commands.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
@@ -217,77 +216,44 @@ void tell_of(const TagPredictor& predictor, const LoadedTagger& model, double se
                      static_cast<double>(predictor.words()) / seconds, predictor.model_seconds()));
 }
 
-[[noreturn]] void refuse(const std::string& what, std::string_view hint) {
-  throw Error(ErrorCode::kUsage, "tag: " + what, std::string(hint));
-}
-
 // Throws if an option has no effect on this model.
-void require_effect(const LoadedTagger& model, const std::vector<std::string>& said,
-                    const TagForm& form) {
-  const auto is_said = [&](std::string_view name) {
-    return std::find(said.begin(), said.end(), name) != said.end();
-  };
-  if (is_said("text") && model.segments()) {
-    refuse("--text has no effect on a segmenter: it reads lines of text anyway", "leave it out");
-  }
+void require_effect(const Arguments& arguments, const std::vector<std::string>& said,
+                    const LoadedTagger& model, const TagForm& form) {
   const bool reads_lines = model.segments() || form.output.text;
-  for (const std::string_view name : {"format", "word_column", "comments"}) {
-    if (!reads_lines || !is_said(name)) continue;
-    refuse(option_name(name) + " has no effect: lines of text have no columns", "leave it out");
+  if (model.segments()) {
+    refuse_set(arguments, said, {"text"}, " on a segmenter: it reads lines of text anyway");
   }
-  if (is_said("words") && (model.segments() || !form.output.text)) {
-    refuse("--words has no effect without --text, or on a segmenter", "leave it out");
+  if (reads_lines) {
+    refuse_set(arguments, said, {"format", "word_column", "comments"},
+               ": lines of text have no columns");
+  }
+  if (model.segments() || !form.output.text) {
+    refuse_set(arguments, said, {"words"}, " without --text, or on a segmenter");
   }
   if (model.segments() && form.output.probabilities && !form.json) {
-    refuse("--probabilities of a segmenter are those of characters, and words have no column",
-           "add --json");
+    throw Error(ErrorCode::kUsage,
+                "tag: --probabilities of a segmenter are those of characters, and words have no "
+                "column",
+                "add --json");
   }
 }
 
-}  // namespace
-
-CommandSpec tag_spec() {
-  OutputOptions output;
-  TaggedOptions table;
-  CommandSpec spec{.name = "tag",
-                   .summary = "Gives each word of sentences a tag, or finds the words of a text.",
-                   .positionals = {{"DIR", "folder of the model"},
-                                   {"FILE", "sentences (-, or none: standard input)", false}},
-                   .options = said_or_not(options_of(flags_of(fields_of(output)), "Output")),
-                   .epilog = R"(Examples:
-  fovea tag model test.conll > tagged.conll
-  echo "Ada Lovelace was born in London." | fovea tag model --text
-  fovea tag model test.conllu --probabilities
-  fovea tag segmenter novel.txt.zst > words.txt
-
-Of words a line each, every line stays as it was, and a column is added. Of a segmenter, blanks come
-between words, and every character stays as it was.)"};
-  spec.options.push_back({"json", OptionKind::kFlag, "",
-                          "print each sentence as a JSON object on a line of its own", "Output",
-                          ""});
-  for (OptionSpec& option :
-       said_or_not(options_of(untagged_flags(table), "How the file is read"))) {
-    spec.options.push_back(std::move(option));
-  }
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
+// The options that say how a file is read of which no tags are read.
+std::vector<Flag> untagged_flags(TaggedOptions& table) {
+  return flags_without(table, {"tag-column", "column"});
 }
 
 int tag(const Arguments& arguments) {
-  set_messages_from(arguments);
   const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
-  check_log_is_apart({&file, 1}, folder);
-  warn_of_unread_variables(tag_spec().options);
+  begin_command(arguments, {file}, folder);
   TagForm form{.json = arguments.on("json")};
-  std::vector<std::string> said = set_from_outside(flags_of(fields_of(form.output)), arguments);
+  std::vector<std::string> said = read_options(arguments, form.output);
   const Context context = model_context_of(arguments);
   const LoadedTagger model = load_tagger(folder);
   TaggedOptions table = model.settings.text.table;
-  const std::vector<std::string> columns = set_from_outside(untagged_flags(table), arguments);
+  const std::vector<std::string> columns = read_options(arguments, untagged_flags(table));
   said.insert(said.end(), columns.begin(), columns.end());
-  require_effect(model, said, form);
+  require_effect(arguments, said, model, form);
   require_column_effect("tag", columns, std::span(&file, 1), table);
   form.format = format_of(name_of_input(file), table);
   if (model.segments() && form.format == TaggedFormat::kConllu) {
@@ -311,13 +277,34 @@ int tag(const Arguments& arguments) {
   }
   answers.emplace(context, model, form);
   const double began = monotonic_seconds();
-  try {
-    answer_file(std::move(stream), file, table, *answers);
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_file(std::move(stream), file, table, *answers);
   tell_of(answers->predictor(), model, monotonic_seconds() - began);
   return 0;
+}
+
+}  // namespace
+
+Command tag_command() {
+  TaggedOptions table;
+  return {.name = "tag",
+          .summary = "Gives each word of sentences a tag, or finds the words of a text.",
+          .positionals = {{"DIR", "folder of the model"},
+                          {"FILE", "sentences (-, or none: standard input)", false}},
+          .options = joined(
+              {said_or_not(OutputOptions(), "Output"),
+               {json_option("print each sentence as a JSON object on a line of its own", "Output")},
+               said_or_not(options_of(untagged_flags(table), "How the file is read")),
+               computing_options(),
+               message_options()}),
+          .epilog = R"(Examples:
+  fovea tag model test.conll > tagged.conll
+  echo "Ada Lovelace was born in London." | fovea tag model --text
+  fovea tag model test.conllu --probabilities
+  fovea tag segmenter novel.txt.zst > words.txt
+
+Of words a line each, every line stays as it was, and a column is added. Of a segmenter, blanks come
+between words, and every character stays as it was.)",
+          .run = tag};
 }
 
 }  // namespace fovea::cli

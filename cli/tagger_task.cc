@@ -9,13 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/aligned.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/run_options.h"
-#include "cli/table_options.h"
+#include "cli/score_text.h"
 #include "cli/task_commands.h"
+#include "fovea/base/option.h"
 #include "fovea/report/terminal.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/report/evaluation.h"
@@ -27,74 +25,34 @@ namespace fovea::cli {
 
 namespace {
 
-constexpr index kWidestType = 24;         // columns
-constexpr index kTagMatrixColumns = 100;  // a wider matrix is a list
 constexpr index kSentenceColumns = 2000;  // of a mistake
 
-std::string shown_type(std::string_view type) {
-  return fit_columns(escape_text(type), kWidestType);
-}
-
-index widest_of(const TaggerScore& score) {
-  index widest = 4;
-  for (const std::string& type : score.types) {
-    widest = std::max(widest, display_width(shown_type(type)));
-  }
-  return widest;
+// The types of spans, and "none".
+std::vector<std::string> type_names(const TaggerScore& score) {
+  std::vector<std::string> names = shown_names(score.types);
+  names.emplace_back("none");
+  return names;
 }
 
 void add_numbers(std::string& report, const TaggerScore& score) {
-  report += fmt::format("{:<18} {:>10}   {:.0f} % interval\n", "", "", 100 * score.confidence);
+  report += numbers_head(score.confidence);
   score.visit_numbers([&](std::string_view name, const Interval& interval) {
-    if (name.starts_with("weighted_")) return;  // left to --json
-    std::string spoken(name);
-    std::replace(spoken.begin(), spoken.end(), '_', ' ');
-    report += fmt::format("{:<18} {:>10}   {} to {}\n", spoken, four_digits(interval.value),
-                          four_digits(interval.low), four_digits(interval.high));
+    if (!name.starts_with("weighted_")) report += number_line(name, interval);  // left to --json
   });
 }
 
 void add_types(std::string& report, const TaggerScore& score) {
-  const index widest = widest_of(score);
+  const index widest = widest_of(type_names(score));
   report += fmt::format("\n{}  {:>8}  {:>9}  {:>8}  {:>9}  {:>6}  {:>6}   {:.0f} % of F1\n",
                         left("type", widest), "spans", "predicted", "right", "precision", "recall",
                         "F1", 100 * score.confidence);
   for (std::size_t k = 0; k < score.types.size(); ++k) {
     const ScoresOf<Interval>& scores = score.spans.types[k];
     report += fmt::format("{}  {:>8}  {:>9}  {:>8}  {:>9.4f}  {:>6.4f}  {:>6.4f}   {} to {}\n",
-                          left(shown_type(score.types[k]), widest), score.spans.support[k],
+                          left(shown_name(score.types[k]), widest), score.spans.support[k],
                           score.spans.predicted[k], score.spans.right[k], scores.precision.value,
                           scores.recall.value, scores.f1.value, four_digits(scores.f1.low),
                           four_digits(scores.f1.high));
-  }
-}
-
-void add_confusion(std::string& report, const TaggerScore& score) {
-  const ConfusionMatrix& matrix = *score.confusion;
-  index cell = widest_of(score);
-  for (const index count : matrix.counts) {
-    cell = std::max(cell, static_cast<index>(std::to_string(count).size()));
-  }
-  const index widest = widest_of(score);
-  std::vector<std::string> names;
-  for (const std::string& type : score.types) names.push_back(shown_type(type));
-  names.emplace_back("none");
-  if (widest + matrix.classes * (cell + 2) > kTagMatrixColumns) {
-    report += "\nspans most often confused (the whole matrix: --json)\n";
-    report +=
-        confused_pairs(matrix, [&](index type) { return names[static_cast<std::size_t>(type)]; });
-    return;
-  }
-  report += "\nspans by their type (a row for each true one, a column for each predicted one)\n";
-  report += std::string(static_cast<std::size_t>(widest), ' ');
-  for (const std::string& name : names) report += "  " + right(name, cell);
-  report += '\n';
-  for (index t = 0; t < matrix.classes; ++t) {
-    report += left(names[static_cast<std::size_t>(t)], widest);
-    for (index p = 0; p < matrix.classes; ++p) {
-      report += "  " + right(std::to_string(matrix.at(t, p)), cell);
-    }
-    report += '\n';
   }
 }
 
@@ -134,7 +92,12 @@ std::string report_of_column(const TaggerScore& score) {
       score.task == TagTask::kSegment ? "character" : "word", score.words == 1 ? "" : "s");
   add_numbers(report, score);
   if (score.has_spans) add_types(report, score);
-  if (score.confusion) add_confusion(report, score);
+  if (score.confusion) {
+    report += confusion_text(
+        *score.confusion, type_names(score),
+        {"spans by their type (a row for each true one, a column for each predicted one)",
+         "spans most often confused (the whole matrix: --json)"});
+  }
   add_mistakes(report, score);
   return report;
 }
@@ -160,25 +123,18 @@ struct TaggerTestFiles {
 };
 
 std::vector<OptionSpec> tagger_eval_options() {
-  TaggerTestFiles test;
-  TaggedOptions table;
-  std::vector<OptionSpec> options = options_of(flags_of(fields_of(test)), "Taggers");
-  for (OptionSpec& option :
-       said_or_not(options_of(tagged_flags(table), "Tagged sentences, of taggers"))) {
-    options.push_back(std::move(option));
-  }
-  return options;
+  return joined({options_of(TaggerTestFiles(), "Taggers"),
+                 said_or_not(TaggedOptions(), "Tagged sentences, of taggers")});
 }
 
 int eval_tagger(const Arguments& arguments) {
   const std::vector<std::string> files = arguments.list("test");
   TaggerTestFiles options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   const Context context = model_context_of(arguments);
   const LoadedTagger model = load_tagger(arguments.text("DIR"));
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
-  require_column_effect("eval", set_from_outside(tagged_flags(test.table), arguments), files,
-                        test.table);
+  require_column_effect("eval", read_options(arguments, test.table), files, test.table);
   tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
                      parameter_count(model.settings.model), model.settings.model.vocabulary,
@@ -195,10 +151,11 @@ int eval_tagger(const Arguments& arguments) {
 
 Explanation explain_tagger(const Context& context, const std::filesystem::path& folder,
                            const Arguments& arguments, const ExplainRequest& request) {
-  refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
-         "a tagger reads whole sentences");
+  constexpr std::string_view kWhole = ": a tagger reads whole sentences";
+  refuse_options(arguments, {"truncate"}, kWhole);
+  refuse_options(arguments, kOfNumbers, kWhole);
   if (request.options.saliency == SaliencyMethod::kNone) {
-    refuse(arguments, {"token", "column"}, "without --saliency no tag is explained");
+    refuse_options(arguments, {"token", "column"}, ": without --saliency no tag is explained");
   }
   return explain_text(context, load_tagger(folder), explained_text(arguments), request.options);
 }
@@ -266,6 +223,24 @@ ModelDescription describe_tagger(const ConfigFiles& configs) {
 }
 
 }  // namespace
+
+void require_column_effect(std::string_view command, std::span<const std::string> said,
+                           std::span<const std::string> files, const TaggedOptions& table) {
+  const auto has = [&](TaggedFormat format) {
+    return std::any_of(files.begin(), files.end(),
+                       [&](const std::string& file) { return format_of(file, table) == format; });
+  };
+  for (const std::string& name : said) {
+    if (name == "format") continue;
+    const bool is_conllu = name == "column";
+    if (has(is_conllu ? TaggedFormat::kConllu : TaggedFormat::kConll)) continue;
+    const std::string_view format = is_conllu ? "conllu" : "conll";
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{}: {} has no effect: no file is of the format {}", command,
+                            option_name(name), format),
+                fmt::format("leave it out, or say --format {} if the file is", format));
+  }
+}
 
 const TaskCommands kTaggerCommands = {.kind = ModelKind::kTagger,
                                       .called = "a tagger",

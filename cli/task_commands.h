@@ -6,20 +6,23 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/context.h"
 #include "fovea/base/error.h"
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
+#include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/shown.h"
+#include "fovea/model/language_model_config.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"
 
@@ -32,9 +35,8 @@ struct ExplainRequest {
   SampleView sample;
 };
 
-/// Throws kUsage if one of these options was given to `fovea explain`.
-void refuse(const Arguments& arguments, std::initializer_list<std::string_view> options,
-            std::string_view why);
+/// The options of `fovea explain` that only models of numbers have.
+inline const std::vector<std::string_view> kOfNumbers = {"sample", "joint", "time", "steps"};
 /// The text that is to be explained, without the newline at its end. Throws kUsage if there is
 /// none.
 std::string explained_text(const Arguments& arguments);
@@ -111,6 +113,37 @@ struct TaskCommands {
                          const Arguments& arguments, const ExplainRequest& request);
   ModelDescription (*describe)(const ConfigFiles& configs);
 };
+
+/// Throws kUsage if an option of `eval` was given that is of some models, but none of these.
+void require_own_options(const std::vector<OptionSpec>& own, const Arguments& arguments,
+                         std::string_view what);
+/// A score of the texts that a model learned says little of others. Each file of `trained` that is
+/// among the `tested` is named once.
+void warn_of_trained_files(const std::vector<std::string>& trained,
+                           const std::vector<std::string>& tested);
+
+/// Whether the arguments of `eval` name files of translations instead of a model. Their scores are
+/// printed; returns the exit status.
+bool asks_for_translations(const Arguments& arguments);
+int eval_translations(const Arguments& arguments);
+
+/// Throws kUsage if one of the options that were said has no effect on such a classifier. `command`
+/// begins the message.
+void require_effect(std::string_view command, const std::vector<std::string>& said,
+                    const LoadedClassifier& model);
+/// Warns that `truncated` of `all` texts (or samples) were longer than the model's --max-length.
+void warn_of_truncated(const LoadedClassifier& model, index truncated, index all);
+
+/// Throws kUsage for a column of tagged sentences that was said (a field's name) of a format that
+/// none of the files has.
+void require_column_effect(std::string_view command, std::span<const std::string> said,
+                           std::span<const std::string> files, const TaggedOptions& table);
+
+/// For `train lm` and `bench step`: a model that is no Transformer has no positions, one layer and,
+/// if it is an attention RNN, one head, unless `set`, the names of the fields that were given, has
+/// them. A field that means nothing to the model keeps its default: throws kOptionValue if it was
+/// given another value.
+void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>& set);
 
 // The rows, one in each file NAME_task.cc.
 extern const TaskCommands kLanguageModelCommands, kClassifierCommands, kTaggerCommands,

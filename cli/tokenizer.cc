@@ -14,9 +14,7 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
-#include "cli/line_tokenizer.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/file.h"
@@ -25,15 +23,133 @@
 #include "fovea/base/words.h"
 #include "fovea/data/corpus.h"
 #include "fovea/data/table/line_reader.h"
+#include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/sentencepiece/trainer.h"
 #include "fovea/text/utf8.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea::cli {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::size_t kLinesAtOnce = 4096, kBytesAtOnce = std::size_t{1} << 20;
+
+// A tokenizer as both commands see it: a .model file of SentencePiece, the vocabulary of a GGUF
+// file, or that of a folder of Hugging Face. Any number of threads may use one at once.
+class LineTokenizer {
+ public:
+  virtual ~LineTokenizer() = default;
+  virtual index size() const = 0;
+  // The line must be UTF-8.
+  virtual std::vector<EncodedPiece> encode(std::string_view line) const = 0;
+  // The id of a piece, or that of an unknown one. Throws kInputFormat if there is none.
+  virtual token id_of(std::string_view piece) const = 0;
+  virtual std::string decode(std::span<const EncodedPiece> pieces) const = 0;
+  virtual std::string decode(std::span<const token> ids) const = 0;
+  // What it is, if it is one of SentencePiece.
+  virtual const SentencePiece* sentence_piece() const { return nullptr; }
+};
+
+class PieceLines final : public LineTokenizer {
+ public:
+  explicit PieceLines(const std::string& file) : pieces_(piece_model_bytes(file), file) {}
+
+  index size() const override { return pieces_.size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    return pieces_.encode(line);
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = pieces_.id_of(piece);
+    return id == kNoToken ? pieces_.model().unknown : id;
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    return pieces_.decode(pieces);
+  }
+  std::string decode(std::span<const token> ids) const override { return pieces_.decode(ids); }
+  const SentencePiece* sentence_piece() const override { return &pieces_; }
+
+ private:
+  SentencePiece pieces_;
+};
+
+// Pieces are written as the vocabulary has them: without spaces.
+class ByteBpeLines final : public LineTokenizer {
+ public:
+  explicit ByteBpeLines(const std::string& file) : bpe_(load_pretrained_text(file).bpe) {}
+
+  index size() const override { return bpe_->size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    std::vector<token> ids;
+    bpe_->encode(ids, line);
+    std::vector<EncodedPiece> pieces;
+    for (const token id : ids) pieces.push_back({bpe_->name(id), id});
+    return pieces;
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = bpe_->id_of(piece);
+    if (id != kNoToken) return id;
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("{} is no piece of the vocabulary", excerpt(piece)),
+                "decode with the model that has encoded");
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    std::string text;
+    for (const EncodedPiece& piece : pieces) bpe_->append_bytes(text, piece.id);
+    return text;
+  }
+  std::string decode(std::span<const token> ids) const override {
+    std::string text;
+    for (const token id : ids) bpe_->append_bytes(text, id);
+    return text;
+  }
+
+ private:
+  std::shared_ptr<const ByteBpe> bpe_;
+};
+
+// Pieces are written as the vocabulary has them: "##ing" continues a word.
+class WordPieceLines final : public LineTokenizer {
+ public:
+  explicit WordPieceLines(const std::string& folder) : pieces_(read_wordpiece(folder)) {}
+
+  index size() const override { return pieces_.size(); }
+  std::vector<EncodedPiece> encode(std::string_view line) const override {
+    std::vector<token> ids;
+    pieces_.encode(ids, line);
+    std::vector<EncodedPiece> pieces;
+    for (const token id : ids) pieces.push_back({pieces_.name(id), id});
+    return pieces;
+  }
+  token id_of(std::string_view piece) const override {
+    const token id = pieces_.id_of(piece);
+    return id == kNoToken ? pieces_.id_of(pieces_.model().unknown) : id;
+  }
+  std::string decode(std::span<const EncodedPiece> pieces) const override {
+    std::vector<token> ids;
+    for (const EncodedPiece& piece : pieces) ids.push_back(piece.id);
+    return pieces_.decode(ids);
+  }
+  std::string decode(std::span<const token> ids) const override { return pieces_.decode(ids); }
+
+ private:
+  WordPiece pieces_;
+};
+
+std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
+  if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
+  const fs::path folder = file;
+  if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
+    const std::string kind = tokenizer_model(folder);
+    if (kind == "BPE") return std::make_unique<ByteBpeLines>(file);
+    if (!kind.empty()) return std::make_unique<WordPieceLines>(file);
+  }
+  return std::make_unique<PieceLines>(file);
+}
 
 // A line is answered by `answer(line, number)`; many at once, on all threads, in their order.
 // Answers before the first line that it throws for are printed; the error names the line.
@@ -117,11 +233,7 @@ int answer_file(const Arguments& arguments, Answer answer) {
   const Context context = context_of(arguments);
   LineAnswers<Answer> answers(context, std::move(answer));
   const double began = monotonic_seconds();
-  try {
-    answers.run(arguments.text("FILE", "-"));
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answers.run(arguments.text("FILE", "-"));
   const double seconds = monotonic_seconds() - began;
   detail(fmt::format("{} lines in {:.3f} s ({:.0f} lines/s), {}", answers.lines(), seconds,
                      static_cast<double>(answers.lines()) / seconds,
@@ -211,117 +323,33 @@ std::string text_of_pieces(const LineTokenizer& pieces, std::string_view line) {
 }
 
 // The first steps of both commands.
-std::unique_ptr<LineTokenizer> begin_with_model(const Arguments& arguments,
-                                                const CommandSpec& spec) {
-  set_messages_from(arguments);
-  const std::string files[] = {arguments.text("FILE", "-"), arguments.text("MODEL")};
-  check_log_is_apart(files, "");
-  warn_of_unread_variables(spec.options);
-  return load_line_tokenizer(files[1]);
+std::unique_ptr<LineTokenizer> begin_with_model(const Arguments& arguments) {
+  begin_command(arguments, {arguments.text("FILE", "-"), arguments.text("MODEL")});
+  return load_line_tokenizer(arguments.text("MODEL"));
 }
 
 // Before the text is read.
 void check_output(const std::string& file, const std::vector<std::string>& texts, bool overwrite) {
-  namespace fs = std::filesystem;
-  const fs::path path(file);
-  if (path.has_parent_path() && !fs::is_directory(path.parent_path())) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: no such folder", path.parent_path().string()),
-                "make the folder first");
-  }
   std::error_code ignored;
-  if (fs::is_directory(path)) {
-    throw Error(ErrorCode::kWrite, fmt::format("{}: is a folder", file),
-                "name a file: -o text.model");
-  }
   for (const std::string& text : texts) {
-    if (!fs::equivalent(path, text, ignored)) continue;
+    if (!fs::equivalent(file, text, ignored)) continue;
     throw Error(ErrorCode::kUsage, fmt::format("{}: is a text to train on", file),
                 "choose another file");
   }
-  if (!fs::exists(fs::symlink_status(path)) || overwrite) return;
-  throw Error(ErrorCode::kOutputExists, fmt::format("{}: exists already", file),
-              "choose another file, or say --overwrite");
-}
-
-std::vector<OptionSpec> with_threads_and_messages(std::vector<OptionSpec> options) {
-  options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) options.push_back(std::move(option));
-  return options;
-}
-
-}  // namespace
-
-CommandSpec tokenizer_train_spec() {
-  PieceTraining training;
-  CommandSpec spec{.name = "tokenizer train",
-                   .summary = "Learns subwords from a text: a .model file of SentencePiece.",
-                   .positionals = {},
-                   .options = {{.name = "train",
-                                .kind = OptionKind::kList,
-                                .placeholder = "FILE",
-                                .help = "text files, joined in this order",
-                                .place = HelpPlace::kData},
-                               {.name = "output",
-                                .placeholder = "FILE",
-                                .help = "the .model file to write",
-                                .also = "o",
-                                .place = HelpPlace::kOutput},
-                               {.name = "overwrite",
-                                .kind = OptionKind::kFlag,
-                                .help = "replace a .model file that is there already",
-                                .place = HelpPlace::kResume}},
-                   .epilog = R"(Examples:
-  fovea tokenizer train --train text.txt -o text.model --vocab-size 4000
-  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 8000)"};
-  for (OptionSpec& option : said_or_not(options_of(flags_of(fields_of(training)), "Subwords"))) {
-    spec.options.push_back(std::move(option));
-  }
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
-CommandSpec tokenizer_encode_spec() {
-  EncodeOptions options;
-  return {
-      .name = "tokenizer encode",
-      .summary = "Cuts lines into subwords.",
-      .positionals = {{"MODEL",
-                       "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
-                      {"FILE", "text (-, or none: standard input)", false}},
-      .options = with_threads_and_messages(
-          said_or_not(options_of(flags_of(fields_of(options)), "Output"))),
-      .epilog = R"(Examples:
-  fovea tokenizer encode text.model text.txt > pieces.txt
-  fovea tokenizer encode text.model --ids < text.txt > ids.txt
-  fovea tokenizer encode text.model text.txt --subword-sampling 0.1 --seed 2)"};
-}
-
-CommandSpec tokenizer_decode_spec() {
-  DecodeOptions options;
-  return {
-      .name = "tokenizer decode",
-      .summary = "Joins subwords to lines of text.",
-      .positionals = {{"MODEL",
-                       "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face"},
-                      {"FILE",
-                       "pieces or ids with spaces between them (-, or none: standard "
-                       "input)",
-                       false}},
-      .options =
-          with_threads_and_messages(said_or_not(options_of(flags_of(fields_of(options)), "Input"))),
-      .epilog = R"(Examples:
-  fovea tokenizer decode text.model pieces.txt
-  fovea tokenizer decode text.model --ids < ids.txt)"};
+  check_page_file({.option = "--output",
+                   .file = file,
+                   .overwrite = overwrite,
+                   .kind = ".model file",
+                   .ending = ".model",
+                   .mark = ""});
 }
 
 int tokenizer_train(const Arguments& arguments) {
-  set_messages_from(arguments);
   const std::vector<std::string> files = arguments.list("train");
   const std::string output = arguments.text("output");
-  check_log_is_apart(files, "");
-  warn_of_unread_variables(tokenizer_train_spec().options);
+  begin_command(arguments, files);
   PieceTraining training;
-  set_from_outside(flags_of(fields_of(training)), arguments);
+  read_options(arguments, training);
   if (files.empty() || output.empty()) {
     throw Error(ErrorCode::kUsage,
                 fmt::format("tokenizer train: --{} is missing", files.empty() ? "train" : "output"),
@@ -347,9 +375,9 @@ int tokenizer_train(const Arguments& arguments) {
 }
 
 int tokenizer_encode(const Arguments& arguments) {
-  const auto pieces = begin_with_model(arguments, tokenizer_encode_spec());
+  const auto pieces = begin_with_model(arguments);
   EncodeOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   const SentencePiece* const drawn = pieces->sentence_piece();
   check_encode(options, drawn);
   return answer_file(arguments, [&](const std::string& line, index number) {
@@ -361,12 +389,71 @@ int tokenizer_encode(const Arguments& arguments) {
 }
 
 int tokenizer_decode(const Arguments& arguments) {
-  const auto pieces = begin_with_model(arguments, tokenizer_decode_spec());
+  const auto pieces = begin_with_model(arguments);
   DecodeOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   return answer_file(arguments, [&](const std::string& line, index) {
     return options.ids ? text_of_ids(*pieces, line) : text_of_pieces(*pieces, line);
   });
+}
+
+constexpr std::string_view kModelHelp =
+    "a .model file of SentencePiece, a GGUF file or a folder of Hugging Face";
+
+}  // namespace
+
+Command tokenizer_train_command() {
+  return {.name = "tokenizer train",
+          .summary = "Learns subwords from a text: a .model file of SentencePiece.",
+          .options = joined({{{.name = "train",
+                               .kind = OptionKind::kList,
+                               .placeholder = "FILE",
+                               .help = "text files, joined in this order",
+                               .place = HelpPlace::kData},
+                              {.name = "output",
+                               .placeholder = "FILE",
+                               .help = "the .model file to write",
+                               .also = "o",
+                               .place = HelpPlace::kOutput},
+                              {.name = "overwrite",
+                               .kind = OptionKind::kFlag,
+                               .help = "replace a .model file that is there already",
+                               .place = HelpPlace::kResume}},
+                             said_or_not(PieceTraining(), "Subwords"),
+                             message_options()}),
+          .epilog = R"(Examples:
+  fovea tokenizer train --train text.txt -o text.model --vocab-size 4000
+  fovea tokenizer train --train text.txt -o bytes.model --kind bpe --byte-fallback --vocab-size 8000)",
+          .run = tokenizer_train};
+}
+
+Command tokenizer_encode_command() {
+  return {.name = "tokenizer encode",
+          .summary = "Cuts lines into subwords.",
+          .positionals = {{"MODEL", std::string(kModelHelp)},
+                          {"FILE", "text (-, or none: standard input)", false}},
+          .options = joined(
+              {said_or_not(EncodeOptions(), "Output"), {threads_option()}, message_options()}),
+          .epilog = R"(Examples:
+  fovea tokenizer encode text.model text.txt > pieces.txt
+  fovea tokenizer encode text.model --ids < text.txt > ids.txt
+  fovea tokenizer encode text.model text.txt --subword-sampling 0.1 --seed 2)",
+          .run = tokenizer_encode};
+}
+
+Command tokenizer_decode_command() {
+  return {.name = "tokenizer decode",
+          .summary = "Joins subwords to lines of text.",
+          .positionals = {{"MODEL", std::string(kModelHelp)},
+                          {"FILE",
+                           "pieces or ids with spaces between them (-, or none: standard input)",
+                           false}},
+          .options = joined(
+              {said_or_not(DecodeOptions(), "Input"), {threads_option()}, message_options()}),
+          .epilog = R"(Examples:
+  fovea tokenizer decode text.model pieces.txt
+  fovea tokenizer decode text.model --ids < ids.txt)",
+          .run = tokenizer_decode};
 }
 
 }  // namespace fovea::cli

@@ -3,18 +3,22 @@
 // them.
 #include <fmt/core.h>
 
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cli/classify_options.h"
 #include "cli/commands.h"
 #include "cli/run_training.h"
-#include "cli/search_report.h"
+#include "fovea/base/words.h"
+#include "fovea/model/layer_table.h"
+#include "fovea/report/progress.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/search.h"
+#include "fovea/task/classify/trials.h"
 
 namespace fovea::cli {
 
@@ -35,7 +39,8 @@ std::string classify_epilog() {
            "not, by their name or content. The labels are those of the texts to train on, in "
            "their natural order.",
        .when = "With --input npz",
-       .defaults = defaults_of_npz()});
+       .defaults = other_defaults(ClassifierSettings(InputKind::kText),
+                                  ClassifierSettings(InputKind::kNpz), "input")});
 }
 
 std::string pairs_epilog() {
@@ -53,9 +58,71 @@ std::string pairs_epilog() {
            "classify."});
 }
 
-class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, ClassifierRun> {
+constexpr std::size_t kMostShown = 10;
+
+// The losses on the highest rung, as far as they were the best so far: "0.3901 (trial 1)".
+std::string best_so_far(std::span<const SearchTrial> trials, index rung) {
+  std::string text;
+  double best = std::numeric_limits<double>::infinity();
+  for (const SearchTrial& trial : trials) {
+    if (trial.rung != rung || !(trial.loss < best)) continue;
+    best = trial.loss;
+    text += fmt::format("{}{:.4f} (trial {})", text.empty() ? "" : ", ", best, trial.trial);
+  }
+  return text;
+}
+
+// Lines: the best trials, the best loss so far over the trials, and what was chosen and why.
+std::string search_report(std::span<const SearchTrial> trials, std::size_t best) {
+  if (best >= trials.size()) {
+    return "the search found nothing better in its time: the defaults are trained\n";
+  }
+  const SearchTrial& chosen = trials[best];
+  double seconds = 0;
+  index on_all = 0;
+  for (const SearchTrial& trial : trials) {
+    seconds += trial.seconds;
+    on_all += trial.rung == chosen.rung ? 1 : 0;
+  }
+  std::string text = trial_table(trials, kMostShown);
+  if (trials.size() > kMostShown) {
+    text += fmt::format("{} more trials: {}\n", trials.size() - kMostShown, kTrialsName);
+  }
+  text += fmt::format("best loss so far, on {} texts: {}\n", chosen.rows,
+                      best_so_far(trials, chosen.rung));
+  text += fmt::format(
+      "chosen: trial {}, of the lowest loss of {} on {} texts ({} trials in {}): {}", chosen.trial,
+      on_all, chosen.rows, trials.size(), format_duration(seconds), chosen.options);
+  if (!chosen.found.empty()) text += " " + chosen.found;
+  return text + "\n";
+}
+
+// The default of --pooling is not that of a TextCNN.
+void take_pooling(ClassifierConfig& model, const Said& said) {
+  if (model.encoder.empty() || model.pooling == PoolingKind::kMax ||
+      !parse_encoder(model.encoder).back()[0].kind->is_last) {
+    return;
+  }
+  if (said.has("model.pooling")) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--pooling {}: textcnn in --encoder takes the maximum over time",
+                            to_string(model.pooling)),
+                "leave --pooling out, or take another --encoder, such as conv3");
+  }
+  model.pooling = PoolingKind::kMax;
+}
+
+// Cross-validation measures a linear model, so no text has to be held back.
+void take_model(ClassifierSettings& settings, const Said& said) {
+  choose_model(settings);
+  const bool may_be_linear = settings.model.kind == ClassifierModel::kLinear ||
+                             settings.model.kind == ClassifierModel::kAuto;
+  if (may_be_linear && !said.has("text.valid_fraction")) settings.text.valid_fraction = 0;
+}
+
+class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, ClassifierRun> {
  public:
-  explicit ClassifierTraining(InputKind input) : input_(input) {}
+  explicit ClassifierTraining(InputKind input = InputKind::kText) : input_(input) {}
 
   std::string_view command() const override {
     return input_ == InputKind::kPairs ? "train pairs" : "train classify";
@@ -72,10 +139,6 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
     constexpr std::size_t kMany = 1000;
     if (solves() && run_.outputs.labels.size() > kMany) return "number of labels";
     return TrainingWithVectors::largest_option(context, checkpoint_bytes);
-  }
-  std::vector<OptionSpec> options() const override { return train_classify_options(input_); }
-  RunOptions run_options(const Arguments& arguments) const override {
-    return classify_run_options(arguments);
   }
 
   bool searches() const override { return !settings_.search.budget.empty(); }
@@ -113,14 +176,26 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   ClassifierSettings settings_in(const std::string& config, const std::string& name) override {
     return settings_of_file(classifier_config_from_text(config, name));
   }
-  ClassifierSettings usual(const Arguments& arguments) const override {
-    return classify_defaults(arguments, input_);
+  ClassifierSettings defaults() const override { return ClassifierSettings(input_); }
+  ClassifierSettings usual(const ClassifierSettings& given) const override {
+    return ClassifierSettings(given.text.input);
   }
-  ClassifierSettings changed(ClassifierSettings settings, const Arguments& arguments,
-                             const RunOptions&) const override {
-    ClassifierSettings given = classify_settings(std::move(settings), arguments);
-    require_input(given.text.input);
-    return given;
+  bool hides(const Field& field) const override {
+    const FieldNeeds& needs = field.traits.needs;
+    const bool pairs = input_ == InputKind::kPairs;
+    // Pairs have no linear models, and so no choice of one.
+    if (needs.fields == "model" || field.name == "model.model") return pairs;
+    if (needs.fields != "input") return pairs && field.name == "text.input";
+    return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
+  }
+  void complete(ClassifierSettings& settings, const Said& said) const override {
+    take_pooling(settings.model, said);
+    if (!said.resumes) {
+      const bool sized = said.has("model.width");
+      if (!settings.text.embeddings.empty() && !sized) settings.model.width = 0;  // the vectors'
+      take_model(settings, said);
+    }
+    require_input(settings.text.input);
   }
 
   ClassifierRun run_with(const StoredRun* stored, RunWeights weights) const override {
@@ -159,32 +234,21 @@ class ClassifierTraining final : public TrainingWithVectors<ClassifierSettings, 
   std::optional<ClassifierSearch> search_;
 };
 
+struct PairsTraining final : ClassifierTraining {
+  PairsTraining() : ClassifierTraining(InputKind::kPairs) {}
+};
+
 }  // namespace
 
-CommandSpec train_classify_spec() {
-  return {.name = "train classify",
-          .summary = "Trains a classifier on labelled texts: classes, several labels, or numbers.",
-          .positionals = {},
-          .options = train_classify_options(),
-          .epilog = classify_epilog()};
+Command train_classify_command() {
+  return training_command<ClassifierTraining>(
+      "Trains a classifier on labelled texts: classes, several labels, or numbers.",
+      classify_epilog());
 }
 
-int train_classify(const Arguments& arguments) {
-  ClassifierTraining training(InputKind::kText);
-  return run_training(training, arguments);
-}
-
-CommandSpec train_pairs_spec() {
-  return {.name = "train pairs",
-          .summary = "Trains a model on pairs of texts: entailment, similarity, relevance.",
-          .positionals = {},
-          .options = train_classify_options(InputKind::kPairs),
-          .epilog = pairs_epilog()};
-}
-
-int train_pairs(const Arguments& arguments) {
-  ClassifierTraining training(InputKind::kPairs);
-  return run_training(training, arguments);
+Command train_pairs_command() {
+  return training_command<PairsTraining>(
+      "Trains a model on pairs of texts: entailment, similarity, relevance.", pairs_epilog());
 }
 
 }  // namespace fovea::cli

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea train lm: trains a language model on text files.
-#include "cli/train_lm.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_training.h"
+#include "cli/task_commands.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_spec.h"
@@ -24,10 +23,6 @@ namespace fovea::cli {
 namespace {
 
 constexpr std::string_view kOfLstm = "it belongs to --model lstm, or layers lstm of --encoder";
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // The advice on a field that means nothing to this kind of model; else "".
 std::string_view hint_without_effect(const Field& field, LanguageModelKind kind) {
@@ -127,17 +122,10 @@ class LanguageModelTraining final
   LanguageModelSettings settings_in(const std::string& config, const std::string& name) override {
     return settings_from_text(config, name);
   }
-  LanguageModelSettings changed(LanguageModelSettings begin, const Arguments& arguments,
-                                const RunOptions& run) const override {
-    Options options{.settings = std::move(begin)};
-    if (!run.preset.empty()) apply_preset(run.preset, options.settings);
-    const std::vector<std::string> set = options.read(arguments);
-    let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-    if (!arguments.has("resume")) {
-      check_vocabulary(options.settings.text, set);
-      take_usual_sizes(options.settings.model, set);
-    }
-    return options.settings;
+  void complete(LanguageModelSettings& settings, const Said& said) const override {
+    if (said.resumes) return;
+    check_vocabulary(settings.text, said.set);
+    take_usual_sizes(settings.model, said.set);
   }
 
   LanguageModelRun make_run(const StoredRun* stored) const override {
@@ -181,18 +169,10 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
   if (model.kind == kEncoder) require_effects(model, set);
 }
 
-CommandSpec train_lm_spec() {
-  return {.name = "train lm",
-          .summary =
-              "Trains a language model on text files: a Transformer, an RNN, or a mix of layers.",
-          .positionals = {},
-          .options = LanguageModelTraining().options(),
-          .epilog = lm_epilog()};
-}
-
-int train_lm(const Arguments& arguments) {
-  LanguageModelTraining training;
-  return run_training(training, arguments);
+Command train_lm_command() {
+  return training_command<LanguageModelTraining>(
+      "Trains a language model on text files: a Transformer, an RNN, or a mix of layers.",
+      lm_epilog());
 }
 
 }  // namespace fovea::cli

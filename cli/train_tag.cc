@@ -2,7 +2,6 @@
 // fovea train tag: trains a tagger or a segmenter on tagged sentences.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,30 +10,11 @@
 
 #include "cli/commands.h"
 #include "cli/run_training.h"
-#include "fovea/base/error.h"
-#include "fovea/base/option.h"
 #include "fovea/task/tag/run.h"
 
 namespace fovea::cli {
 
 namespace {
-
-// The options whose defaults --task segment changes, with these: "--shape-width 8".
-std::vector<std::string> defaults_of_segment() {
-  TrainingOptions<TaggerSettings, nullptr> words,
-      characters{.settings = TaggerSettings(TagTask::kSegment)};
-  const std::vector<Flag> usual = flags_of(words.settable_fields()),
-                          other = flags_of(characters.settable_fields());
-  std::vector<std::string> changed;
-  for (std::size_t n = 0; n < usual.size(); ++n) {
-    if (usual[n].name == "task" || usual[n].default_text == other[n].default_text) continue;
-    changed.push_back(
-        other[n].kind == FlagKind::kSwitch
-            ? fmt::format("--{}{}", other[n].default_text == "true" ? "" : "no-", other[n].name)
-            : fmt::format("--{} {}", other[n].name, other[n].default_text));
-  }
-  return changed;
-}
 
 std::string tag_epilog() {
   return epilog_of(
@@ -49,12 +29,7 @@ std::string tag_epilog() {
        .data = "The sentences come as CoNLL columns, CoNLL-U or segmented lines, packed by gzip or "
                "zstd or not. The tags are those of the sentences to train on.",
        .when = "With --task segment",
-       .defaults = defaults_of_segment()});
-}
-
-std::unique_ptr<Tokenizer> tokenizer_in(const StoredRun& stored, std::string_view file) {
-  const std::string name(file);
-  return make_tokenizer(tokenizer_data_from_text(stored.file(name), stored.path(name)));
+       .defaults = other_defaults(TaggerSettings(), TaggerSettings(TagTask::kSegment), "task")});
 }
 
 class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRun> {
@@ -83,21 +58,14 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
     tag_sets(file, name);  // throws unless tags, schemes and columns fit
     return settings_of_file(std::move(file));
   }
-  TaggerSettings usual(const Arguments& arguments) const override {
-    Options options;
-    options.read(arguments);
-    return TaggerSettings(options.settings.text.task);
+  TaggerSettings usual(const TaggerSettings& given) const override {
+    return TaggerSettings(given.text.task);
   }
-  TaggerSettings changed(TaggerSettings begin, const Arguments& arguments,
-                         const RunOptions&) const override {
-    Options options{.settings = std::move(begin)};
-    const std::vector<std::string> set = options.read(arguments);
-    let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-    const bool sized = std::find(set.begin(), set.end(), "model.word_width") != set.end();
-    if (!options.settings.text.embeddings.empty() && !sized && !arguments.has("resume")) {
-      options.settings.model.word_width = 0;  // that of the vectors
+  void complete(TaggerSettings& settings, const Said& said) const override {
+    const bool sized = said.has("model.word_width") || said.resumes;
+    if (!settings.text.embeddings.empty() && !sized) {
+      settings.model.word_width = 0;  // that of the vectors
     }
-    return options.settings;
   }
 
   std::string_view word() const {
@@ -110,10 +78,10 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
       known.emplace();
       known->words = tokenizer_of(stored);
       if (reads_characters(settings_)) {
-        known->characters = tokenizer_in(*stored, kCharactersName);
+        known->characters = tokenizer_of(stored, kCharactersName);
       }
       if (settings_.text.task == TagTask::kSegment) {
-        known->known = tokenizer_in(*stored, kKnownWordsName);
+        known->known = tokenizer_of(stored, kKnownWordsName);
       }
     }
     return prepare_run(settings_, std::move(known), weights);
@@ -122,17 +90,9 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
 
 }  // namespace
 
-CommandSpec train_tag_spec() {
-  return {.name = "train tag",
-          .summary = "Trains a tagger of words, or a segmenter, on tagged sentences.",
-          .positionals = {},
-          .options = TaggerTraining().options(),
-          .epilog = tag_epilog()};
-}
-
-int train_tag(const Arguments& arguments) {
-  TaggerTraining training;
-  return run_training(training, arguments);
+Command train_tag_command() {
+  return training_command<TaggerTraining>(
+      "Trains a tagger of words, or a segmenter, on tagged sentences.", tag_epilog());
 }
 
 }  // namespace fovea::cli

@@ -2,7 +2,6 @@
 // fovea train translate: trains a translator on pairs of sentences.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,22 +59,13 @@ class TranslatorTraining final
   TranslatorSettings settings_in(const std::string& config, const std::string& name) override {
     return translator_settings_from_text(config, name);
   }
-  TranslatorSettings changed(TranslatorSettings begin, const Arguments& arguments,
-                             const RunOptions& run) const override {
-    Options options{.settings = std::move(begin)};
-    if (!run.preset.empty()) apply_preset(run.preset, options.settings);
-    const std::vector<std::string> set = options.read(arguments);
-    let_min_lr_follow(options.settings.recipe, set, arguments.has("resume"));
-    TranslatorConfig& model = options.settings.model;
-    if (!run.preset.empty() && model.kind == TranslatorKind::kBahdanauGru) {
-      // Layers of a preset are those of a Transformer.
-      const auto keep = [&](std::string_view field, index& layers, index usual) {
-        if (std::find(set.begin(), set.end(), field) == set.end()) layers = usual;
-      };
-      keep("model.encoder_layers", model.encoder_layers, TranslatorConfig().encoder_layers);
-      keep("model.decoder_layers", model.decoder_layers, TranslatorConfig().decoder_layers);
-    }
-    return options.settings;
+  // Layers of a preset are those of a Transformer.
+  void complete(TranslatorSettings& settings, const Said& said) const override {
+    TranslatorConfig& model = settings.model;
+    if (!said.has_preset || model.kind != TranslatorKind::kBahdanauGru) return;
+    const TranslatorConfig usual;
+    if (!said.has("model.encoder_layers")) model.encoder_layers = usual.encoder_layers;
+    if (!said.has("model.decoder_layers")) model.decoder_layers = usual.decoder_layers;
   }
 
   bool has_data() const override {
@@ -86,9 +76,7 @@ class TranslatorTraining final
     if (stored == nullptr) return prepare_run(settings_);
     TranslatorVocabulary known{.of_source = tokenizer_of(stored), .of_target = nullptr};
     if (!settings_.text.shared_vocabulary) {
-      const std::string name(kTargetTokenizerName);
-      known.of_target =
-          make_tokenizer(tokenizer_data_from_text(stored->file(name), stored->path(name)));
+      known.of_target = tokenizer_of(stored, kTargetTokenizerName);
     }
     return prepare_run(settings_, std::move(known));
   }
@@ -96,18 +84,10 @@ class TranslatorTraining final
 
 }  // namespace
 
-CommandSpec train_translate_spec() {
-  return {.name = "train translate",
-          .summary =
-              "Trains a translator, a Transformer or a GRU with attention, on pairs of sentences.",
-          .positionals = {},
-          .options = TranslatorTraining().options(),
-          .epilog = translate_epilog()};
-}
-
-int train_translate(const Arguments& arguments) {
-  TranslatorTraining training;
-  return run_training(training, arguments);
+Command train_translate_command() {
+  return training_command<TranslatorTraining>(
+      "Trains a translator, a Transformer or a GRU with attention, on pairs of sentences.",
+      translate_epilog());
 }
 
 }  // namespace fovea::cli

@@ -9,8 +9,7 @@
 
 #include "cli/answers.h"
 #include "cli/commands.h"
-#include "cli/common_options.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
 #include "fovea/data/table/line_reader.h"
@@ -105,41 +104,11 @@ void summarise(const LineTranslator& translator, index emptied, double seconds) 
       static_cast<double>(translator.target_tokens()) / seconds, translator.model_seconds()));
 }
 
-}  // namespace
-
-CommandSpec translate_spec() {
-  TranslationOptions options;
-  CommandSpec spec{.name = "translate",
-                   .summary = "Translates lines of text.",
-                   .positionals = {{"DIR", "folder of the model"},
-                                   {"FILE", "lines (-, or none: standard input)", false}},
-                   .options = said_or_not(options_of(flags_of(fields_of(options)), "Translation")),
-                   .epilog = R"(Examples:
-  fovea translate model test.en > test.de
-  echo "A man rides a bicycle." | fovea translate model
-  fovea translate model test.en --beam 1                    fast: always the likeliest token
-  fovea translate model test.en --nbest 5 --json
-  fovea translate model test.en --sample --seed 7           for back-translation
-  fovea translate model test.en --alignments
-
-A line in, a line out, in the same order; of an empty line an empty one. With --nbest N there are N
-lines for each: "number ||| translation ||| log probability ||| score".)"};
-  spec.options.push_back({"json", OptionKind::kFlag, "",
-                          "print each line's translations as a JSON object on a line of its own",
-                          "Output", ""});
-  spec.options.push_back(precision_option());
-  spec.options.push_back(threads_option());
-  for (OptionSpec& option : message_options()) spec.options.push_back(std::move(option));
-  return spec;
-}
-
 int translate(const Arguments& arguments) {
-  set_messages_from(arguments);
   const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
-  check_log_is_apart({&file, 1}, folder);
-  warn_of_unread_variables(translate_spec().options);
+  begin_command(arguments, {file}, folder);
   TranslationOptions options;
-  set_from_outside(flags_of(fields_of(options)), arguments);
+  read_options(arguments, options);
   check_options(options);
   const Context context = model_context_of(arguments);
   const LoadedTranslator loaded = load_translator(folder);
@@ -148,15 +117,36 @@ int translate(const Arguments& arguments) {
                             name_of_input(file));
   TranslationAnswers answers(translator, options, arguments.on("json"));
   const double began = monotonic_seconds();
-  try {
-    answer_lines(
-        file, kLongestLine, [&](const Line& line) { answers.add(line); },
-        [&] { answers.answer(); });
-  } catch (const NobodyReads&) {
-    return 0;
-  }
+  answer_lines(
+      file, kLongestLine, [&](const Line& line) { answers.add(line); }, [&] { answers.answer(); });
   summarise(translator, answers.emptied(), monotonic_seconds() - began);
   return 0;
+}
+
+}  // namespace
+
+Command translate_command() {
+  return {.name = "translate",
+          .summary = "Translates lines of text.",
+          .positionals = {{"DIR", "folder of the model"},
+                          {"FILE", "lines (-, or none: standard input)", false}},
+          .options = joined(
+              {said_or_not(TranslationOptions(), "Translation"),
+               {json_option("print each line's translations as a JSON object on a line of its own",
+                            "Output")},
+               computing_options(),
+               message_options()}),
+          .epilog = R"(Examples:
+  fovea translate model test.en > test.de
+  echo "A man rides a bicycle." | fovea translate model
+  fovea translate model test.en --beam 1                    fast: always the likeliest token
+  fovea translate model test.en --nbest 5 --json
+  fovea translate model test.en --sample --seed 7           for back-translation
+  fovea translate model test.en --alignments
+
+A line in, a line out, in the same order; of an empty line an empty one. With --nbest N there are N
+lines for each: "number ||| translation ||| log probability ||| score".)",
+          .run = translate};
 }
 
 }  // namespace fovea::cli

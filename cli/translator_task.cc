@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of eval, explain and inspect for a translator.
+// The part of eval, explain and inspect for a translator; eval of files of translations.
 #include <fmt/core.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "cli/common_options.h"
-#include "cli/eval.h"
-#include "cli/field_options.h"
+#include "cli/options.h"
 #include "cli/output.h"
-#include "cli/run_options.h"
+#include "cli/score_text.h"
 #include "cli/task_commands.h"
 #include "fovea/base/error.h"
-#include "fovea/config/json.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/score_json.h"
 #include "fovea/task/translate/evaluate.h"
@@ -24,25 +21,104 @@ namespace fovea::cli {
 
 namespace {
 
-struct PairLine {
-  double log_probability = 0;
-  index tokens = 0;
+constexpr std::string_view kGroup = "Translations";
+constexpr index kName = 8, kNumber = 9;  // columns
 
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("log_probability", log_probability, "of the translation, in nats");
-    visit("tokens", tokens, "of it, with its end");
+std::string two_digits(double number) { return fmt::format("{:.2f}", number); }
+
+void add_sentences(std::string& report, const TranslationScore& score) {
+  report += right("line", kNumber);
+  for (const MetricScore& metric : score.metrics) report += right(metric.name, kNumber);
+  report += '\n';
+  for (index n = 0; n < score.sentences; ++n) {
+    report += right(fmt::format("{}", n + 1), kNumber);
+    for (const MetricScore& metric : score.metrics) {
+      report += right(two_digits(metric.sentences[static_cast<std::size_t>(n)]), kNumber);
+    }
+    report += '\n';
   }
-};
+  report += '\n';
+}
+
+void add_comparison(std::string& report, const TranslationScore& score) {
+  report += fmt::format("\n{}{}{}{}   95 % interval           p   ({} resamples, seed {})\n",
+                        left("", kName), right("against", kNumber), right("score", kNumber),
+                        right("change", kNumber), score.resamples, score.seed);
+  for (const MetricScore& metric : score.metrics) {
+    if (!metric.paired) continue;
+    const PairedBootstrap& paired = *metric.paired;
+    const Interval& change = paired.difference;
+    report += fmt::format("{}{}{}{}   {}  {:.4f}\n", left(metric.name, kName),
+                          right(two_digits(paired.baseline.score), kNumber),
+                          right(two_digits(paired.system.score), kNumber),
+                          right(fmt::format("{:+.2f}", change.value), kNumber),
+                          left(fmt::format("{:+.2f} to {:+.2f}", change.low, change.high), 16),
+                          paired.p_value);
+  }
+}
+
+std::string report_of(const TranslationScore& score, SentenceScores sentences) {
+  std::string report;
+  if (sentences == SentenceScores::kYes) add_sentences(report, score);
+  report += fmt::format("{} sentence{}, {} reference{}\n", score.sentences,
+                        score.sentences == 1 ? "" : "s", score.references,
+                        score.references == 1 ? "" : "s");
+  bool compared = false;
+  for (const MetricScore& metric : score.metrics) {
+    report += fmt::format("{}{}   {}\n", left(metric.name, kName),
+                          right(two_digits(metric.score), kNumber), metric.signature);
+    if (!metric.details.empty()) {
+      report += fmt::format("{}   {}\n", left("", kName + kNumber), metric.details);
+    }
+    compared |= metric.paired.has_value();
+  }
+  if (compared) add_comparison(report, score);
+  return report;
+}
+
+void warn_of_case(const TranslationScore& score) {
+  if (!score.lacks_capitals) return;
+  warn(
+      "the references have capital letters, the translations have none: BLEU and chrF count words "
+      "that begin with one as wrong; to compare lower case, say --lowercase");
+}
+
+std::vector<OptionSpec> translation_options() {
+  return joined(
+      {{{.name = "hypothesis",
+         .placeholder = "FILE",
+         .help = "without a model: translations to score, a sentence a line",
+         .place = HelpPlace::kData},
+        {.name = "reference",
+         .kind = OptionKind::kList,
+         .placeholder = "FILE",
+         .help = "right translations of --source or --hypothesis, line by line; several files: "
+                 "with --hypothesis each line may be any of theirs, with --source they follow "
+                 "each other",
+         .place = HelpPlace::kData},
+        {.name = "against",
+         .placeholder = "FILE | DIR",
+         .help = "translations of another system, or beside a translator the folder of another "
+                 "one, to compare with by a paired bootstrap",
+         .group = std::string(kGroup)}},
+       options_of(TranslationScoreOptions(), kGroup),
+       {flag("sentence-scores", "also the scores of each line", std::string(kGroup))}});
+}
+
+SentenceScores sentence_scores_of(const Arguments& arguments) {
+  return arguments.on("sentence-scores") ? SentenceScores::kYes : SentenceScores::kNo;
+}
 
 // A line for each pair; of one that the model cannot read an empty line, or an object without
 // tokens.
 void print_scores(const TranslatorScore& score, bool json) {
   std::string lines;
   for (const PairScore& pair : score.scores) {
-    PairLine line{pair.log_probability, pair.tokens};
     if (json) {
-      lines += to_json_line(line) + "\n";
+      lines +=
+          Json(Json::Object{{"log_probability", pair.log_probability}, {"tokens", pair.tokens}})
+              .line() +
+          "\n";
     } else {
       lines +=
           pair.tokens == 0 ? "\n" : fmt::format("{:.6f}\t{}\n", pair.log_probability, pair.tokens);
@@ -81,7 +157,7 @@ struct SearchFields {
 
 TranslationOptions search_of(const Arguments& arguments) {
   SearchFields fields;
-  set_from_outside(flags_of(fields_of(fields)), arguments);
+  read_options(arguments, fields);
   TranslationOptions options;
   options.search.beam = fields.beam;
   options.long_lines = LongLines::kSplit;
@@ -163,29 +239,23 @@ void warn_of_what_was_left_out(const TranslatorScore& score) {
 }
 
 std::vector<OptionSpec> translator_eval_options() {
-  std::vector<OptionSpec> options = {
-      {.name = "source",
-       .kind = OptionKind::kList,
-       .placeholder = "FILE",
-       .help = "of a translator: sentences to translate, one a line",
-       .place = HelpPlace::kData},
-      {"score", OptionKind::kFlag, "",
-       "of a translator: print how probable the model finds each translation, a line each",
-       "Translations", ""}};
-  SearchFields fields;
-  for (OptionSpec& option : options_of(flags_of(fields_of(fields)), "Translations")) {
-    options.push_back(std::move(option));
-  }
-  for (OptionSpec& option : translation_test_options()) options.push_back(std::move(option));
-  return options;
+  return joined(
+      {{{.name = "source",
+         .kind = OptionKind::kList,
+         .placeholder = "FILE",
+         .help = "of a translator: sentences to translate, one a line",
+         .place = HelpPlace::kData},
+        flag("score",
+             "of a translator: print how probable the model finds each translation, a line each",
+             std::string(kGroup))},
+       options_of(SearchFields(), kGroup),
+       translation_options()});
 }
 
 // With --score nothing is translated, and no metric computed.
 void refuse_metrics(const Arguments& arguments) {
-  for (const OptionSpec& option : translation_test_options()) {
-    if (option.name == "reference" || !arguments.has(option.name)) continue;
-    throw Error(ErrorCode::kUsage, fmt::format("eval: --{} has no effect on --score", option.name),
-                "leave it out");
+  for (const OptionSpec& option : translation_options()) {
+    if (option.name != "reference") refuse_options(arguments, {option.name}, " on --score");
   }
 }
 
@@ -205,8 +275,8 @@ int eval_translator(const Arguments& arguments) {
     return 0;
   }
   // As the model was trained.
-  const TranslationScoreOptions options =
-      score_options(arguments, {.lowercase = loaded.vocabulary.target().data().lower});
+  TranslationScoreOptions options{.lowercase = loaded.vocabulary.target().data().lower};
+  read_options(arguments, options);
   const TranslationScore translations = score_sources(context, loaded, pairs, options, arguments);
   warn_of_case(translations);
   print_all(score, translations, score_of_copies(context, pairs, translations, options.lowercase),
@@ -216,11 +286,12 @@ int eval_translator(const Arguments& arguments) {
 
 Explanation explain_translator(const Context& context, const std::filesystem::path& folder,
                                const Arguments& arguments, const ExplainRequest& request) {
-  refuse(arguments, {"column"}, "only taggers have tag columns");
-  refuse(arguments, {"truncate", "sample", "joint", "time", "steps"},
-         "a translator reads whole sentences");
+  constexpr std::string_view kWhole = ": a translator reads whole sentences";
+  refuse_options(arguments, {"column"}, ": only taggers have tag columns");
+  refuse_options(arguments, {"truncate"}, kWhole);
+  refuse_options(arguments, kOfNumbers, kWhole);
   if (request.options.saliency == SaliencyMethod::kNone) {
-    refuse(arguments, {"token"}, "without --saliency no token is explained");
+    refuse_options(arguments, {"token"}, ": without --saliency no token is explained");
   }
   return explain_text(context, load_translator(folder), explained_text(arguments), request.options);
 }
@@ -233,6 +304,36 @@ ModelDescription describe_translator(const ConfigFiles& configs) {
 }
 
 }  // namespace
+
+bool asks_for_translations(const Arguments& arguments) {
+  return arguments.has("hypothesis") ||
+         (!arguments.has("DIR") && (arguments.has("reference") || arguments.has("against")));
+}
+
+int eval_translations(const Arguments& arguments) {
+  if (arguments.has("DIR")) {
+    throw Error(ErrorCode::kUsage, "eval: --hypothesis scores files; a model has no part in it",
+                "leave out the folder of the model, or give it --test");
+  }
+  refuse_options(arguments, {"test"}, " on translations");
+  require_own_options(translation_options(), arguments, "files of translations");
+  for (const char* const option : {"hypothesis", "reference"}) {
+    if (arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage, fmt::format("eval: --{} is missing", option),
+                "give both: fovea eval --hypothesis FILE --reference FILE");
+  }
+  TranslationScoreOptions options;
+  read_options(arguments, options);
+  const TranslationScore score = score_translation_files(
+      context_of(arguments),
+      {arguments.text("hypothesis"), arguments.list("reference"), arguments.text("against")},
+      options);
+  warn_of_case(score);
+  const SentenceScores sentences = sentence_scores_of(arguments);
+  print(arguments.on("json") ? json_of_score(score, sentences).line() + "\n"
+                             : report_of(score, sentences));
+  return 0;
+}
 
 const TaskCommands kTranslatorCommands = {.kind = ModelKind::kTranslator,
                                           .called = "a translator",
