@@ -127,6 +127,16 @@ class PretrainedTest(unittest.TestCase):
             found = found[:found.index(0)]  # the end
         self.assertEqual(loaded.generate("The weights", max_tokens=20, greedy=True), tokenizer.decode(found))
 
+    def test_the_command_reads_weights_as_they_lie(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            with self.subTest(dtype=dtype):
+                self.save("qwen3 with yarn", dtype)
+                widened = fovea.LanguageModel.load(self.folder)
+                done = support.fovea("generate", self.folder, "The weights", "--max-tokens", "20", "--greedy")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                said = widened.generate("The weights", max_tokens=20, greedy=True)
+                self.assertEqual(done.stdout.rstrip("\n"), ("The weights" + said).rstrip("\n"))
+
     def test_what_is_exported_is_read_again(self):
         text = self.folder / "text.txt"
         text.write_text((support.ROOT / "docs/DESIGN.md").read_text(encoding="utf-8")[:20000])
