@@ -63,7 +63,7 @@ std::vector<std::string> paths_in(const std::vector<Field>& fields);
 
 /// A score of the texts that a model learned says little of others. Each file of `trained` that is
 /// among the `tested` is named once.
-void warn_of_trained_files(const std::vector<std::string>& trained,
-                           const std::vector<std::string>& tested);
+std::vector<std::string> warn_of_trained_files(const std::vector<std::string>& trained,
+                                               const std::vector<std::string>& tested);
 
 }  // namespace fovea::cli

@@ -52,6 +52,8 @@ struct ModelDescription {
   std::string stop_after = {};  ///< the length of the training
   std::vector<SettingLine> settings = {};
   Json settings_now = {};
+  /// Of a model that is solved, without updates: the names of the tensors that were learned.
+  std::vector<std::string_view> solved = {};
   std::string outputs = {};          ///< labels or tags, as lines
   Json::Object output_members = {};  ///< the same, as members of the object
 };
