@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea explain: what a trained model looked at in a text, or attention step by step.
+#include "fovea/task/classify/explain.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,6 +27,7 @@
 #include "fovea/explain/page.h"
 #include "fovea/explain/text.h"
 #include "fovea/report/attention_page.h"
+#include "fovea/report/features_page.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
@@ -93,6 +96,68 @@ void write_page(const Explanation& explanation, const ExplainPage& page, std::st
   note(fmt::format("wrote {}", page.page));
 }
 
+// What a linear model has learned, without a text.
+struct TopFeatures {
+  index count = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("top_features", count,
+          "linear classifiers, without a text: this many n-grams with the largest weights for each "
+          "label",
+          {.range = ValueRange::in(1, 1'000'000), .only_command_line = true});
+  }
+};
+
+Json json_of_features(const std::vector<LabelFeatures>& labels) {
+  Json::Array list;
+  for (const LabelFeatures& label : labels) {
+    Json::Array features;
+    for (const auto& [name, weight] : label.features) {
+      features.push_back(Json::Object{{"ngram", name}, {"weight", weight}});
+    }
+    list.push_back(Json::Object{{"label", label.label}, {"features", std::move(features)}});
+  }
+  return Json::Object{{"labels", std::move(list)}};
+}
+
+std::string text_of_features(const std::vector<LabelFeatures>& labels) {
+  std::string text;
+  for (const LabelFeatures& label : labels) {
+    text += fmt::format("{}\n", escape_text(label.label));
+    for (const auto& [name, weight] : label.features) {
+      text += fmt::format("  {:>9.4f}  {}\n", weight, escape_text(name));
+    }
+  }
+  return text;
+}
+
+int explain_features(const Arguments& arguments) {
+  for (const std::string_view option :
+       {"TEXT", "layer", "head", "tokens", "saliency", "target", "token", "column", "truncate",
+        "sample", "joint", "time", "steps"}) {
+    if (!arguments.has(option)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("explain: {}{} has no effect with --top-features",
+                            option == "TEXT" ? "" : "--", option),
+                "leave it out");
+  }
+  TopFeatures top;
+  ExplainPage page;
+  set_from_outside(flags_of(fields_of(top)), arguments);
+  set_from_outside(flags_of(fields_of(page)), arguments);
+  const fs::path folder = arguments.text("DIR");
+  check_log_is_apart({&page.page, 1}, folder);
+  if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
+  const std::vector<LabelFeatures> labels = top_features(load_classifier(folder), top.count);
+  if (!page.page.empty()) {
+    write_file_atomically(page.page, draw_features_page(labels, folder.string(), page.lang));
+    note(fmt::format("wrote {}", page.page));
+  }
+  print(arguments.on("json") ? json_of_features(labels).line() + "\n" : text_of_features(labels));
+  return 0;
+}
+
 // With --q and --kv there is no model.
 int explain_steps(const Arguments& arguments) {
   if (!arguments.has("q") || !arguments.has("kv") || arguments.has("DIR")) {
@@ -101,7 +166,7 @@ int explain_steps(const Arguments& arguments) {
   }
   for (const std::string_view option :
        {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
-        "truncate", "sample", "joint", "time", "steps"}) {
+        "truncate", "sample", "joint", "time", "steps", "top-features"}) {
     if (!arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("explain: --{} has no effect with --q and --kv", option),
@@ -205,6 +270,7 @@ CommandSpec explain_spec() {
   ExplainOptions options;
   ExplainView view;
   SampleView sample;
+  TopFeatures top;
   ExplainPage page;
   CommandSpec spec{
       .name = "explain",
@@ -224,6 +290,7 @@ CommandSpec explain_spec() {
   fovea explain sentiment "a wonderful film"
   fovea explain sentiment "a wonderful film" --target neg --layer 1 --head 2
   fovea explain linear "a wonderful film"  (without attention: what each token adds)
+  fovea explain linear --top-features 10
   fovea explain entailment "A man sleeps." "Nobody is awake."
   fovea explain names "Ada Lovelace was born in London." --token 6
   fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."
@@ -239,6 +306,7 @@ Attention weights are no explanation by themselves: they say where a head looked
 A model without attention has no weights: shown is what each token counts for.)"};
   const auto add = [&](OptionSpec option) { spec.options.push_back(std::move(option)); };
   for (OptionSpec& option : options_of(flags_of(fields_of(view)), "View")) add(std::move(option));
+  for (OptionSpec& option : options_of(flags_of(fields_of(top)), "View")) add(std::move(option));
   for (OptionSpec& option : options_of(flags_of(fields_of(sample)), "Numbers")) {
     add(std::move(option));
   }
@@ -269,6 +337,7 @@ int explain(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: no model was named",
                 "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
   }
+  if (arguments.has("top-features")) return explain_features(arguments);
   return explain_folder(arguments);
 }
 
