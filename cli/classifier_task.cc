@@ -189,6 +189,13 @@ std::vector<OptionSpec> classifier_eval_options() {
                  options_of(TableOptions(), "Labelled texts, of classifiers")});
 }
 
+// What was warned of is a member of the object, too, where there is any.
+Json with_warnings(const Json& score, const std::vector<std::string>& notes) {
+  Json::Object object = score.object();
+  if (!notes.empty()) object.emplace_back("warnings", Json::Array(notes.begin(), notes.end()));
+  return object;
+}
+
 int eval_classifier(const Arguments& arguments) {
   const std::vector<std::string> files = arguments.list("test");
   ClassifierTestFiles options;
@@ -210,11 +217,14 @@ int eval_classifier(const Arguments& arguments) {
   std::vector<std::string> notes;
   const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
-  warn_of_trained_files(model.settings.text.train, files);
+  for (std::string& line : warn_of_trained_files(model.settings.text.train, files)) {
+    notes.push_back(std::move(line));
+  }
   warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
-  print(arguments.on("json") ? evaluation_line(json_of_score(score), arguments.text("DIR"))
-                             : report_of(score));
+  print(arguments.on("json")
+            ? evaluation_line(with_warnings(json_of_score(score), notes), arguments.text("DIR"))
+            : report_of(score));
   return 0;
 }
 
@@ -284,6 +294,9 @@ ModelDescription describe_classifier(const ConfigFiles& configs) {
       described(file.settings, configs.now(classifier_config_from_text).settings);
   description.targets = fmt::format("{}s", words_of(file.settings.text.input).entry);
   description.outputs = classifier_outputs(file);
+  if (file.settings.model.kind == ClassifierModel::kLinear) {
+    description.solved = {"weight", "weight.levels", "weight.bias", "prior"};
+  }
   const std::vector<std::string>& labels = file.outputs.labels;
   description.output_members = {{"labels", Json::Array(labels.begin(), labels.end())},
                                 {"embeddings", json_of(file.outputs.vectors)}};

@@ -58,17 +58,20 @@ void require_own_options(const std::vector<OptionSpec>& own, const Arguments& ar
   }
 }
 
-void warn_of_trained_files(const std::vector<std::string>& trained,
-                           const std::vector<std::string>& tested) {
+std::vector<std::string> warn_of_trained_files(const std::vector<std::string>& trained,
+                                               const std::vector<std::string>& tested) {
+  std::vector<std::string> lines;
   for (const std::string& file : tested) {
     const bool learned = std::any_of(trained.begin(), trained.end(), [&](const std::string& other) {
       std::error_code none;  // a file that is gone, or no file, is not the same
       return std::filesystem::equivalent(file, other, none);
     });
     if (!learned) continue;
-    warn(
+    lines.push_back(
         fmt::format("{}: the model was trained on this file; of new texts it may know less", file));
+    warn(lines.back());
   }
+  return lines;
 }
 
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea explain: what a trained model looked at in a text, or attention step by step.
+#include "fovea/task/classify/explain.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/shown.h"
 #include "fovea/report/attention_page.h"
+#include "fovea/report/features_page.h"
 #include "fovea/text/compressed.h"
 #include "fovea/text/utf8.h"
 
@@ -77,6 +80,65 @@ void write_page(const Explanation& explanation, const ExplainPage& page, std::st
   note(fmt::format("wrote {}", page.page));
 }
 
+// What a linear model has learned, without a text.
+struct TopFeatures {
+  index count = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("top_features", count,
+          "linear classifiers, without a text: this many n-grams with the largest weights for each "
+          "label",
+          {.range = ValueRange::in(1, 1'000'000), .only_command_line = true});
+  }
+};
+
+Json json_of_features(const std::vector<LabelFeatures>& labels) {
+  Json::Array list;
+  for (const LabelFeatures& label : labels) {
+    Json::Array features;
+    for (const auto& [name, weight] : label.features) {
+      features.push_back(Json::Object{{"ngram", name}, {"weight", weight}});
+    }
+    list.push_back(Json::Object{{"label", label.label}, {"features", std::move(features)}});
+  }
+  return Json::Object{{"labels", std::move(list)}};
+}
+
+std::string text_of_features(const std::vector<LabelFeatures>& labels) {
+  std::string text;
+  for (const LabelFeatures& label : labels) {
+    text += fmt::format("{}\n", escape_text(label.label));
+    for (const auto& [name, weight] : label.features) {
+      text += fmt::format("  {:>9.4f}  {}\n", weight, escape_text(name));
+    }
+  }
+  return text;
+}
+
+int explain_features(const Arguments& arguments) {
+  if (arguments.has("TEXT")) {
+    throw Error(ErrorCode::kUsage, "explain: TEXT has no effect with --top-features",
+                "leave it out");
+  }
+  refuse_options(arguments,
+                 {"layer", "head", "tokens", "saliency", "target", "token", "column", "truncate",
+                  "sample", "joint", "time", "steps"},
+                 " with --top-features");
+  TopFeatures top;
+  ExplainPage page;
+  read_options(arguments, top, page);
+  const fs::path folder = arguments.text("DIR");
+  if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
+  const std::vector<LabelFeatures> labels = top_features(load_classifier(folder), top.count);
+  if (!page.page.empty()) {
+    write_file_atomically(page.page, draw_features_page(labels, folder.string(), page.lang));
+    note(fmt::format("wrote {}", page.page));
+  }
+  print(arguments.on("json") ? json_of_features(labels).line() + "\n" : text_of_features(labels));
+  return 0;
+}
+
 // With --q and --kv there is no model.
 int explain_steps(const Arguments& arguments) {
   if (!arguments.has("q") || !arguments.has("kv") || arguments.has("DIR")) {
@@ -85,7 +147,7 @@ int explain_steps(const Arguments& arguments) {
   }
   refuse_options(arguments,
                  {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token",
-                  "column", "truncate", "sample", "joint", "time", "steps"},
+                  "column", "truncate", "sample", "joint", "time", "steps", "top-features"},
                  " with --q and --kv");
   ExplainPage page;
   read_options(arguments, page);
@@ -176,6 +238,7 @@ int explain(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: no model was named",
                 "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
   }
+  if (arguments.has("top-features")) return explain_features(arguments);
   return explain_folder(arguments);
 }
 
@@ -196,6 +259,7 @@ Command explain_command() {
                       {"SECOND", "the second text, for a model of pairs", false}},
       .options = joined({said_or_not(ExplainOptions(), "Saliency"),
                          options_of(ExplainView(), "View"),
+                         options_of(TopFeatures(), "View"),
                          options_of(SampleView(), "Numbers"),
                          said_or_not(ExplainPage(), "Page"),
                          {json_option("print everything as one JSON object", "View"),
@@ -214,6 +278,7 @@ Command explain_command() {
   fovea explain sentiment "a wonderful film"
   fovea explain sentiment "a wonderful film" --target neg --layer 1 --head 2
   fovea explain linear "a wonderful film"  (without attention: what each token adds)
+  fovea explain linear --top-features 10
   fovea explain entailment "A man sleeps." "Nobody is awake."
   fovea explain names "Ada Lovelace was born in London." --token 6
   fovea explain translator "A man rides a bicycle." --target "Ein Mann fährt Rad."

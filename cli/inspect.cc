@@ -92,9 +92,14 @@ struct Model {
         configs{where, checkpoints_in(where)},
         training(run_summary(where)) {}
 
-  index parameters() const {
+  // Those of the tensors of these names; without names of all.
+  index parameters(const std::vector<std::string_view>& learned) const {
     index all = 0;
-    for (const NamedTensor& named : weights.tensors) all += named.tensor.size();
+    for (const NamedTensor& named : weights.tensors) {
+      const bool counts =
+          learned.empty() || std::find(learned.begin(), learned.end(), named.name) != learned.end();
+      if (counts) all += named.tensor.size();
+    }
     return all;
   }
   // The update of the weights; -1 if it is not recorded.
@@ -114,6 +119,14 @@ std::string how_far(index step, const std::string& stop_after) {
   }
   return fmt::format("{} of {:.0f} updates ({:.0f}%)", step, length.value,
                      std::floor(100 * static_cast<double>(step) / length.value));
+}
+
+// A problem that was solved: its steps are the settings that cross-validation tried.
+void describe_solved(const RunSummary& run) {
+  if (run.best_step < 0) return;
+  print(fmt::format("training: solved; {}, of setting {} that was tried\n",
+                    validation_text("chosen", run.best_valid_loss, run.best_valid_metrics),
+                    run.best_step));
 }
 
 void describe_training(const Model& model, const std::string& stop_after,
@@ -136,10 +149,12 @@ void describe_training(const Model& model, const std::string& stop_after,
 
 void describe(const Model& model, const ModelDescription& description) {
   print(fmt::format("{}, {} parameters in {} tensors", task_row(model.task.kind).name.english,
-                    model.parameters(), model.weights.tensors.size()));
-  print(model.step() < 0 ? "\n" : fmt::format(", of update {}\n", model.step()));
+                    model.parameters(description.solved), model.weights.tensors.size()));
+  const bool is_solved = !description.solved.empty();
+  print(model.step() < 0 || is_solved ? "\n" : fmt::format(", of update {}\n", model.step()));
   print(description.outputs);
-  describe_training(model, description.stop_after, description.targets);
+  is_solved ? describe_solved(model.training)
+            : describe_training(model, description.stop_after, description.targets);
   for (const SettingLine& line : description.settings) {
     print(fmt::format(
         "  {:<24} {}{}\n", line.name, line.began,
@@ -169,7 +184,7 @@ void describe_as_json(const Model& model, ModelDescription description) {
   Json::Object training = json_of(model.training).object();
   add_metrics(training, model.training);
   Json::Object object{{"kind", task_row(model.task.kind).key},
-                      {"parameters", model.parameters()},
+                      {"parameters", model.parameters(description.solved)},
                       {"step", model.step()},
                       {"training", std::move(training)},
                       {"settings", std::move(description.settings_now)}};

@@ -118,7 +118,9 @@ bool add_learning_curves(const std::vector<std::string>& folders, std::vector<Ru
   const Context context;
   CurveWatch watch;
   for (std::size_t n = 0; n < folders.size(); ++n) {
-    runs[n].learning = learning_curve(context, folders[n], watch);
+    std::vector<std::string> notes;
+    runs[n].learning = learning_curve(context, folders[n], watch, notes);
+    for (const std::string& line : notes) warn(line);
     if (runs[n].learning.empty() && requested() == Request::kStop) return false;
   }
   return true;

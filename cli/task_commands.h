@@ -54,6 +54,8 @@ struct ModelDescription {
   std::string stop_after = {};  ///< the length of the training
   std::vector<SettingLine> settings = {};
   Json settings_now = {};
+  /// Of a model that is solved, without updates: the names of the tensors that were learned.
+  std::vector<std::string_view> solved = {};
   std::string outputs = {};          ///< labels or tags, as lines
   Json::Object output_members = {};  ///< the same, as members of the object
 };
@@ -118,9 +120,9 @@ struct TaskCommands {
 void require_own_options(const std::vector<OptionSpec>& own, const Arguments& arguments,
                          std::string_view what);
 /// A score of the texts that a model learned says little of others. Each file of `trained` that is
-/// among the `tested` is named once.
-void warn_of_trained_files(const std::vector<std::string>& trained,
-                           const std::vector<std::string>& tested);
+/// among the `tested` is named once. The lines.
+std::vector<std::string> warn_of_trained_files(const std::vector<std::string>& trained,
+                                               const std::vector<std::string>& tested);
 
 /// Whether the arguments of `eval` name files of translations instead of a model. Their scores are
 /// printed; returns the exit status.

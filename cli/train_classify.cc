@@ -164,7 +164,10 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
   }
 
   std::vector<std::string> findings() const override {
-    return notices_of_uses(run_.uses->uses, run_.outputs.labels, "validation");
+    std::vector<std::string> lines =
+        notices_of_uses(run_.uses->uses, run_.outputs.labels, "validation");
+    lines.insert(lines.end(), run_.uses->more.begin(), run_.uses->more.end());
+    return lines;
   }
 
   TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "fovea/base/context.h"
 #include "fovea/data/examples.h"
+#include "fovea/linear/isotonic.h"
 #include "fovea/model/classifier_config.h"
 
 namespace fovea {
@@ -21,6 +23,7 @@ struct CalibrationData {
   std::vector<float> lengths = {};     ///< [texts] from 0 to 1: how much of the text is known
   std::vector<double> weights = {};    ///< [texts]; empty: all 1
   const Examples& truth;
+  std::span<const index> labels = {};      ///< [outputs] of several labels; empty: 0, 1, 2 ...
   std::function<bool()> interrupted = {};  ///< asked before each step; true: no more of them
 };
 
@@ -35,14 +38,22 @@ enum class CalibrationSize : std::uint8_t {
 };
 
 /// What makes the loss least, by Newton's method, with a little pull to 1 and 0. Of numbers 1 and
-/// 0.
-Calibration calibrate(const CalibrationData& data, CalibrationSize size);
+/// 0. (No bit of what this file computes depends on the number of threads.)
+Calibration calibrate(const Context& context, const CalibrationData& data, CalibrationSize size);
 
 /// The mean loss: nats a text, or of several labels a label; of numbers the squared error.
-double loss_of(const CalibrationData& data, const Calibration& calibration);
+double loss_of(const Context& context, const CalibrationData& data, const Calibration& calibration);
 
-/// [texts, classes], as LinearModel::predict.
-std::vector<float> predictions_of(const CalibrationData& data, const Calibration& calibration,
-                                  index classes);
+/// [texts, classes], as LinearModel::predict; with isotonic maps [outputs] if there are any.
+std::vector<float> predictions_of(const Context& context, const CalibrationData& data,
+                                  const Calibration& calibration, index classes,
+                                  std::span<const IsotonicMap> isotonic = {});
+
+/// The isotonic maps of the predictions of calibrated logits, for each output, by the texts that
+/// are not of fold `left_out` (-1: by all). `fold` is [texts].
+std::vector<IsotonicMap> isotonic_maps(const Context& context, const CalibrationData& data,
+                                       const Calibration& calibration,
+                                       std::span<const std::int32_t> fold = {},
+                                       std::int32_t left_out = -1);
 
 }  // namespace fovea

@@ -227,8 +227,8 @@ std::vector<NamedTensor> compact_tensors(const LinearModel& model) {
   std::vector<NamedTensor> all;
   append_weights(model, all);
   for (NamedTensor& tensor : model.tensors()) {
-    const bool same =
-        tensor.name == "prior" || tensor.name == "threshold" || tensor.name.ends_with(".damping");
+    const bool same = tensor.name == "prior" || tensor.name == "threshold" ||
+                      tensor.name.starts_with("isotonic.") || tensor.name.ends_with(".damping");
     if (same) all.push_back(std::move(tensor));
   }
   for (const NgramBlock& block : model.features().blocks) append_block(block, all);
@@ -317,7 +317,8 @@ Safetensors unpacked(const Safetensors& compact, const std::string& where) {
     unpack_block(compact, prefix, where, plain.tensors);
     plain.tensors.push_back({prefix + "damping", compact.at(prefix + "damping")});
   }
-  for (const char* const name : {"prior", "threshold"}) {
+  for (const char* const name :
+       {"prior", "threshold", "isotonic.ends", "isotonic.log_odds", "isotonic.probability"}) {
     if (const Tensor* tensor = compact.find(name)) plain.tensors.push_back({name, *tensor});
   }
   return plain;

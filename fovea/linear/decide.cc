@@ -2,6 +2,7 @@
 #include "fovea/linear/decide.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <functional>
@@ -89,17 +90,23 @@ void rank(std::span<const float> predictions, const Examples& truth, index class
   std::sort(ranked.begin(), ranked.end(), std::greater<>());
 }
 
-std::vector<float> thresholds_of_labels(std::span<const float> predictions, const Examples& truth,
-                                        index classes, const ThresholdRule& rule,
-                                        const std::function<bool()>& interrupted) {
-  std::vector<float> thresholds;
-  Ranked ranked;
-  for (index k = 0; k < classes; ++k) {
-    if (interrupted && interrupted()) return {};
+std::vector<float> thresholds_of_labels(const Context& context, std::span<const float> predictions,
+                                        const Examples& truth, index classes,
+                                        const ThresholdSearch& search) {
+  const ThresholdRule& rule = search.rule;
+  std::vector<float> thresholds(static_cast<std::size_t>(classes));
+  std::atomic<bool> stopped = false;
+  context.for_each(classes, [&](index k) {
+    if (stopped || (search.interrupted && search.interrupted())) {
+      stopped = true;
+      return;
+    }
+    Ranked ranked;
     rank(predictions, truth, classes, k, ranked);
-    thresholds.push_back(rule.goal == ThresholdGoal::kF1 ? threshold_of_label(ranked)
-                                                         : threshold_by(ranked, rule));
-  }
+    thresholds[static_cast<std::size_t>(k)] =
+        rule.goal == ThresholdGoal::kF1 ? threshold_of_label(ranked) : threshold_by(ranked, rule);
+  });
+  if (stopped) return {};
   return thresholds;
 }
 
@@ -180,9 +187,10 @@ ThresholdRule parse_threshold(std::string_view text) {
   fail_option("threshold", text, "f1, precision=X, recall=X or a number, each between 0 and 1");
 }
 
-std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
-                                   const Examples& truth, index classes, const ThresholdRule& rule,
-                                   const std::function<bool()>& interrupted) {
+std::vector<float> find_thresholds(const Context& context, ClassifierTask task,
+                                   std::span<const float> predictions, const Examples& truth,
+                                   index classes, const ThresholdSearch& search) {
+  const ThresholdRule& rule = search.rule;
   const auto given = static_cast<float>(rule.value);
   const bool is_given = rule.goal == ThresholdGoal::kGiven;
   switch (task) {
@@ -190,7 +198,7 @@ std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> p
       return {};
     case ClassifierTask::kMultiLabel:
       if (is_given) return std::vector<float>(static_cast<std::size_t>(classes), given);
-      return thresholds_of_labels(predictions, truth, classes, rule, interrupted);
+      return thresholds_of_labels(context, predictions, truth, classes, search);
     case ClassifierTask::kBinary:
       if (is_given) return {1 - given, given};
       if (rule.goal != ThresholdGoal::kF1) return thresholds_of_two(predictions, truth, rule);
@@ -199,6 +207,30 @@ std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> p
       break;
   }
   return thresholds_of_classes(predictions, truth, classes);
+}
+
+std::vector<MissedPrecision> missed_precisions(ClassifierTask task,
+                                               std::span<const float> predictions,
+                                               const Examples& truth,
+                                               std::span<const float> thresholds,
+                                               const ThresholdRule& rule) {
+  if (rule.goal != ThresholdGoal::kPrecision || thresholds.empty()) return {};
+  const std::vector<float> values = decisive_rows(task, predictions, thresholds);
+  const auto classes = static_cast<index>(thresholds.size());
+  std::vector<MissedPrecision> missed;
+  for (index k = task == ClassifierTask::kBinary ? 1 : 0; k < classes; ++k) {
+    double hits = 0, named = 0, with = 0;
+    for (index i = 0; i < truth.size(); ++i) {
+      const bool has = truth.has_label(i, k);
+      const bool is_named = values[static_cast<std::size_t>(i * classes + k)] >= 0.5F;
+      named += is_named ? 1 : 0;
+      hits += is_named && has ? 1 : 0;
+      with += has ? 1 : 0;
+    }
+    const double precision = named > 0 ? hits / named : 0;
+    if (with > 0 && precision < rule.value) missed.push_back({k, precision});
+  }
+  return missed;
 }
 
 double threshold_of(ClassifierTask task, std::span<const float> thresholds, index label) {

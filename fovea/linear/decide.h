@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/context.h"
 #include "fovea/data/examples.h"
 #include "fovea/model/classifier_config.h"
 
@@ -23,6 +24,10 @@ enum class ThresholdGoal : std::uint8_t {
 struct ThresholdRule {
   ThresholdGoal goal = ThresholdGoal::kF1;
   double value = 0;
+};
+struct ThresholdSearch {
+  ThresholdRule rule = {};
+  std::function<bool()> interrupted = {};  ///< asked before each label; true: no more of them
 };
 /// "f1", "precision=.95", "recall=.9" or ".3". Throws kOptionValue for any other text.
 ThresholdRule parse_threshold(std::string_view text);
@@ -40,10 +45,20 @@ ThresholdRule parse_threshold(std::string_view text);
 /// Other rules than F1 are of several labels, and of two classes, where they are those of the
 /// second. Where no threshold reaches a precision, it is that of the highest. Empty if it was
 /// interrupted.
-std::vector<float> find_thresholds(ClassifierTask task, std::span<const float> predictions,
-                                   const Examples& truth, index classes,
-                                   const ThresholdRule& rule = {},
-                                   const std::function<bool()>& interrupted = {});
+std::vector<float> find_thresholds(const Context& context, ClassifierTask task,
+                                   std::span<const float> predictions, const Examples& truth,
+                                   index classes, const ThresholdSearch& search = {});
+
+/// A label for which no threshold reaches the precision of a rule, and what its own reaches.
+struct MissedPrecision {
+  index label = 0;
+  double precision = 0;
+};
+std::vector<MissedPrecision> missed_precisions(ClassifierTask task,
+                                               std::span<const float> predictions,
+                                               const Examples& truth,
+                                               std::span<const float> thresholds,
+                                               const ThresholdRule& rule);
 
 /// Those of label k as a probability: of two classes the one from which on the second is meant.
 double threshold_of(ClassifierTask task, std::span<const float> thresholds, index label);

@@ -82,11 +82,15 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
 
 namespace {
 
-index fold_count(index texts, const LinearFitOptions& options) {
+bool is_sampled(ClassifierTask task, index outputs) {
+  return task == ClassifierTask::kMultiLabel && outputs > kMostMeasured;
+}
+
+index fold_count(index texts, ClassifierTask task, index outputs, const LinearFitOptions& options) {
   constexpr index kMany = 5000;
   if (texts < kFewestForFolds) return 0;
   if (options.folds > 0) return std::min(options.folds, texts);
-  return texts > kMany ? 3 : 5;
+  return texts > kMany || is_sampled(task, outputs) ? 3 : 5;
 }
 
 // Those to try. Where both take long, the one that is better almost always.
@@ -154,18 +158,26 @@ struct OutputProblem {
   double offset = 0;
 };
 
-// What a fold of one output keeps from one C of a path to the next: no more than kMostKept bytes
-// of all of them together, else it begins anew at each.
+// What a fold of the outputs that are solved together keeps from one C of a path to the next: no
+// more than kMostKept bytes of all of them together, else it begins anew at each.
 struct PathState {
-  OutputProblem problem = {};
+  std::vector<OutputProblem> problems = {};
   LinearSolution solution = {};
 };
 constexpr double kMostKept = 1e9;
+// Of more columns, weights side by side would be too large for the caches, and for many threads.
+constexpr index kMostColumnsOfLanes = 500'000;
 double kept_bytes(index texts, index columns, index states) {
   constexpr double kOfText = 2 * sizeof(double) + sizeof(std::int32_t) + sizeof(float) +
                              sizeof(double);  // duals, used, y, costs
   return static_cast<double>(states) *
          (kOfText * static_cast<double>(texts) + sizeof(float) * static_cast<double>(columns));
+}
+
+// The values from `first` on, `count` at most.
+std::span<const index> part_of(std::span<const index> all, index first, index count) {
+  const auto begin = static_cast<std::size_t>(first);
+  return all.subspan(begin, std::min(static_cast<std::size_t>(count), all.size() - begin));
 }
 
 class Fitter {
@@ -178,7 +190,7 @@ class Fitter {
         seed_(seed),
         observer_(observer),
         outputs_(logit_count(data.task, data.classes)),
-        folds_(fold_count(data.truth.size(), options)) {
+        folds_(fold_count(data.truth.size(), data.task, outputs_, options)) {
     if (folds_ > 0) fold_ = draw_folds(data, folds_, seed);
     take_texts();
   }
@@ -193,22 +205,39 @@ class Fitter {
   std::vector<float> targets(index output) const;
   double weight_of(index text, index output, bool has) const;
   OutputProblem problem_of(NgramWeighting weighting, index output, index left_out) const;
+  std::vector<OutputProblem> problems_of(NgramWeighting weighting, std::span<const index> outputs,
+                                         index left_out) const;
   void take_ratios(OutputProblem& problem) const;
-  bool solve(const OutputProblem& problem, double c, LinearSolution& solution);
-  void measure(index fold, index output, std::size_t trial, PathState& state);
+  index lanes_for(index outputs, index times) const;
+  bool solve(std::span<const OutputProblem> problems, double c, LinearSolution& solution);
+  void measure(index fold, std::span<const index> outputs, std::size_t trial, PathState& state,
+               std::span<float> unseen, index width);
+  void list_measured();
   bool cross_validate();
+  bool measure_all(std::size_t trial);
   void keep_measured();
+  std::vector<IsotonicMap> calibrate_further(const Calibration& by, std::vector<float>& unseen);
   std::optional<LinearWeights> solve_all(const LinearTrial& setting, const Calibration& by);
 
   void take_texts();
   std::vector<double> priors() const;
-  const CalibrationData& unseen_by(std::size_t trial) {
-    seen_.values = unseen_[trial];
-    return seen_;
+  /// What the models of a trial say of texts that they have not seen, for the measured outputs.
+  CalibrationData unseen_by(std::size_t trial) const {
+    CalibrationData seen = seen_;
+    seen.values = unseen_[trial];
+    if (!is_sampled()) return seen;
+    seen.outputs = static_cast<index>(measured_.size());
+    seen.labels = measured_;
+    for (std::size_t m = 0; m < measured_.size(); ++m) {
+      seen.prior[m] = seen_.prior[static_cast<std::size_t>(measured_[m])];
+    }
+    seen.prior.resize(measured_.size());
+    return seen;
   }
+  bool is_sampled() const { return static_cast<index>(measured_.size()) < outputs_; }
 
-  void solved() {
-    const double done = static_cast<double>(++done_);
+  void solved(index problems) {
+    const double done = static_cast<double>(done_ += problems);
     if (std::this_thread::get_id() != caller_ || !observer_.works) return;
     observer_.works(folds_ > 0 ? "cross-validation" : "fitting",
                     done / static_cast<double>(to_do_));
@@ -230,8 +259,9 @@ class Fitter {
   const index folds_;
   std::vector<std::int32_t> fold_;  // of each text
   std::vector<LinearTrial> trials_;
-  std::vector<std::vector<float>> unseen_;  // [trials][texts, outputs] what is added to the prior
-  CalibrationData seen_{.truth = data_.truth};  // with the values of one trial
+  std::vector<index> measured_;             // outputs by which a trial is chosen
+  std::vector<std::vector<float>> unseen_;  // [trials][texts, measured] what is added to the prior
+  CalibrationData seen_{.truth = data_.truth};  // without values
   const std::thread::id caller_ = std::this_thread::get_id();
   std::atomic<bool> stop_ = false;
   std::atomic<index> done_ = 0;
@@ -309,37 +339,69 @@ void Fitter::take_ratios(OutputProblem& problem) const {
   }
 }
 
-bool Fitter::solve(const OutputProblem& problem, double c, LinearSolution& solution) {
+std::vector<OutputProblem> Fitter::problems_of(NgramWeighting weighting,
+                                               std::span<const index> outputs,
+                                               index left_out) const {
+  std::vector<OutputProblem> problems;
+  for (const index output : outputs) problems.push_back(problem_of(weighting, output, left_out));
+  return problems;
+}
+
+// How many outputs are solved side by side, where there are so many, so many times: as many as
+// leave something to each thread.
+index Fitter::lanes_for(index outputs, index times) const {
+  // Where a label has no weight, its texts are used for other labels alone.
+  const auto& weights = data_.class_weights;
+  const bool same_texts =
+      data_.task != ClassifierTask::kMultiLabel ||
+      std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
+  if (is_number() || !same_texts || data_.features.columns() > kMostColumnsOfLanes) return 1;
+  index lanes = kMostLanes;
+  while (lanes > 1 && times * ((outputs + lanes - 1) / lanes) < context_.threads()) lanes /= 2;
+  return lanes;
+}
+
+bool Fitter::solve(std::span<const OutputProblem> problems, double c, LinearSolution& solution) {
   const SolverOptions options{.seed = seed_, .interrupted = [this] { return interrupted(); }};
-  const LinearProblem said{.rows = data_.rows,
-                           .columns = data_.features.columns(),
-                           .used = problem.used,
-                           .y = problem.y,
-                           .costs = problem.costs,
-                           .scales = problem.scales,
-                           .offset = problem.offset,
-                           .c = c};
-  const bool done = is_number() ? solve_squares(said, options, solution)
+  std::vector<LinearProblem> said;
+  for (const OutputProblem& problem : problems) {
+    said.push_back({.rows = data_.rows,
+                    .columns = data_.features.columns(),
+                    .used = problem.used,
+                    .y = problem.y,
+                    .costs = problem.costs,
+                    .scales = problem.scales,
+                    .offset = problem.offset,
+                    .c = c});
+  }
+  const bool done = is_number() ? solve_squares(said.front(), options, solution)
                                 : solve_logistic(said, options, solution);
-  solved();
+  solved(static_cast<index>(problems.size()));
   return done;
 }
 
 // A trial for the texts of a fold. `state` is that of the trial before it on the path, and becomes
-// its own.
-void Fitter::measure(index fold, index output, std::size_t trial, PathState& state) {
-  if (state.problem.y.empty()) {
-    state.problem = problem_of(trials_[trial].weighting, output, fold);
+// its own. What the models add to the prior goes into `unseen` [texts, width], from the first
+// output's column on.
+void Fitter::measure(index fold, std::span<const index> outputs, std::size_t trial,
+                     PathState& state, std::span<float> unseen, index width) {
+  if (state.problems.empty()) {
+    state.problems = problems_of(trials_[trial].weighting, outputs, fold);
   }
-  if (!solve(state.problem, trials_[trial].c, state.solution)) return;
+  if (!solve(state.problems, trials_[trial].c, state.solution)) return;
+  double values[kMostLanes];
   for (index i = 0; i < texts(); ++i) {
     if (fold_[static_cast<std::size_t>(i)] != fold) continue;
-    unseen_[trial][static_cast<std::size_t>(i * outputs_ + output)] =
-        static_cast<float>(data_.rows.row(i).product(state.solution.weights));
+    multiply(data_.rows.row(i), state.solution, std::span(values, outputs.size()));
+    std::copy_n(values, outputs.size(), unseen.begin() + i * width);
   }
   state.solution.weights = {};  // which follow from the duals
-  const double kept = kept_bytes(texts(), data_.features.columns(), paths_ * folds_ * outputs_);
-  if (kept > kMostKept) state = {};
+}
+
+// Of several labels not all are measured, if there are many: the loss is a mean over labels.
+void Fitter::list_measured() {
+  const index count = fovea::is_sampled(data_.task, outputs_) ? kMostMeasured : outputs_;
+  for (index m = 0; m < count; ++m) measured_.push_back(m * outputs_ / count);
 }
 
 // All weightings go along their paths together, step by step. A path ends where its loss has become
@@ -347,7 +409,11 @@ void Fitter::measure(index fold, index output, std::size_t trial, PathState& sta
 bool Fitter::cross_validate() {
   constexpr double kClearly = 1.01;
   const std::size_t length = trials_.size() / static_cast<std::size_t>(paths_);
-  const index each = folds_ * outputs_;
+  const auto width = static_cast<index>(measured_.size());
+  const index lanes = lanes_for(width, paths_ * folds_), groups = (width + lanes - 1) / lanes;
+  const index each = folds_ * groups;
+  const bool keeps =
+      kept_bytes(texts(), data_.features.columns(), paths_ * folds_ * width) <= kMostKept;
   unseen_.resize(trials_.size());
   std::vector<PathState> states(static_cast<std::size_t>(paths_ * each));
   std::vector<double> best(static_cast<std::size_t>(paths_), kNotMeasured);
@@ -355,26 +421,55 @@ bool Fitter::cross_validate() {
   std::iota(open.begin(), open.end(), std::size_t{0});
   for (std::size_t step = 0; step < length && !open.empty(); ++step) {
     for (const std::size_t path : open) {
-      unseen_[path * length + step].resize(static_cast<std::size_t>(texts() * outputs_));
+      unseen_[path * length + step].resize(static_cast<std::size_t>(texts() * width));
     }
     context_.for_each_in_order(static_cast<index>(open.size()) * each, [&](index item) {
       const std::size_t path = open[static_cast<std::size_t>(item / each)];
+      const std::size_t trial = path * length + step;
+      const index first = item % groups * lanes, fold = item % each / groups;
       const auto own =
           path * static_cast<std::size_t>(each) + static_cast<std::size_t>(item % each);
-      measure(item % each / outputs_, item % outputs_, path * length + step, states[own]);
+      measure(fold, part_of(measured_, first, lanes), trial, states[own],
+              std::span(unseen_[trial]).subspan(static_cast<std::size_t>(first)), width);
+      if (!keeps) states[own] = {};
     });
     std::erase_if(open, [&](std::size_t path) {
       LinearTrial& trial = trials_[path * length + step];
-      const CalibrationData& seen = unseen_by(path * length + step);
-      trial.loss = loss_of(seen, calibrate(seen, CalibrationSize::kTemperature));
+      const CalibrationData seen = unseen_by(path * length + step);
+      trial.loss =
+          loss_of(context_, seen, calibrate(context_, seen, CalibrationSize::kTemperature));
       best[path] = std::min(best[path], trial.loss);
       const bool ends = trial.loss > kClearly * best[path];
-      if (ends) done_ += static_cast<index>(length - step - 1) * each;
+      if (ends) done_ += static_cast<index>(length - step - 1) * folds_ * width;
       return ends;
     });
     if (stop_) return false;
   }
   keep_measured();
+  return true;
+}
+
+// The outputs that were not measured yet, for the trial that was chosen. The losses of the others
+// change in proportion.
+bool Fitter::measure_all(std::size_t trial) {
+  std::vector<index> all(static_cast<std::size_t>(outputs_));
+  std::iota(all.begin(), all.end(), index{0});
+  const index lanes = lanes_for(outputs_, folds_), groups = (outputs_ + lanes - 1) / lanes;
+  std::vector<float> unseen(static_cast<std::size_t>(texts() * outputs_));
+  context_.for_each_in_order(folds_ * groups, [&](index item) {
+    PathState state;
+    const index first = item % groups * lanes;
+    measure(item / groups, part_of(all, first, lanes), trial, state,
+            std::span(unseen).subspan(static_cast<std::size_t>(first)), outputs_);
+  });
+  if (stop_) return false;
+  unseen_[trial] = std::move(unseen);
+  measured_ = std::move(all);
+  const CalibrationData seen = unseen_by(trial);
+  const double loss =
+      loss_of(context_, seen, calibrate(context_, seen, CalibrationSize::kTemperature));
+  const double share = loss / trials_[trial].loss;
+  for (LinearTrial& one : trials_) one.loss *= share;
   return true;
 }
 
@@ -397,13 +492,20 @@ std::optional<LinearWeights> Fitter::solve_all(const LinearTrial& setting, const
   const auto K = static_cast<std::size_t>(outputs_);
   LinearWeights weights{.task = data_.task, .classes = data_.classes};
   weights.weights.resize(columns * K);
-  context_.for_each_in_order(outputs_, [&](index output) {
-    const auto k = static_cast<std::size_t>(output);
+  std::vector<index> all(K);
+  std::iota(all.begin(), all.end(), index{0});
+  const index lanes = lanes_for(outputs_, 1);
+  context_.for_each_in_order((outputs_ + lanes - 1) / lanes, [&](index group) {
+    const std::span<const index> outputs = part_of(all, group * lanes, lanes);
     LinearSolution solution;
-    if (!solve(problem_of(setting.weighting, output, -1), setting.c, solution)) return;
+    if (!solve(problems_of(setting.weighting, outputs, -1), setting.c, solution)) return;
     for (std::size_t f = 0; f < columns; ++f) {
-      const double shift = f + 1 == columns ? by.shifts[k] : 0;
-      weights.weights[f * K + k] = static_cast<float>(by.factors[k] * solution.weights[f] + shift);
+      for (std::size_t l = 0; l < outputs.size(); ++l) {
+        const auto k = static_cast<std::size_t>(outputs[l]);
+        const double shift = f + 1 == columns ? by.shifts[k] : 0;
+        const double weight = solution.weights[f * static_cast<std::size_t>(solution.lanes) + l];
+        weights.weights[f * K + k] = static_cast<float>(by.factors[k] * weight + shift);
+      }
     }
   });
   if (stop_) return std::nullopt;
@@ -446,36 +548,62 @@ void Fitter::take_texts() {
   }
 }
 
+// Isotonic maps. What they make of `unseen` is by maps of the other folds, since steps can follow
+// the texts that they come from.
+std::vector<IsotonicMap> Fitter::calibrate_further(const Calibration& by,
+                                                   std::vector<float>& unseen) {
+  for (std::int32_t fold = 0; fold < static_cast<std::int32_t>(folds_); ++fold) {
+    const std::vector<float> mapped = predictions_of(
+        context_, seen_, by, data_.classes, isotonic_maps(context_, seen_, by, fold_, fold));
+    for (index i = 0; i < texts(); ++i) {
+      if (fold_[static_cast<std::size_t>(i)] != fold) continue;
+      std::copy_n(mapped.begin() + i * data_.classes, data_.classes,
+                  unseen.begin() + i * data_.classes);
+    }
+  }
+  return isotonic_maps(context_, seen_, by);
+}
+
 std::optional<LinearFit> Fitter::fit() {
   list_trials();
   if (folds_ == 0) trials_.resize(1);
-  to_do_ = static_cast<index>(trials_.size()) * folds_ * outputs_ + outputs_;
+  list_measured();
+  to_do_ = static_cast<index>(trials_.size() * measured_.size()) * folds_ + outputs_;
+  if (is_sampled()) to_do_ += outputs_ * folds_;
   std::size_t chosen = 0;
   Calibration calibration{std::vector<double>(static_cast<std::size_t>(outputs_), 1),
                           std::vector<double>(static_cast<std::size_t>(outputs_), 0)};
   std::vector<float> unseen;
+  std::vector<IsotonicMap> isotonic;
   if (folds_ > 0) {
     if (!cross_validate()) return std::nullopt;
     const auto best = std::min_element(trials_.begin(), trials_.end(),
                                        [](auto& a, auto& b) { return a.loss < b.loss; });
     chosen = static_cast<std::size_t>(best - trials_.begin());
-    const CalibrationData& seen = unseen_by(chosen);
+    if (is_sampled() && !measure_all(chosen)) return std::nullopt;
+    seen_.values = unseen_[chosen];
     if (options_.calibrate != CalibrationKind::kNone) {
-      calibration = calibrate(seen, options_.calibrate == CalibrationKind::kPlatt
-                                        ? CalibrationSize::kWhole
-                                        : CalibrationSize::kTemperature);
+      calibration = calibrate(context_, seen_,
+                              options_.calibrate == CalibrationKind::kTemperature
+                                  ? CalibrationSize::kTemperature
+                                  : CalibrationSize::kWhole);
     }
-    unseen = predictions_of(seen, calibration, data_.classes);
+    unseen = predictions_of(context_, seen_, calibration, data_.classes);
+    if (options_.calibrate == CalibrationKind::kIsotonic && !is_number()) {
+      isotonic = calibrate_further(calibration, unseen);
+    }
   }
   std::optional<LinearWeights> weights = solve_all(trials_[chosen], calibration);
   if (!weights) return std::nullopt;
+  weights->isotonic = std::move(isotonic);
   // Who weights the classes has said what counts, unless a rule says it as well.
   const ThresholdRule rule = parse_threshold(options_.threshold);
   const bool is_f1 = rule.goal == ThresholdGoal::kF1;
   const bool is_found = folds_ > 0 && (!is_f1 || data_.class_weights.empty());
   if (is_found || rule.goal == ThresholdGoal::kGiven) {
-    weights->thresholds = find_thresholds(data_.task, unseen, data_.truth, data_.classes, rule,
-                                          [this] { return interrupted(); });
+    weights->thresholds =
+        find_thresholds(context_, data_.task, unseen, data_.truth, data_.classes,
+                        {.rule = rule, .interrupted = [this] { return interrupted(); }});
     if (stop_) return std::nullopt;
   }
   return LinearFit{.model = {data_.features, std::move(*weights)},
@@ -489,7 +617,8 @@ std::optional<LinearFit> Fitter::fit() {
 
 LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTask task,
                        index classes, const LinearFitOptions& options) {
-  const index folds = fold_count(texts, options);
+  const index outputs = logit_count(task, classes);
+  const index folds = fold_count(texts, task, outputs, options);
   index trials = 0;
   for (const NgramWeighting weighting : weightings_of(task, features.values(), options)) {
     trials += static_cast<index>(path_of(weighting, task, folds, options).size());
@@ -503,23 +632,32 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
   return {.texts = texts,
           .columns = features.columns(),
           .values = features.values() + texts,
-          .outputs = logit_count(task, classes),
+          .outputs = outputs,
           .folds = folds,
           .trials = trials,
+          .measured = is_sampled(task, outputs) ? kMostMeasured : outputs,
           .ngram_bytes = ngram_bytes};
+}
+
+index LinearSize::lanes() const {
+  return columns > kMostColumnsOfLanes ? 1 : std::min(outputs, kMostLanes);
 }
 
 double LinearSize::bytes(const Context& context) const {
   const auto n = static_cast<double>(texts), k = static_cast<double>(outputs);
   const auto width = static_cast<double>(columns);
   const double rows = SparseRows::bytes_of(static_cast<double>(values));
-  // Of each thread: weights, ratios and the counts that they come from, and what a row has.
+  const auto m = static_cast<double>(measured), side = static_cast<double>(lanes());
+  // Of each thread: the counts that ratios come from; of each lane weights, ratios and their
+  // squares, and what a row has.
   constexpr index kMostPaths = 2;
-  constexpr double kOfColumn = 3 * sizeof(double) + sizeof(float), kOfText = 64;
-  const double fit = context.threads() * (width * kOfColumn + n * kOfText) +
-                     k * width * sizeof(float) +
-                     n * k * sizeof(float) * static_cast<double>(trials + 2) +
-                     std::min(kMostKept, kept_bytes(texts, columns, outputs * folds * kMostPaths));
+  constexpr double kOfColumn = 2 * sizeof(double), kOfText = 64;
+  constexpr double kOfLane = 2 * sizeof(double) + sizeof(float);
+  const double own = width * (kOfColumn + side * kOfLane) + n * side * kOfText;
+  const double fit = context.threads() * own + k * width * sizeof(float) +
+                     n * m * sizeof(float) * static_cast<double>(trials) +
+                     n * k * sizeof(float) * 2 +
+                     std::min(kMostKept, kept_bytes(texts, columns, measured * folds * kMostPaths));
   return ngram_bytes + std::max(2 * rows, rows + fit);
 }
 

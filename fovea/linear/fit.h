@@ -44,12 +44,14 @@ inline std::span<const EnumName<NgramWeighting>> enum_names(NgramWeighting) {
 enum class CalibrationKind : std::uint8_t {
   kNone,
   kTemperature,  ///< one factor, of several labels one for each (Guo et al. 2017)
-  kPlatt,  ///< a factor and a shift for each label (Platt 1999); of classes one factor for all
+  kPlatt,     ///< a factor and a shift for each label (Platt 1999); of classes one factor for all
+  kIsotonic,  ///< kPlatt, and ascending steps behind it (Zadrozny & Elkan 2002)
 };
 inline constexpr EnumName<CalibrationKind> kCalibrationKindNames[] = {
     {CalibrationKind::kNone, "none"},
     {CalibrationKind::kTemperature, "temperature"},
-    {CalibrationKind::kPlatt, "platt"}};
+    {CalibrationKind::kPlatt, "platt"},
+    {CalibrationKind::kIsotonic, "isotonic"}};
 inline std::span<const EnumName<CalibrationKind>> enum_names(CalibrationKind) {
   return kCalibrationKindNames;
 }
@@ -83,11 +85,11 @@ struct LinearFitOptions {
           {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
           "--model linear: parts of cross-validation, whose scores are told with their interval; "
-          "0: 5, of more than 5000 texts 3, and no interval",
+          "0: 5, of more than 5000 texts or 64 labels 3, and no interval",
           {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
     visit("calibrate", calibrate,
-          "--model linear: how cross-validation makes probabilities of logits: a factor, or platt: "
-          "a factor and shifts",
+          "--model linear: how cross-validation makes probabilities of logits: a factor; platt: a "
+          "factor and shifts; isotonic: ascending steps behind these, for thousands of texts",
           {.needs = kLinear});
     visit("threshold", threshold,
           "--model linear: from which probability on a label, or the second of two classes, is "
@@ -115,12 +117,16 @@ struct LinearData {
   std::span<const double> class_weights = {};  ///< [classes]; empty: all 1
 };
 
+/// Of more labels, C and the weighting are chosen by so many of them, at even distances.
+inline constexpr index kMostMeasured = 64;
+
 /// A setting that cross-validation has tried.
 struct LinearTrial {
   NgramWeighting weighting = NgramWeighting::kTfidf;
   double c = 0;
   /// On texts that the model has not seen: nats a text or, of several labels, a label; of numbers
-  /// the mean squared error in the model's unit.
+  /// the mean squared error in the model's unit. Of more than kMostMeasured labels it is estimated
+  /// from so many of them.
   double loss = 0;
 };
 
@@ -142,10 +148,15 @@ struct LinearSize {
   index texts = 0, columns = 0, values = 0;  ///< of the rows
   index outputs = 1;                         ///< logits
   index folds = 0, trials = 1;
+  index measured = 1;      ///< outputs by which a trial is chosen
   double ngram_bytes = 0;  ///< of the n-grams and their names
 
   /// How many problems of one output are solved.
-  index problems() const { return outputs * (folds * trials + 1); }
+  index problems() const {
+    const index again = measured < outputs ? outputs * folds : 0;
+    return measured * folds * trials + again + outputs;
+  }
+  index lanes() const;  ///< problems that are solved side by side, at most
   /// Bytes that a copy of the features, training_rows() and fit_linear() take, at most.
   double bytes(const Context& context) const;
   /// Seconds, about.

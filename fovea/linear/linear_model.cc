@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -204,7 +205,43 @@ double sigmoid(double z) {
   return e / (1 + e);
 }
 
-void predictions_of(ClassifierTask task, std::span<const double> logits, float* values) {
+void to_log_odds(ClassifierTask task, std::span<double> logits) {
+  if (task != ClassifierTask::kSingleLabel) return;
+  const auto best = std::max_element(logits.begin(), logits.end());
+  const double largest = *best;
+  // The sum of the others may be far below the largest, so that one is never taken from the sum.
+  double others = 0;
+  for (auto z = logits.begin(); z != logits.end(); ++z) {
+    if (z != best) others += std::exp(*z - largest);
+  }
+  for (auto z = logits.begin(); z != logits.end(); ++z) {
+    const double rest = z == best ? others : 1 + others - std::exp(*z - largest);
+    *z -= largest + std::log(std::max(rest, 1e-300));
+  }
+}
+
+namespace {
+
+void mapped_predictions(ClassifierTask task, std::span<const double> logits, float* values,
+                        std::span<const IsotonicMap> isotonic) {
+  std::vector<double> p(logits.begin(), logits.end());
+  to_log_odds(task, p);
+  double sum = 0;
+  for (std::size_t k = 0; k < p.size(); ++k) sum += p[k] = isotonic[k](p[k]);
+  if (task == ClassifierTask::kBinary) {
+    values[0] = static_cast<float>(1 - p[0]);
+    values[1] = static_cast<float>(p[0]);
+    return;
+  }
+  const double all = task == ClassifierTask::kSingleLabel ? sum : 1;
+  for (std::size_t k = 0; k < p.size(); ++k) values[k] = static_cast<float>(p[k] / all);
+}
+
+}  // namespace
+
+void predictions_of(ClassifierTask task, std::span<const double> logits, float* values,
+                    std::span<const IsotonicMap> isotonic) {
+  if (!isotonic.empty()) return mapped_predictions(task, logits, values, isotonic);
   switch (task) {
     case ClassifierTask::kRegression:
     case ClassifierTask::kMultiLabel: {
@@ -265,7 +302,10 @@ void LinearModel::predict(const SparseRow& row, float* values) const {
     z = many;
   }
   logits(row, z);
-  predictions_of(weights_.task, z, values);
+  const bool is_known = row.values.back() > 0;
+  predictions_of(
+      weights_.task, z, values,
+      is_known ? std::span<const IsotonicMap>(weights_.isotonic) : std::span<const IsotonicMap>());
 }
 
 LogitParts LinearModel::parts_of(std::string_view text, index output) const {
@@ -320,6 +360,29 @@ std::vector<index> LinearModel::strongest(index output, index count, bool larges
   return order;
 }
 
+namespace {
+
+// The points of all maps in turn, and where those of each end.
+void append_isotonic(std::span<const IsotonicMap> maps, std::vector<NamedTensor>& all) {
+  if (maps.empty()) return;
+  std::vector<std::int64_t> ends;
+  std::vector<float> log_odds, probabilities;
+  for (const IsotonicMap& map : maps) {
+    log_odds.insert(log_odds.end(), map.log_odds.begin(), map.log_odds.end());
+    probabilities.insert(probabilities.end(), map.probabilities.begin(), map.probabilities.end());
+    ends.push_back(static_cast<std::int64_t>(log_odds.size()));
+  }
+  const auto points = static_cast<index>(log_odds.size());
+  all.push_back({"isotonic.ends", Tensor::of<std::int64_t>({static_cast<index>(ends.size())},
+                                                           std::span<const std::int64_t>(ends))});
+  all.push_back(
+      {"isotonic.log_odds", Tensor::of<float>({points}, std::span<const float>(log_odds))});
+  all.push_back(
+      {"isotonic.probability", Tensor::of<float>({points}, std::span<const float>(probabilities))});
+}
+
+}  // namespace
+
 std::vector<NamedTensor> LinearModel::tensors() const {
   const index K = weights_.outputs();
   std::vector<NamedTensor> all;
@@ -328,6 +391,7 @@ std::vector<NamedTensor> LinearModel::tensors() const {
   if (const auto& thresholds = weights_.thresholds; !thresholds.empty()) {
     all.push_back({"threshold", Tensor::of<float>({weights_.classes}, thresholds)});
   }
+  append_isotonic(weights_.isotonic, all);
   for (const NgramBlock& block : features_.blocks) {
     const std::string prefix(prefix_of(block.kind));
     const std::string& names = block.names.text();
@@ -399,6 +463,35 @@ NgramBlock block_from(const Safetensors& tensors, NgramKind kind, const std::str
   return block;
 }
 
+std::vector<IsotonicMap> isotonic_from(const Safetensors& tensors, index outputs,
+                                       const std::string& where) {
+  const bool has_maps = std::any_of(tensors.tensors.begin(), tensors.tensors.end(),
+                                    [](auto& t) { return t.name.starts_with("isotonic."); });
+  if (!has_maps) return {};
+  const auto ends = values_of<std::int64_t>(tensors, "isotonic.ends", 0, where);
+  const auto log_odds = values_of<float>(tensors, "isotonic.log_odds", 0, where);
+  const auto probabilities = values_of<float>(tensors, "isotonic.probability", 0, where);
+  const auto all = static_cast<std::int64_t>(log_odds.size());
+  std::vector<IsotonicMap> maps;
+  bool fits = static_cast<index>(ends.size()) == outputs && !ends.empty() && ends.back() == all &&
+              log_odds.size() == probabilities.size();
+  std::int64_t begin = 0;
+  for (std::size_t k = 0; fits && k < ends.size(); begin = ends[k++]) {
+    fits = begin < ends[k] && ends[k] <= all;
+    if (!fits) break;
+    IsotonicMap map{{log_odds.begin() + begin, log_odds.begin() + ends[k]},
+                    {probabilities.begin() + begin, probabilities.begin() + ends[k]}};
+    fits = std::adjacent_find(map.log_odds.begin(), map.log_odds.end(), std::greater_equal<>()) ==
+               map.log_odds.end() &&
+           std::is_sorted(map.probabilities.begin(), map.probabilities.end()) &&
+           map.probabilities.front() > 0 && map.probabilities.back() < 1;
+    maps.push_back(std::move(map));
+  }
+  if (fits) return maps;
+  fail(ErrorCode::kModelDamaged,
+       "{}: tensors isotonic.*: expected ascending points for each of {} outputs", where, outputs);
+}
+
 }  // namespace
 
 LinearModel linear_model_from(const Safetensors& tensors, const NgramRules& rules,
@@ -427,6 +520,7 @@ LinearModel linear_model_from(const Safetensors& tensors, const NgramRules& rule
            weights.classes);
     }
   }
+  weights.isotonic = isotonic_from(tensors, K, where);
   return {std::move(features), std::move(weights)};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/linear/isotonic.h"
 #include "fovea/linear/ngrams.h"
 #include "fovea/model/classifier_config.h"
 #include "fovea/tensor/named_tensor.h"
@@ -83,6 +84,10 @@ struct LinearWeights {
   /// [classes] as find_thresholds() says (linear/decide.h); none: 1/2, or the likeliest class.
   std::vector<float> thresholds = {};
 
+  /// [K] from log-odds to probabilities; none: the log-odds are right. A text without a known
+  /// n-gram keeps those of `prior`.
+  std::vector<IsotonicMap> isotonic = {};
+
   index outputs() const { return logit_count(task, classes); }
 };
 
@@ -119,7 +124,8 @@ class LinearModel {
   /// The columns of the largest and of the smallest weights of a logit, without the bias.
   std::vector<index> strongest(index output, index count, bool largest) const;
 
-  /// What is stored of it: "weight", "prior", "threshold" if it has these, and, of each block,
+  /// What is stored of it: "weight", "prior", "threshold" if it has these, of isotonic maps
+  /// "isotonic.ends", "isotonic.log_odds" and "isotonic.probability", and, of each block,
   /// "words.names", "words.idf" and "words.damping", or the same of "characters".
   std::vector<NamedTensor> tensors() const;
 
@@ -141,7 +147,13 @@ index predict_texts(const Context& context, const LinearModel& model,
 /// p = 1 / (1 + exp(-z))
 double sigmoid(double z);
 
-/// The predictions of logits [K]: [classes] probabilities, or the number.
-void predictions_of(ClassifierTask task, std::span<const double> logits, float* values);
+/// The predictions of logits [K]: [classes] probabilities, or the number. With isotonic maps [K]
+/// they are what these make of the log-odds, of one class divided by their sum.
+void predictions_of(ClassifierTask task, std::span<const double> logits, float* values,
+                    std::span<const IsotonicMap> isotonic = {});
+
+/// From logits to the log-odds of each probability: of one class of several those of the softmax,
+/// else the logits themselves.
+void to_log_odds(ClassifierTask task, std::span<double> logits);
 
 }  // namespace fovea

@@ -32,18 +32,31 @@ struct SolverOptions {
   std::function<bool()> interrupted = {};  ///< asked once in each pass
 };
 
-/// The point that was reached. A solver goes on from there, for the same problem with another c.
+/// Problems that are solved side by side have a lane each: 1, 2, 4 or 8 of them, the last of which
+/// may be idle.
+inline constexpr index kMostLanes = 8;
+
+/// The point that was reached. A solver goes on from there, for the same problems with another c.
 struct LinearSolution {
-  std::vector<double> weights;  ///< [columns] s * w: what is multiplied with a row as it is
-  std::vector<double> dual;     ///< logistic: [used, 2], a and c_i - a; squares: [used]
+  index lanes = 1;
+  std::vector<double> weights;  ///< [columns, lanes] s * w: what is multiplied with a row as it is
+  std::vector<double> dual;     ///< logistic: [used, 2, lanes], a and c_i - a; squares: [used]
   double c = 0;                 ///< 0: none yet
   int passes = 0;               ///< of the last call
-  bool converged = false;
+  bool converged = false;       ///< all of them
 };
+
+/// values[p] = what the weights of problem p make of the row, for the first values.size() of them.
+void multiply(const SparseRow& row, const LinearSolution& solution, std::span<double> values);
 
 /// loss(y, z) = log(1 + exp(-y z)). Ends when no row's margin is farther than `tolerance` from what
 /// its dual variable says. Returns false if it was interrupted.
 bool solve_logistic(const LinearProblem& problem, const SolverOptions& options,
+                    LinearSolution& solution);
+
+/// Up to kMostLanes problems with the same rows, used rows and c: each ends with the bits that it
+/// has alone, but a row is read once for all of them.
+bool solve_logistic(std::span<const LinearProblem> problems, const SolverOptions& options,
                     LinearSolution& solution);
 
 /// loss(y, z) = (y - z)^2. Ends when no step of a pass changed its own prediction by more than

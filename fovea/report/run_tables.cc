@@ -192,11 +192,16 @@ std::string summary_table(std::span<const RunReport> runs, PageLanguage language
     if (run.is_running) {
       name += fmt::format(" <span class=\"going\">{}</span>", kGoing.in(language));
     }
-    body += "<tr>" + row_name(name) + text_cell(run.kind.in(language)) +
-            cell(std::to_string(run.updates)) + cell(std::to_string(run.targets)) +
-            cell(format_duration(run.seconds)) +
+    // A problem that is solved has no updates: its evaluations are of settings.
+    const bool is_solved = run.updates == 0 && !validation.empty();
+    const auto count = [&](index n) {
+      return cell(is_solved ? std::string(kDash) : std::to_string(n));
+    };
+    body += "<tr>" + row_name(name) + text_cell(run.kind.in(language)) + count(run.updates) +
+            count(run.targets) + cell(format_duration(run.seconds)) +
             cell(number_cell(best == validation.end() ? kNone : best->y)) +
-            cell(best == validation.end() ? std::string(kDash) : fmt::format("{:.0f}", best->x)) +
+            cell(best == validation.end() || is_solved ? std::string(kDash)
+                                                       : fmt::format("{:.0f}", best->x)) +
             cell(number_cell(validation.empty() ? kNone : validation.back().y)) +
             cell(metrics_of_best(run, language)) + "</tr>\n";
   }

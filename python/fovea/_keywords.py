@@ -239,7 +239,7 @@ class ClassifierTraining(TypedDict, total=False):
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
-    calibrate: Literal["none", "temperature", "platt"] | None
+    calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
     config: Text | None
@@ -541,7 +541,7 @@ class Fitting(TypedDict, total=False):
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
-    calibrate: Literal["none", "temperature", "platt"] | None
+    calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
     config: Text | None

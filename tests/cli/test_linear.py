@@ -139,6 +139,51 @@ class Tasks(LinearTest):
         self.assertGreater(share[1], share[0] + 0.1)
 
 
+class Features(LinearTest):
+    def top(self, *args, output="model"):
+        said = self.succeed("explain", self.folder / output, "--top-features", "5", "--json", *args).stdout
+        return {one["label"]: one["features"] for one in json.loads(said)["labels"]}
+
+    def test_the_strongest_ngrams_of_each_label(self):
+        self.fit(self.reviews())
+        page = self.folder / "top.html"
+        top = self.top("--page", page)
+        self.assertEqual(list(top), ["bad", "good"])
+        for label, word in ("bad", "dreadful"), ("good", "wonderful"):
+            self.assertEqual(len(top[label]), 5)
+            self.assertEqual(top[label][0]["ngram"], word)
+            weights = [one["weight"] for one in top[label]]
+            self.assertEqual(weights, sorted(weights, reverse=True))
+            self.assertGreater(weights[-1], 0)
+            self.assertIn(f"<bdi>{word}</bdi>", page.read_text(encoding="utf-8"))
+        printed = self.succeed("explain", self.folder / "model", "--top-features", "1").stdout.decode()
+        self.assertRegex(printed, r"^bad\n +\d+\.\d+  dreadful\ngood\n +\d+\.\d+  wonderful\n$")
+
+    def test_of_several_labels_and_of_numbers(self):
+        rng = random.Random(13)
+        topics = {"sea": "harbour", "war": "cannon", "love": "kiss"}
+        chosen = [[label for label in topics if rng.random() < 0.3] for _ in range(200)]
+        path = self.folder / "labels.jsonl"
+        path.write_text("".join(json.dumps({"text": sentence(rng, *(topics[one] for one in some)), "labels": some}) + "\n"
+                                for some in chosen))
+        self.fit(path, "--multi-label")
+        self.assertEqual({label: features[0]["ngram"] for label, features in self.top().items()}, topics)
+        numbers = self.table([(len(some), sentence(rng, *["star"] * len(some))) for some in chosen], "numbers.tsv")
+        self.fit(numbers, "--regression", output="numbers")
+        top = self.top(output="numbers")
+        self.assertEqual(list(top), ["larger numbers", "smaller numbers"])
+        self.assertEqual(top["larger numbers"][0]["ngram"], "star")
+
+    def test_what_has_no_top_features(self):
+        self.fit(self.reviews(40), "--model", "bag", "--stop-after", "5u", "--width", "8", output="bag")
+        done = self.run_fovea("explain", self.folder / "bag", "--top-features", "5")
+        self.assert_error(done, 4, "--top-features is of linear models")
+        done = self.run_fovea("explain", self.folder / "bag", "a film", "--top-features", "5")
+        self.assert_error(done, 2, "TEXT has no effect with --top-features")
+        done = self.run_fovea("explain", self.folder / "bag", "--top-features", "0")
+        self.assert_error(done, 2, "--top-features: 0")
+
+
 class Runs(LinearTest):
     def test_the_same_bits_for_any_threads_and_after_an_interruption(self):
         file = self.reviews()
@@ -188,6 +233,29 @@ class Runs(LinearTest):
         self.assertEqual(self.weights("model"), before)
         self.answers("film")
 
+    def test_renamed_labels_are_noticed(self):
+        file = self.reviews()
+        renamed = self.folder / "renamed.tsv"
+        renamed.write_text(file.read_text().replace("good\t", "great\t"))
+        for output, args in (("model", ()), ("bag", ("--model", "bag", "--stop-after", "5u", "--width", "8"))):
+            self.fit(file, *args, output=output)
+            if output == "model":
+                (self.folder / "model" / "model.safetensors").unlink()  # as an interruption leaves it
+            done = self.run_fovea("train", "classify", "--resume", "-o", self.folder / output, "--train", renamed)
+            self.assert_error(done, 2, "the labels are not those of the run: great, it began with good")
+
+    def test_what_inspect_and_pages_say_of_a_model_without_updates(self):
+        self.fit(self.reviews())
+        about = json.loads(self.succeed("inspect", self.folder / "model", "--json").stdout)
+        sizes = {tensor["name"]: tensor["shape"] for tensor in about["tensors"]}
+        self.assertEqual(about["parameters"], sizes["weight"][0] + 1)  # and the prior; no bytes of names
+        said = self.succeed("inspect", self.folder / "model").stdout.decode()
+        self.assertNotIn("update", said.split("\n  ")[0])
+        self.assertRegex(said, r"training: solved; chosen weights: validation accuracy 1.0000.*, of setting \d+ that was tried")
+        page = self.folder / "run.html"
+        self.succeed("report", self.folder / "model", "-o", page)
+        self.assertIn("<td>–</td><td>–</td>", page.read_text(encoding="utf-8"))
+
     def test_too_few_texts_to_validate(self):
         printed = self.fit(self.reviews(4)).stdout.decode()
         self.assertIn("too few texts to validate", printed)
@@ -232,6 +300,14 @@ class Scores(LinearTest):
         answers = self.succeed("classify", self.folder / "precision=.93", test, "--format", "tsv").stdout.decode()
         self.assertEqual(sum(line.startswith("good") for line in answers.splitlines()), found["precision=.93"]["predicted"])
 
+    def test_a_precision_that_no_threshold_reaches_is_told(self):
+        rng = random.Random(12)
+        rows = [("yes" if rng.random() < 0.3 else "no", sentence(rng)) for _ in range(300)]  # nothing to learn
+        said = self.fit(self.table(rows), "--threshold", "precision=.99").stderr.decode()
+        self.assertRegex(said, r"no threshold reaches a precision of 0.99: yes \(0\.\d+\)")
+        said = self.fit(self.reviews(), "--threshold", "precision=.99", output="b").stderr.decode()
+        self.assertNotIn("no threshold", said)
+
     def test_thresholds_that_mean_nothing_are_refused(self):
         many = self.table([(str(i % 3), f"word{i % 3} film") for i in range(60)], "many.tsv")
         two = self.reviews(40)
@@ -247,11 +323,15 @@ class Scores(LinearTest):
     def test_calibration_is_chosen(self):
         train, test = self.noisy(400, "train.tsv", 1), self.noisy(800, "test.tsv", 2)
         loss = {}
-        for kind in "none", "temperature", "platt":
+        for kind in "none", "temperature", "platt", "isotonic":
             self.fit(train, "--calibrate", kind, "--regularization-c", "1000", output=kind)
             loss[kind] = self.score(test, output=kind)["log_loss"]["value"]
         self.assertLess(loss["temperature"], loss["none"] - 0.05)  # a large C is too sure
         self.assertLess(loss["platt"], loss["none"] - 0.05)
+        self.assertLess(loss["isotonic"], loss["none"] - 0.05)
+        self.assertNotEqual(loss["isotonic"], loss["platt"])
+        self.succeed("export", self.folder / "isotonic", "--to", "compact", "-o", self.folder / "compact")
+        self.assertAlmostEqual(self.score(test, output="compact")["log_loss"]["value"], loss["isotonic"], delta=0.02)
         self.fit(train, "--regularization-c", "1000", output="usual")
         self.assertEqual(self.weights("usual"), self.weights("platt"))
 
@@ -282,9 +362,20 @@ class Scores(LinearTest):
         self.assertRegex(printed, "From 400 to 800 texts accuracy (gains|changes)")
         self.assertIn("Learning curve: is more data worth it?", page.read_text(encoding="utf-8"))
         self.assertEqual(self.weights("model"), before)
+        self.assertNotIn(b"have changed", done.stderr)
+        self.noisy(801, "train.tsv", 3)
+        done = self.succeed("report", self.folder / "model", "--learning-curve", "--terminal", "-o", page, "--overwrite")
+        self.assertIn(b"the texts have changed since the model was trained", done.stderr)
         self.fit(self.reviews(40), "--model", "bag", "--stop-after", "5u", "--width", "8", output="bag")
         done = self.run_fovea("report", self.folder / "bag", "--learning-curve", "-o", self.folder / "b.html")
         self.assert_error(done, 4, "a learning curve is of a linear classifier")
+
+    def test_warnings_of_eval_are_in_its_object(self):
+        train = self.noisy(400, "train.tsv", 1)
+        self.fit(train)
+        warned, = self.score(train)["warnings"]
+        self.assertIn("the model was trained on this file", warned)
+        self.assertNotIn("warnings", self.score(self.noisy(400, "test.tsv", 2)))
 
     def test_precision_over_recall_is_in_the_evaluation_and_on_its_page(self):
         self.fit(self.noisy(400, "train.tsv", 1))

@@ -80,6 +80,12 @@ class Texts(NoticesTest):
         said = self.said(self.table(rows + [(label, f"  {text.title()} ...") for label, text in rows[:9]]))
         self.assertIn("texts to train on that repeat another one, but for case and punctuation: 9 of 69\n", said)
         self.assertEqual(self.warnings(said), [])
+        # Case and punctuation of any script; an emoji is no punctuation.
+        wide = [(str(i % 2), f"{self.sentence()} приём {i} ÉTÉ 好") for i in range(20)]
+        again = [(label, text.replace("приём", "ПРИЁМ").replace("ÉTÉ", "«été»,") + "。") for label, text in wide[:6]]
+        faces = [("0", "so 😀 it goes"), ("1", "so 😡 it goes")]
+        said = self.said(self.table(rows + wide + again + faces))
+        self.assertIn("texts to train on that repeat another one, but for case and punctuation: 6 of 88\n", said)
         said = self.said(self.table(rows + [(str(1 - int(label)), text) for label, text in rows[:4]]))
         self.assertIn("4 of 64; 4 of them with another label; keep one of each, with the right label",
                       self.warnings(said)[0])

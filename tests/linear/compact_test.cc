@@ -42,6 +42,7 @@ LinearModel model_of(index classes) {
   }
   weights.prior.assign(static_cast<std::size_t>(classes), 0.125F);
   weights.thresholds.assign(static_cast<std::size_t>(classes), 0.25F);
+  weights.isotonic.assign(static_cast<std::size_t>(classes), {{-1, 2}, {0.25F, 0.5F}});
   return {std::move(features), std::move(weights)};
 }
 
@@ -80,6 +81,8 @@ TEST(Compact, AByteOfEachNumberIsEnough) {
   const LinearModel read = read_again(kept);
   EXPECT_EQ(names_of(read), names_of(kept));
   EXPECT_EQ(read.weights().thresholds, model.weights().thresholds);
+  ASSERT_EQ(read.weights().isotonic.size(), 3U);
+  EXPECT_EQ(read.weights().isotonic[2].probabilities, model.weights().isotonic[2].probabilities);
   for (const std::string& text : texts()) {
     const std::vector<double> expected = logits_of(model, text), got = logits_of(read, text);
     for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(got[k], expected[k], 0.03);

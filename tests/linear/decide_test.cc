@@ -55,7 +55,8 @@ double f1_at(const DrawnLabel& of, float threshold) {
 TEST(FindThresholds, HaveNearlyTheBestF1OfALabel) {
   for (const double most : {0.3, 0.8}) {
     const DrawnLabel drawn = draw_label(20'000, most);
-    const float found = find_thresholds(kLabels, drawn.p, drawn.labelled.truth, 1).at(0);
+    const float found =
+        find_thresholds(Context(2), kLabels, drawn.p, drawn.labelled.truth, 1).at(0);
     double best = 0;
     for (float t = 0.01F; t < 0.9F; t += 0.01F) best = std::max(best, f1_at(drawn, t));
     EXPECT_GE(f1_at(drawn, found), 0.97 * best) << most;
@@ -73,9 +74,9 @@ TEST(FindThresholds, HoldWhereALabelIsNeverOrAlwaysThere) {
     one.add("", i == 3 ? std::vector<std::int32_t>{0} : std::vector<std::int32_t>{});
     p.push_back(i == 3 ? 1e-7F : 0);
   }
-  EXPECT_THAT(find_thresholds(kLabels, p, never.truth, 1), ElementsAre(0.5F));
+  EXPECT_THAT(find_thresholds(Context(2), kLabels, p, never.truth, 1), ElementsAre(0.5F));
   for (const auto* set : {&always, &one}) {
-    const float found = find_thresholds(kLabels, p, set->truth, 1).at(0);
+    const float found = find_thresholds(Context(2), kLabels, p, set->truth, 1).at(0);
     EXPECT_GT(found, 0);
     EXPECT_LE(found, 0.5F);
   }
@@ -99,7 +100,7 @@ struct Uneven {
 TEST(FindThresholds, NameRareClasses) {
   const Uneven uneven(10);
   const std::vector<float> found =
-      find_thresholds(ClassifierTask::kBinary, uneven.p, uneven.labelled.truth, 2);
+      find_thresholds(Context(2), ClassifierTask::kBinary, uneven.p, uneven.labelled.truth, 2);
   EXPECT_EQ(found[0], 1);
   EXPECT_LT(found[1], 0.3 / 0.7);    // 0.7 / 1 < 0.3 / threshold
   EXPECT_GT(found[1], 0.05 / 0.95);  // and the others stay what they are
@@ -107,7 +108,8 @@ TEST(FindThresholds, NameRareClasses) {
 
 TEST(FindThresholds, LeaveEvenClassesToTheLikeliest) {
   const Uneven even(45);
-  EXPECT_THAT(find_thresholds(ClassifierTask::kBinary, even.p, even.labelled.truth, 2), Each(1.0F));
+  EXPECT_THAT(find_thresholds(Context(2), ClassifierTask::kBinary, even.p, even.labelled.truth, 2),
+              Each(1.0F));
 }
 
 // A class without texts is not made likely by its lack of them.
@@ -117,13 +119,14 @@ TEST(FindThresholds, LeaveClassesWithoutTextsAlone) {
   for (std::size_t i = 0; i < 100; ++i) {
     p.insert(p.end(), {uneven.p[2 * i] - 0.001F, uneven.p[2 * i + 1], 0.001F});
   }
-  EXPECT_EQ(find_thresholds(kClasses, p, uneven.labelled.truth, 3).at(2), 1);
+  EXPECT_EQ(find_thresholds(Context(2), kClasses, p, uneven.labelled.truth, 3).at(2), 1);
 }
 
 TEST(FindThresholds, AreNoneOfNumbers) {
   LabelledTexts numbers;
   numbers.add_number("", 1);
-  EXPECT_TRUE(find_thresholds(ClassifierTask::kRegression, std::vector<float>{1}, numbers.truth, 1)
+  EXPECT_TRUE(find_thresholds(Context(2), ClassifierTask::kRegression, std::vector<float>{1},
+                              numbers.truth, 1)
                   .empty());
 }
 
@@ -175,8 +178,8 @@ struct Ranked10 {
 TEST(FindThresholds, ReachAPrecisionWithTheMostTexts) {
   const Ranked10 set;
   const auto at = [&](double precision) {
-    return find_thresholds(kLabels, set.p, set.labels.truth, 1,
-                           {ThresholdGoal::kPrecision, precision})
+    return find_thresholds(Context(2), kLabels, set.p, set.labels.truth, 1,
+                           {.rule = {ThresholdGoal::kPrecision, precision}})
         .at(0);
   };
   EXPECT_NEAR(at(1), 0.80, 1e-6);     // two texts, both right
@@ -187,7 +190,8 @@ TEST(FindThresholds, ReachAPrecisionWithTheMostTexts) {
 TEST(FindThresholds, ReachARecallWithTheFewestTexts) {
   const Ranked10 set;
   const auto at = [&](double recall) {
-    return find_thresholds(kLabels, set.p, set.labels.truth, 1, {ThresholdGoal::kRecall, recall})
+    return find_thresholds(Context(2), kLabels, set.p, set.labels.truth, 1,
+                           {.rule = {ThresholdGoal::kRecall, recall}})
         .at(0);
   };
   EXPECT_NEAR(at(0.4), 0.80, 1e-6);
@@ -199,8 +203,8 @@ TEST(FindThresholds, OfTwoClassesAreThoseOfTheSecond) {
   const Ranked10 set;
   for (const auto& [rule, expected] : {std::pair{ThresholdRule{ThresholdGoal::kPrecision, 1}, 0.8},
                                        {ThresholdRule{ThresholdGoal::kGiven, 0.3}, 0.3}}) {
-    const auto found =
-        find_thresholds(ClassifierTask::kBinary, set.of_two, set.classes.truth, 2, rule);
+    const auto found = find_thresholds(Context(2), ClassifierTask::kBinary, set.of_two,
+                                       set.classes.truth, 2, {.rule = rule});
     EXPECT_NEAR(threshold_of(ClassifierTask::kBinary, found, 1), expected, 1e-6);
     const auto d = decisive_rows(ClassifierTask::kBinary, set.of_two, found);
     for (std::size_t i = 0; i < 10; ++i) {
@@ -209,10 +213,32 @@ TEST(FindThresholds, OfTwoClassesAreThoseOfTheSecond) {
   }
 }
 
+TEST(FindThresholds, SayWhichPrecisionsAreMissed) {
+  const Ranked10 set;
+  const auto missed = [&](double precision) {
+    const ThresholdRule rule{ThresholdGoal::kPrecision, precision};
+    const auto found =
+        find_thresholds(Context(1), kLabels, set.p, set.labels.truth, 1, {.rule = rule});
+    return missed_precisions(kLabels, set.p, set.labels.truth, found, rule);
+  };
+  EXPECT_TRUE(missed(1).empty());  // the first two are right
+  LabelledTexts wrong;             // the likeliest text has no label, the next one has
+  wrong.add("", {});
+  wrong.add("", {0});
+  const std::vector<float> p = {0.9F, 0.6F};
+  const ThresholdRule rule{ThresholdGoal::kPrecision, 0.95};
+  const auto found = find_thresholds(Context(1), kLabels, p, wrong.truth, 1, {.rule = rule});
+  const auto missed_there = missed_precisions(kLabels, p, wrong.truth, found, rule);
+  ASSERT_EQ(missed_there.size(), 1U);
+  EXPECT_EQ(missed_there[0].precision, 0.5);
+  EXPECT_TRUE(missed_precisions(kLabels, p, wrong.truth, found, {}).empty());
+}
+
 TEST(FindThresholds, EndWhereTheyAreInterrupted) {
   const Ranked10 set;
-  EXPECT_TRUE(
-      find_thresholds(kLabels, set.p, set.labels.truth, 1, {}, [] { return true; }).empty());
+  EXPECT_TRUE(find_thresholds(Context(2), kLabels, set.p, set.labels.truth, 1,
+                              {.interrupted = [] { return true; }})
+                  .empty());
 }
 
 TEST(ParseThreshold, ReadsRules) {

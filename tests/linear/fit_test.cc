@@ -264,6 +264,63 @@ TEST(LinearFit, TakesOddSets) {
   check_fit("equal numbers", numbers, 1, ClassifierTask::kRegression);
 }
 
+// Of more than kMostMeasured labels some choose C for all; those that are chosen by say the same
+// loss of the others.
+TEST(LinearFit, ChoosesCOfManyLabelsBySomeOfThem) {
+  constexpr index kLabels = 80;
+  LabelledTexts drawn;
+  for (const LabelledTexts some = drawn_texts(640, kLabels, 3); drawn.texts.size() < 640;) {
+    const auto i = static_cast<std::int32_t>(drawn.texts.size());
+    drawn.add(some.texts[drawn.texts.size()], {i % static_cast<std::int32_t>(kLabels)});
+  }
+  Fitted how{.task = ClassifierTask::kMultiLabel, .classes = kLabels, .rules = rules_of("1", "0")};
+  const LinearFit found = fit(drawn, how);
+  how.threads = 3;
+  const LinearFit threaded = fit(drawn, how);
+  EXPECT_EQ(found.model.weights().weights, threaded.model.weights().weights);
+  EXPECT_EQ(found.model.weights().thresholds, threaded.model.weights().thresholds);
+  ASSERT_EQ(found.unseen.size(), 640U * kLabels);
+  double loss = 0, named = 0;
+  for (index i = 0; i < 640; ++i) {
+    for (index k = 0; k < kLabels; ++k) {
+      const double p = double{found.unseen[static_cast<std::size_t>(i * kLabels + k)]};
+      loss -= std::log(k == i % kLabels ? p : 1 - p) / (640.0 * kLabels);
+      named += k == i % kLabels &&
+                       p >= double{found.model.weights().thresholds[static_cast<std::size_t>(k)]}
+                   ? 1
+                   : 0;
+    }
+  }
+  EXPECT_GT(named, 0.8 * 640);
+  // Measured with a factor alone, and told of the calibrated ones: close, and of all labels.
+  EXPECT_NEAR(loss / found.trials[found.chosen].loss, 1, 0.1);
+  for (const LinearTrial& trial : found.trials) {
+    EXPECT_GE(trial.loss, found.trials[found.chosen].loss);
+  }
+}
+
+TEST(LinearFit, IsotonicMapsAreMeasuredOnTextsThatTheyHaveNotSeen) {
+  const LabelledTexts drawn = drawn_texts(300, 2, 12);
+  Fitted how;
+  const LinearFit platt = fit(drawn, how);
+  how.options.calibrate = CalibrationKind::kIsotonic;
+  const LinearFit steps = fit(drawn, how);
+  EXPECT_EQ(steps.model.weights().weights, platt.model.weights().weights);
+  ASSERT_EQ(steps.model.weights().isotonic.size(), 1U);
+  EXPECT_NE(steps.unseen, platt.unseen);
+  const auto loss = [&](const LinearFit& of) {
+    double sum = 0;
+    for (index i = 0; i < 300; ++i) {
+      sum -= std::log(double{of.unseen[static_cast<std::size_t>(2 * i + i % 2)]});
+    }
+    return sum / 300;
+  };
+  // Of so few texts steps know less than the sigmoid that the texts follow. Measured on the texts
+  // that they come from, they would seem to know more.
+  EXPECT_GT(loss(steps), loss(platt));
+  EXPECT_LT(loss(steps), loss(platt) + 0.1);
+}
+
 TEST(LinearFit, StopsWhenAskedAndSaysHowFarItIs) {
   const LabelledTexts drawn = drawn_texts(200, 2, 4);
   double last = 0;

@@ -198,6 +198,26 @@ TEST(LinearModel, IsReadAsItWasStored) {
   }
 }
 
+// A model whose probabilities are 0.25 below log-odds of 0 and 0.5 from there on, of each class.
+LinearModel mapped_model() {
+  const LinearModel model = model_of_cats(ClassifierTask::kSingleLabel, 3);
+  LinearWeights weights = model.weights();
+  weights.isotonic.assign(3, {{-0.001F, 0.0F}, {0.25F, 0.5F}});
+  return {model.features(), std::move(weights)};
+}
+
+TEST(LinearModel, MapsItsProbabilities) {
+  const LinearModel model = mapped_model();
+  const LinearModel again = load(model.tensors(), ClassifierTask::kSingleLabel, 3);
+  const std::vector<float> p = predict(model, "the cat ran");
+  for (const float one : p) EXPECT_TRUE(std::abs(one - 0.25F) < 0.1F || one > 0.3F) << one;
+  EXPECT_NEAR(std::accumulate(p.begin(), p.end(), 0.0), 1, 1e-6);
+  EXPECT_EQ(predict(again, "the cat ran"), p);
+  EXPECT_NE(predict(model_of_cats(ClassifierTask::kSingleLabel, 3), "the cat ran"), p);
+  // Nothing is known of this text, so it keeps the shares of the classes.
+  EXPECT_EQ(predict(model, "zzz"), predict(model_of_cats(ClassifierTask::kSingleLabel, 3), "zzz"));
+}
+
 Tensor& tensor_of(std::vector<NamedTensor>& tensors, const std::string& name) {
   return std::find_if(tensors.begin(), tensors.end(), [&](auto& t) { return t.name == name; })
       ->tensor;
@@ -211,7 +231,7 @@ void set(std::vector<NamedTensor>& tensors, const std::string& name, index at, T
 }
 
 TEST(LinearModel, RefusesWhatIsDamaged) {
-  const std::vector<NamedTensor> whole = model_of_cats(ClassifierTask::kSingleLabel, 3).tensors();
+  const std::vector<NamedTensor> whole = mapped_model().tensors();
   using Damage = std::function<void(std::vector<NamedTensor>&)>;
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<Damage> all = {
@@ -221,6 +241,11 @@ TEST(LinearModel, RefusesWhatIsDamaged) {
       [&](auto& t) { set(t, "threshold", 0, nan); },
       [](auto& t) { set(t, "threshold", 0, 0.0F); },
       [](auto& t) { set(t, "threshold", 0, 1.5F); },
+      [](auto& t) { set<std::int64_t>(t, "isotonic.ends", 0, -1); },
+      [](auto& t) { set<std::int64_t>(t, "isotonic.ends", 2, 7); },
+      [](auto& t) { set(t, "isotonic.log_odds", 1, -0.001F); },
+      [](auto& t) { set(t, "isotonic.probability", 0, 0.75F); },
+      [](auto& t) { set(t, "isotonic.probability", 0, 0.0F); },
       [](auto& t) { set(t, "words.damping", 0, std::numeric_limits<double>::infinity()); },
       [](auto& t) { set(t, "characters.damping", 0, -1.0); },
       [](auto& t) { set<std::uint8_t>(t, "words.names", 0, '\n'); },

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "fovea/base/random.h"
+#include "tests/isa.h"
 
 namespace fovea {
 namespace {
@@ -186,6 +187,53 @@ TEST(LinearSolver, StaysFiniteWhereNothingHoldsTheWeights) {
   ASSERT_TRUE(solve_logistic(drawn.problem(1e12), {.most_passes = 50}, solution));
   EXPECT_LE(solution.passes, 50);
   for (const double w : solution.weights) EXPECT_TRUE(std::isfinite(w));
+}
+
+// Side by side or alone, along a path of c: the same bits, on every instruction set.
+TEST(LinearSolver, SolvesSeveralAsItSolvesEach) {
+  constexpr std::size_t kMost = static_cast<std::size_t>(kMostLanes);
+  std::vector<Drawn> drawn(kMost, draw(Wanted::kSigns, 60));
+  Random random(2, RandomUse::kTest);
+  for (std::size_t p = 0; p < kMost; ++p) {
+    for (float& y : drawn[p].y) y = random.uniform() < 0.1 * static_cast<double>(p + 1) ? 1 : -1;
+    for (float& scale : drawn[p].scales) scale *= static_cast<float>(random.uniform(0.5, 2));
+    for (double& cost : drawn[p].costs) cost = random.uniform(0.2, 3);
+  }
+  const auto problem = [&](std::size_t p, double c) {
+    LinearProblem one = drawn[p].problem(c);
+    one.offset = 0.1 * static_cast<double>(p);
+    if (p % 2) one.costs = {};
+    return one;
+  };
+  for_each_isa([&] {
+    for (const std::size_t count : {1U, 2U, 3U, 5U, 8U}) {
+      LinearSolution together;
+      std::vector<LinearSolution> alone(count);
+      for (const double c : {0.5, 2.0, 30.0}) {
+        std::vector<LinearProblem> problems;
+        for (std::size_t p = 0; p < count; ++p) problems.push_back(problem(p, c));
+        ASSERT_TRUE(solve_logistic(problems, {}, together));
+        int passes = 0;
+        bool converged = true;
+        for (std::size_t p = 0; p < count; ++p) {
+          ASSERT_TRUE(solve_logistic(problems[p], {}, alone[p]));
+          passes = std::max(passes, alone[p].passes);
+          converged = converged && alone[p].converged;
+          for (std::size_t f = 0; f < kColumns; ++f) {
+            const std::size_t at = f * static_cast<std::size_t>(together.lanes) + p;
+            EXPECT_EQ(together.weights[at], alone[p].weights[f]) << count << " " << p << " " << c;
+          }
+        }
+        EXPECT_EQ(together.passes, passes);
+        EXPECT_EQ(together.converged, converged);
+        std::vector<double> values(count);
+        multiply(drawn[0].rows.row(5), together, values);
+        for (std::size_t p = 0; p < count; ++p) {
+          EXPECT_EQ(values[p], drawn[0].rows.row(5).product(alone[p].weights));
+        }
+      }
+    }
+  });
 }
 
 TEST(LinearSolver, StopsWhenAsked) {

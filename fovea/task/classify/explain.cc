@@ -443,4 +443,40 @@ Explanation explain_sample(const Context& context, const LoadedClassifier& model
   return explanation;
 }
 
+std::vector<LabelFeatures> top_features(const LoadedClassifier& model, index count) {
+  if (!model.linear) {
+    throw Error(ErrorCode::kModelWrongKind,
+                "explain: --top-features is of linear models of n-grams, and this is none",
+                "explain a text: fovea explain DIR \"a text\"");
+  }
+  const LinearModel& linear = *model.linear;
+  const index outputs = linear.weights().outputs();
+  std::vector<LabelFeatures> all;
+  const auto add = [&](const std::string& label, index output, bool largest) {
+    LabelFeatures one{.label = label};
+    for (const index column : linear.strongest(output, count, largest)) {
+      const auto at = static_cast<std::size_t>(column * outputs + output);
+      const double weight = double{linear.weights().weights[at]};
+      if (largest ? weight <= 0 : weight >= 0) break;
+      one.features.emplace_back(linear.features().name(column), std::abs(weight));
+    }
+    all.push_back(std::move(one));
+  };
+  switch (linear.weights().task) {
+    case ClassifierTask::kRegression:
+      add("larger numbers", 0, true);
+      add("smaller numbers", 0, false);
+      break;
+    case ClassifierTask::kBinary:  // one logit: of the second label
+      add(model.labels[0], 0, false);
+      add(model.labels[1], 0, true);
+      break;
+    case ClassifierTask::kSingleLabel:
+    case ClassifierTask::kMultiLabel:
+      for (index k = 0; k < outputs; ++k) add(model.labels[static_cast<std::size_t>(k)], k, true);
+      break;
+  }
+  return all;
+}
+
 }  // namespace fovea

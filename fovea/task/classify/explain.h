@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/context.h"
 #include "fovea/data/frames.h"
 #include "fovea/explain/explanation.h"
+#include "fovea/report/features_page.h"
 #include "fovea/task/classify/classifier.h"
 
 namespace fovea {
@@ -23,5 +25,9 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
 /// no such sample, kInputFormat if it has other joints or features than the model.
 Explanation explain_sample(const Context& context, const LoadedClassifier& model,
                            const FrameFile& file, index sample, const ExplainOptions& options);
+
+/// The n-grams with the largest weights for each label of a linear model, `count` at most; of
+/// numbers those for larger and for smaller ones. Throws kModelWrongKind for another model.
+std::vector<LabelFeatures> top_features(const LoadedClassifier& model, index count);
 
 }  // namespace fovea

@@ -29,9 +29,25 @@ ClassifierSettings settings_of(const std::filesystem::path& folder) {
                 fmt::format("{}: a learning curve is of a linear classifier of texts", file),
                 "train one: fovea train classify --model linear");
   }
+  return settings;
+}
+
+// Whether the files of a model hold what it was trained on. Folders of before have no fingerprint.
+bool has_same_texts(const std::filesystem::path& folder, const ClassifierSettings& settings) {
+  const std::vector<ProcessStart> starts = read_starts(folder);
+  if (starts.empty() || starts.front().data.empty()) return true;
+  const std::string file = (folder / "config.json").string();
+  const ClassifierRun run = prepare_run(settings);
+  return run.identity.data == starts.front().data &&
+         run.outputs.labels ==
+             classifier_config_from_text(read_model_file(folder, "config.json"), file)
+                 .outputs.labels;
+}
+
+// All texts take part in cross-validation; the model's own validation texts are left alone.
+ClassifierSettings for_curve(ClassifierSettings settings) {
   if (settings.linear.folds == 0) settings.linear.folds = kUsualFolds;
   settings.linear.threshold = "f1";  // curves are of what the texts tell, not of where it is cut
-  // All texts take part in cross-validation; the model's own validation texts are left alone.
   settings.text.valid.clear();
   return settings;
 }
@@ -40,8 +56,15 @@ ClassifierSettings settings_of(const std::filesystem::path& folder) {
 
 std::vector<ReportLearning> learning_curve(const Context& context,
                                            const std::filesystem::path& folder,
-                                           TrainingObserver& observer) {
-  const ClassifierSettings settings = settings_of(folder);
+                                           TrainingObserver& observer,
+                                           std::vector<std::string>& notes) {
+  const ClassifierSettings stored = settings_of(folder);
+  if (!has_same_texts(folder, stored)) {
+    notes.push_back(fmt::format(
+        "{}: the texts have changed since the model was trained: the curve is of those of today",
+        folder.string()));
+  }
+  const ClassifierSettings settings = for_curve(stored);
   const LabelledSet set = read_labelled_set(settings.text, settings.recipe.seed);
   const index all = std::count(set.validates.begin(), set.validates.end(), false);
   std::vector<ReportLearning> points;

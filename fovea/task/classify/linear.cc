@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/linear.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -17,6 +19,7 @@
 #include "fovea/task/classify/score.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_cost.h"
+#include "fovea/text/utf8.h"
 #include "fovea/train/history.h"
 #include "fovea/train/model_folder.h"
 
@@ -129,6 +132,26 @@ std::vector<float> predictions(const Context& context, const LinearModel& model,
   return values;
 }
 
+// The labels for which no threshold reaches the precision that was asked for.
+std::vector<std::string> missed_lines(const LinearFit& fit, const Examples& truth,
+                                      const ClassifierRun& run) {
+  constexpr std::size_t kMostListed = 5;
+  const ThresholdRule rule = parse_threshold(run.settings.linear.threshold);
+  const std::vector<MissedPrecision> missed = missed_precisions(
+      run.settings.model.task, fit.unseen, truth, fit.model.weights().thresholds, rule);
+  if (missed.empty()) return {};
+  std::string list;
+  for (std::size_t n = 0; n < std::min(missed.size(), kMostListed); ++n) {
+    const std::string& label = run.outputs.labels[static_cast<std::size_t>(missed[n].label)];
+    list += fmt::format("{}{} ({:.3f})", n > 0 ? ", " : "", excerpt(label), missed[n].precision);
+  }
+  if (missed.size() > kMostListed) list += fmt::format(" and {} more", missed.size() - kMostListed);
+  return {
+      fmt::format("validation: no threshold reaches a precision of {}: {}, at the highest; add "
+                  "texts, or ask for less",
+                  rule.value, list)};
+}
+
 // The labels of a run that is resumed are those of its config.json, which stays.
 void require_same_data(const std::filesystem::path& folder, const ClassifierRun& run) {
   const std::vector<ProcessStart> starts = read_starts(folder);
@@ -231,6 +254,7 @@ std::optional<MeasuredFit> fit_measured(const Context& context, const Classifier
     done.found =
         measured(predictions(context, linear, held.texts), held.truth, run, linear, run.uses.get());
   } else if (!done.fit.unseen.empty()) {
+    if (run.uses) run.uses->more = missed_lines(done.fit, known.truth, run);
     if (run.settings.linear.folds > 0) done.folds = folded(done.fit, known.truth, run);
     done.found = measured(std::move(done.fit.unseen), known.truth, run, linear, run.uses.get());
   }

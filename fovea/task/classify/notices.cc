@@ -21,24 +21,25 @@ constexpr std::size_t kMostListed = 5;  // labels
 constexpr std::string_view kAdvice =
     "add texts of them, or say --class-weights balanced; are their labels right?";
 
-bool is_word_byte(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z');
+// Symbols count, since an emoji may be all that tells two texts apart; punctuation does not.
+bool counts(char32_t c) {
+  return is_word_character(c) || (c >= 0x2190 && c < 0x3000) || c >= 0x1F000;
 }
 
-// The words of a text, and nothing else.
+// The words of a text in lower case, and nothing else.
 void take_words(std::string_view text, std::string& words) {
   words.clear();
   bool apart = false;
-  for (const char each : text) {
-    const char c = each >= 'A' && each <= 'Z' ? static_cast<char>(each + ('a' - 'A')) : each;
-    if (!is_word_byte(c)) {
+  while (!text.empty()) {
+    const DecodedCharacter c = decode_character(text);
+    text.remove_prefix(static_cast<std::size_t>(c.length));
+    if (!counts(c.value)) {
       apart = !words.empty();
       continue;
     }
     if (apart) words += ' ';
     apart = false;
-    words += c;
+    append_utf8(words, lower_character(c.value));
   }
 }
 

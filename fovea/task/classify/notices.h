@@ -23,6 +23,7 @@ struct LabelUses {
 /// Those of the best validation of a run. A pointer of it is shared by what trains.
 struct BestUses {
   LabelUses uses = {};
+  std::vector<std::string> more = {};  ///< further lines on the validation
   double goodness = -std::numeric_limits<double>::infinity();
 
   /// Keeps those of a validation that is as good as the best so far.
@@ -38,8 +39,8 @@ std::vector<std::string> notices_of_uses(const LabelUses& uses,
                                          std::string_view set);
 
 struct LabelledSet;
-/// Looks for texts with the same words: case (of A to Z) and punctuation do not count. Appends to
-/// the notes or the overview of the set.
+/// Looks for texts with the same words: case and punctuation, of any script, do not count. Appends
+/// to the notes or the overview of the set.
 void note_repeated_texts(LabelledSet& set);
 
 }  // namespace fovea

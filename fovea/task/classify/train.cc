@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the training of a classifier has of its own.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "fovea/base/error.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/objective.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/vectors.h"
 #include "fovea/task/training_task.h"
+#include "fovea/text/utf8.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -54,9 +61,32 @@ ClassifierObjective make_objective(const Context& context, const Classifier& mod
            .uses = run.uses.get()}};
 }
 
+namespace {
+
+// The fingerprint of the texts has the numbers of their labels, not the names.
+void require_same_labels(const std::filesystem::path& folder, const ClassifierRun& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder / "config.json", ignored)) return;
+  const std::string name = (folder / "config.json").string();
+  const std::vector<std::string> began =
+      classifier_config_from_text(read_model_file(folder, "config.json"), name).outputs.labels;
+  const std::vector<std::string>& now = run.outputs.labels;
+  const auto [was, is] = std::mismatch(began.begin(), began.end(), now.begin(), now.end());
+  if (was == began.end() && is == now.end()) return;
+  throw Error(
+      ErrorCode::kConfig,
+      fmt::format("cannot resume: the labels are not those of the run: {}, it began with {}",
+                  is == now.end() ? "fewer" : excerpt(*is),
+                  was == began.end() ? "fewer" : excerpt(*was)),
+      "give the labels that the run began with, or train into another folder");
+}
+
+}  // namespace
+
 TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer) {
+  if (start.resume || start.checkpoint) require_same_labels(folder, run);
   if (run.linear) return train_linear(context, run, folder, start, observer);
   return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
 }
