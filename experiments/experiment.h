@@ -57,7 +57,7 @@ inline std::string run_name(const ReproduceRow& row) {
   return fmt::format("{}-{}-seed{}", row.experiment, row.variant, row.seed);
 }
 
-/// That share of the epochs or updates, but at least one.
+/// The share of the epochs or updates, but at least one.
 inline index share_of(double share, index all) {
   return std::max<index>(1, std::lround(share * static_cast<double>(all)));
 }
@@ -85,7 +85,7 @@ struct ReproduceObserver {
 /// Thrown when observer.stop() was true: the next call goes on from there.
 struct ReproduceStopped {};
 
-/// What every experiment is given.
+/// The context, the options and the observer that every experiment is given.
 class Reproduction {
  public:
   Reproduction(const Context& context, const ReproduceOptions& options,

@@ -421,7 +421,7 @@ class WeightReader {
   KeyedMap<std::string, std::size_t> places_;  // kUsed: was read
 };
 
-// Of our weights that stay as they lie, since all their tensors can: matrices without rows.
+// Matrices without rows stand for our weights that stay as they lie, since all their tensors can.
 KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept_in_blocks(
     const WeightReader& reader, std::span<const TensorPlace> places, WeightTypes types) {
   KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept;

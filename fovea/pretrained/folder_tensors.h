@@ -31,7 +31,7 @@ class FolderTensors {
   /// Writes its values, widened from F32, F16 or BF16, to as many floats. Throws kModelWrongKind
   /// for another type.
   void read(std::string_view name, Vec<float> to) const;
-  /// Those of TensorSource, by the name.
+  /// As TensorSource has them, by the name.
   std::optional<BlockType> block_type(std::string_view name) const;
   std::vector<std::uint8_t> blocks(std::string_view name) const;
 

@@ -57,7 +57,7 @@ void check_values(const LanguageModelConfig& c, const TensorSource& tensors) {
        held);
 }
 
-// What the weights take.
+// The bytes that the weights take.
 double bytes_of(const LanguageModelConfig& c, const TensorSource& tensors, WeightTypes types) {
   if (types == WeightTypes::kFloat32)
     return sizeof(float) * static_cast<double>(parameter_count(c));

@@ -10,7 +10,7 @@
 
 namespace fovea {
 
-/// What a model does to the angles of fovea/attention/score/score.h's Rotary.
+/// How a model changes the angles of fovea/attention/score/score.h's Rotary.
 struct RotaryScaling {
   std::vector<double> divisors = {};  ///< [D / 2]; empty: all are 1
   double amplitude = 1;               ///< cosines and sines times this

@@ -25,14 +25,14 @@ constexpr std::uint64_t kProblems = 30;
 constexpr std::uint64_t kProblems = 300;
 #endif
 
-// Those with another score than the dot product are converted on every processor.
+// Calls with another score than the dot product are converted on every processor.
 Problem draw(std::uint64_t seed) {
   ProblemShape shape = draw_shape(seed);
   shape.watch = static_cast<Watch>(seed % 3);
   return Problem(shape).rounded();
 }
 
-// What a forward returns in float32.
+// The results of a forward in float32.
 constexpr std::vector<double> Results::*kOfScores[] = {
     &Results::lse,      &Results::weights,     &Results::entropy,    &Results::maximum,
     &Results::distance, &Results::topk_weight, &Results::column_mass};
@@ -44,7 +44,7 @@ TEST(BFloat16Attention, ErrorIsAtMostTwiceThatOfPlainRounding) {
     PlainErrors errors(problem, exact, PlainErrors::Plain::kBFloat16);
     for_each_isa([&] {
       Results fast = problem.run<BFloat16>(Method::kFused);
-      // Those of converted calls are the ones of float32: see the next test.
+      // The names of converted calls are the ones of float32: see the next test.
       if (!has_bfloat16_products()) {
         for (const auto of : kOfScores) fast.*of = exact.*of;
       }

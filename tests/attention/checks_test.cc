@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call may not be: every error names the tensor, the axis and both sizes.
+// Calls that are refused: every error names the tensor, the axis and both sizes.
 #include "fovea/attention/checks.h"
 
 #include <gmock/gmock.h>

@@ -219,7 +219,7 @@ TEST(Overlap, EveryGradientIsLookedAt) {
   EXPECT_NO_THROW(backward(gradients));
 }
 
-// What parts read, against what is written.
+// The tensors that parts read, against those that are written.
 TEST(Overlap, EveryPartIsLookedAt) {
   Call<float> call(kSizes);
   std::vector<std::byte> memory(call.o.size() * sizeof(float));  // numbers of any type, all 0

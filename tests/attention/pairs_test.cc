@@ -25,7 +25,7 @@ struct Parts {
 
 constexpr index kD = 6;
 
-// Of the rows that a bias sees.
+// The part of the rows that a bias sees.
 index row_width(const ScoreRow<double>& score) {
   PartData<double> parts;
   Attention<double> attention;

@@ -205,7 +205,7 @@ TEST(ReferenceAttention, GradientsOfEveryScoreAreThoseOfTheForward) {
   }
 }
 
-// What is left empty is not written, and takes nothing from the rest.
+// An output that is left empty is not written, and takes nothing from the rest.
 TEST(ReferenceAttention, GradientsThatAreNotWantedAreLeftOut) {
   for (const auto& row : score_table<double>()) {
     SCOPED_TRACE(row.name);

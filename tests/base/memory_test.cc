@@ -123,7 +123,7 @@ TEST(Arena, MovesWithItsMemory) {
   Arena assigned;
   assigned = std::move(to);
   EXPECT_EQ(assigned.capacity(), capacity);
-  // What was moved from is an empty arena.
+  // An arena that was moved from is empty.
   std::fill_n(from.allocate<float>(100), 100, 1.0f);
 }
 

@@ -91,7 +91,7 @@ int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
   return 0;
 }
 
-// What calls main in every program: it is given ours instead.
+// Every program calls main through this function, which is given ours instead.
 int __libc_start_main(Main main, int argc, char** argv, void (*begin)(), void (*end)(),
                       void (*unload)(), void* stack) {
   using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every fuzzer says of a reader: it returns, or throws fovea::Error; nothing else happens.
+// Every fuzzer says of a reader that it returns or throws fovea::Error, and that nothing else
+// happens.
 #pragma once
 
 #include <sys/mman.h>

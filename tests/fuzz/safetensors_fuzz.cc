@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be read can be written, and is the same when read again.
+// A file that can be read can be written, and is the same when it is read again.
 #include "fovea/tensor/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 

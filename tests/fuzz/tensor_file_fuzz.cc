@@ -13,7 +13,7 @@ void read_call(const TensorFile& file) {
   require(tensors.find("q") != nullptr && tensors.sizes().B >= 0);
 }
 
-// What is not a call's can be a file of tensors all the same.
+// A file that is none of a call can be a file of tensors all the same.
 void read_tensors(const TensorFile& file) {
   for (const NamedTensor& named : file.read()) {
     const TensorInfo info = file.info(named.name);

@@ -19,7 +19,7 @@ namespace fovea {
 template <class T>
 using Matrices = std::span<const Rows<const T>>;
 
-// What the cases are made of.
+// The inputs of the cases.
 inline constexpr std::int32_t kIds[] = {2, 0, 4, 2, 2, 1};
 inline constexpr std::int32_t kPlaces[] = {0, 1, 2, 0, 1, 2};
 inline constexpr std::int32_t kTargets[] = {3, -1, 0, 4, 3, 1};
@@ -186,7 +186,7 @@ struct ScaleFormula {
   }
 };
 
-/// What the mask of rows leaves of x, in the three sequences.
+/// The rows of x that the mask of rows leaves, in the three sequences.
 template <class T>
 T dropped(index n, index c, T x) {
   std::vector<SampleRow> rows;

@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-/// What a direction of a layer has; empty: left out.
+/// The parameters of one direction of a layer; empty: left out.
 template <class T>
 struct PlainRecurrent {
   RecurrentKind kind;

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// Of the three sequences of 2, 0 and 4 rows, with 5 tags.
+// The cases have three sequences of 2, 0 and 4 rows, with 5 tags.
 inline constexpr std::int32_t kTags[] = {3, 1, 0, 4, 4, 1};
 // After tag 2 only tags 0 and 1; tag 2 not first, tag 0 not last.
 inline constexpr std::uint8_t kMayFollow[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0,

@@ -149,7 +149,7 @@ TEST(Tape, WalksARecordingOnce) {
   EXPECT_THAT(to_vector(p.gradient.vec<float>()), ElementsAre(2, 2, 2));
 }
 
-// What is handed over to one input still reaches the other, which adds to it later.
+// A gradient that is handed over to one input still reaches the other, which adds to it later.
 TEST(Tape, AGradientThatIsHandedOverIsNotShared) {
   Tape tape{Context(1)};
   const Variable x = matrix(tape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of a CRF make of a problem, and what the plain loops do.
+// The results of the kernels of a CRF for a problem, and those of the plain loops.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace fovea {
 
 inline const Context kContext(2);
 
-/// Of crf_loss, of the kernels or of the reference.
+/// The results of crf_loss, by the kernels or by the reference.
 template <class T>
 struct Result {
   double total = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel tells a plan of the scratch memory of its loop is what a run of the loop takes.
+// A run of a loop takes the scratch memory that its kernel tells a plan.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -30,7 +30,7 @@ TEST(ProductCut, CoversEveryTileOnce) {
   }
 }
 
-// Of a list that two threads halve, either has half of the rows.
+// Two threads that halve a list have half of the rows each.
 TEST(ProductCut, AShareHasItsOwnRows) {
   for (const bool columns_first : {false, true}) {
     const ProductCut cut{{8 * 96, 96, 6}, {7 * 128, 128, 64}, columns_first, 2};

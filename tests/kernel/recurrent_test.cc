@@ -64,7 +64,7 @@ struct Problem {
   index H() const { return weight.columns(); }
 };
 
-// What comes out: after the forward, and the gates after the backward.
+// The results: rows after the forward, and the gates after the backward.
 template <class T>
 struct Result {
   Matrix<T> hidden, cells, cell_tanh, gates, dgates;

@@ -109,7 +109,7 @@ TEST(Sru, ErrorIsAtMostTwiceThatOfThePlainFloat) {
           expect_no_worse(f.gates, g.gates, exact.gates, "gates");
           expect_no_worse(f.dgates, g.dgates, exact.dgates, "dgates");
           expect_no_worse(f.dx, g.dx, exact.dx, "dx");
-          // Of two long sums, the error of the plain loops is luck.
+          // The error of the plain loops in two long sums is luck.
           if (H > 1) expect_no_worse(f.dvectors, g.dvectors, exact.dvectors, "dvectors");
         }
       }

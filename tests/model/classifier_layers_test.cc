@@ -44,7 +44,7 @@ TEST(ClassifierLayers, NamesItsParametersInAFixedOrder) {
                                    "output.weight", "output.bias"));
 }
 
-// Of a folder that says no revision shaw were the keys alone.
+// In a folder that says no revision, shaw means the keys alone.
 TEST(ClassifierLayers, ShawHasTheTablesOfItsRevision) {
   const auto tables = [](const char* position, bool first) {
     ClassifierConfig c = classifier_config(ClassifierTask::kBinary, "attention:plain");

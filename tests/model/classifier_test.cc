@@ -339,7 +339,7 @@ TEST(Classifier, ThePublishedModelIsItsFormula) {
   }
 }
 
-// What the published model averages over: with the padding as tokens, all 80 rows.
+// The published model averages over all 80 rows, with the padding as tokens.
 TEST(Classifier, ThePublishedModelHasItsSizeAndItsWeights) {
   const Classifier model(published_config(), 1);
   EXPECT_EQ(parameter_count(published_config()), 2609281);

@@ -101,7 +101,7 @@ TEST(EncoderEffect, PositionsAreReadByAttentionOrJoinTheEmbeddings) {
               testing::Not(testing::Contains(testing::AnyOf("t5_buckets", "t5_max_distance"))));
 }
 
-// What a field misspells would never be checked.
+// A name that a field misspells would never be checked.
 TEST(EncoderEffect, APartThatNoModelHasIsAnError) {
   EXPECT_THROWS(lacks_for_effect("atention", EncoderConfig(), {}), kInternal, "atention");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What golden.h lists.
+// The entries of golden.h.
 #pragma once
 
 #include <cstdint>

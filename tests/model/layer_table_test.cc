@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for the layer of every row.
+// These tests hold for the layer of every row.
 #include "fovea/model/layer_table.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(LayerTable, HasANameOnce) {
   EXPECT_THROWS(layer_kind("lstn"), kInternal, "there is no layer lstn");
 }
 
-// What the parser does not know as a setting no text could say.
+// No text could say a setting that the parser does not know.
 TEST(LayerTable, SettingsAreThoseOfTheParser) {
   for (const LayerKind& kind : layer_kinds()) {
     for (const std::string_view word : axis_words(kind.settings)) {

@@ -354,7 +354,7 @@ TEST(Plan, OfALanguageModelCountsItsMatrices) {
   EXPECT_DOUBLE_EQ(plan_pass(Context(1), c, {.tokens = 5}).flops, 5 * (6 * matrices + attention));
 }
 
-// Of more tokens than a plan lists, what it takes is reckoned from two parts of the batch.
+// The memory for more tokens than a plan lists is reckoned from two parts of the batch.
 TEST(Plan, OfABatchOfAnySizeIsQuick) {
   LanguageModelConfig c = small_language_model();
   const auto bytes = [&](index tokens) {

@@ -29,7 +29,7 @@ inline TaggerConfig tagger_config(std::string encoder = {}, TagHead head = TagHe
   return c;
 }
 
-/// The same with two columns of tags, of which the second has a softmax.
+/// That configuration with two columns of tags, of which the second has a softmax.
 inline TaggerConfig two_columns(std::string encoder = {}) {
   TaggerConfig c = tagger_config(std::move(encoder));
   c.head = {TagHead::kCrf, TagHead::kSoftmax};

@@ -150,7 +150,7 @@ TEST(TextEncoder, HasNoTableOfTokensWhereTheFirstStepIsNotTheirs) {
   EXPECT_EQ(encoder.token_table_columns(), 0);
 }
 
-// What a training step gives and does.
+// The results of a training step, and the products that it computes.
 struct Trained {
   std::vector<double> rows;
   std::vector<std::vector<double>> gradients;

@@ -26,7 +26,7 @@ inline TranslatorConfig translator_config() {
   return c;
 }
 
-/// The same with a recurrent decoder.
+/// That configuration with a recurrent decoder.
 inline TranslatorConfig recurrent_config() {
   TranslatorConfig c = translator_config();
   c.kind = TranslatorKind::kBahdanauGru;

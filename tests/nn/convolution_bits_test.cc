@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sequence's bits depend on, and training in every form of the product.
+// The bits of a sequence do not depend on its batch, also in training by every form of the product.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

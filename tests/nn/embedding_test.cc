@@ -104,7 +104,7 @@ TEST(Embedding, HasSinusoidsInTheOrderAskedFor) {
               testing::ElementsAre(near(c0), near(c1), near(s0), near(s1)));
 }
 
-// The same rows, and the gradient of each token's row by itself, although two are the same token.
+// The rows are the same as without inputs, and two places of one token have their own gradients.
 TEST(Embedding, GivesItsTokenRowsAsInputs) {
   for (const PositionJoin join : {PositionJoin::kAdd, PositionJoin::kConcatenate}) {
     ParameterSet set({});

@@ -142,7 +142,7 @@ struct Results {
   std::vector<float> y, dx;
 };
 
-// Of the sequences of these numbers, packed in this order; each has the name of its own number.
+// The sequences of these numbers, packed in this order; each has the name of its own number.
 Results run(const Layer& layer, const std::vector<float>& x, const std::vector<std::size_t>& order,
             int threads) {
   const auto at = begins();

@@ -51,7 +51,7 @@ TEST(Pooling, IsWhatItsNameSays) {
   }
 }
 
-// Of columns that were read backwards, the end is the first row.
+// The end of columns that were read backwards is the first row.
 TEST(Pooling, LastIsTheEndOfEachDirection) {
   std::vector<float> x(11 * kWidth);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);

@@ -241,7 +241,7 @@ Flops flops_of(const std::function<void(const Context&)>& work) {
   return flops;
 }
 
-// Of the next row of a session, after n others.
+// The result for the next row of a session, after n others.
 std::vector<Flops> flops_of_steps(const AttentionRnn& layer, std::span<const int> numbers) {
   const auto x = noise(C);
   const auto session = layer.begin(2000);

@@ -153,7 +153,7 @@ TEST_P(GoldenRecipe, EndsWithTheWeightsOfTheFormulas) {
   }
 }
 
-// What the recipes are to show, they show.
+// The recipes show what they are made to show.
 TEST(GoldenRecipes, ClipSomeUpdatesAndNotOthers) {
   for (const Recipe& recipe : kRecipes) {
     if (recipe.options.clip <= 0) continue;

@@ -58,7 +58,7 @@ TEST(ScheduleChange, AJumpThatWasAskedForIsToldAlone) {
             "the schedule changes: learning rate 0.0001 -> 0.00109 at update 2001");
 }
 
-// What is offered keeps its promise.
+// A schedule that is offered keeps its promise.
 TEST(ScheduleChange, TheWaysGoOnFromWhatWasReached) {
   EXPECT_EQ(change_at(2000,
                       [](TrainOptions& o) {

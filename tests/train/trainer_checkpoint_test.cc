@@ -17,7 +17,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// What has to be equal between a run that was interrupted and one that was not.
+// The results that must be equal between a run that was interrupted and one that was not.
 struct Outcome {
   std::string model;
   std::string optimizer;

@@ -67,7 +67,7 @@ TEST(LogNScale, EachHeadCountsItsOwnKeys) {
   EXPECT_DOUBLE_EQ(part.value({sequence, 1, 6, 5}, 3), 3 * kFour);
 }
 
-// What the part does is what multiplied queries do.
+// The part does to scores what a factor of the queries does.
 void expect_scaled_queries(const Sizes& sizes, const Mask& mask, const Packed& packed = {}) {
   SCOPED_TRACE(mask.name());
   Call<double> call(sizes, 3), scaled = call;

@@ -129,7 +129,7 @@ TEST(AttentionDropout, TiesAreThoseOfTheDefinition) {
   });
 }
 
-// What names a mask: all of seed, step, layer, sample and head; nothing else.
+// A mask follows from seed, step, layer, sample and head, each of them, and from nothing else.
 TEST(AttentionDropout, MaskIsAFunctionOfItsNames) {
   const auto run = [](const Dropout& dropout) {
     Call<float> call({.B = 2, .T = 20, .S = 30, .H = 2, .G = 1, .D = 4, .Dv = 4}, 6);

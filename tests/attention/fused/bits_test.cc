@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bits of a result depend on: the sequence and the instruction set, and nothing else.
+// The bits of a result depend on the sequence and the instruction set, and on nothing else.
 #include <gtest/gtest.h>
 
 #include <algorithm>

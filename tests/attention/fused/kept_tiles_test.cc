@@ -7,7 +7,7 @@
 namespace fovea::testing {
 namespace {
 
-// What the definition says of a tile.
+// How much of a tile is kept, by the definition.
 char kind_of(const Mask& mask, const Sequence& sequence, index query, index key) {
   const index queries = std::min(kLaneTile, sequence.queries - query);
   const index keys = std::min(kRowBlock, sequence.keys - key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call takes beyond its tensors: linear in the length, for every part that there is.
+// The memory of a call beyond its tensors is linear in the length, for every part that there is.
 #include "fovea/base/memory.h"
 
 #include <gtest/gtest.h>
@@ -325,7 +325,7 @@ TYPED_TEST(EveryPart, IsFusedInLinearMemory) {
   part.expect_linear("dropout", {.dropout = {.probability = 0.3}});
 }
 
-/// What observers write; theirs is the memory of what has a value for each score.
+/// The results of observers, which take the memory where there is a value for each score.
 template <class V>
 struct Seen {
   static constexpr index kTop = 8;

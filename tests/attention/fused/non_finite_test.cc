@@ -192,7 +192,7 @@ class Poisoned {
     }
   }
 
-  // The same of a query and its gradient from above.
+  // A query, and its gradient from above, are poisoned likewise.
   void poison_queries(const Case& one) const {
     for (const index query : {index{0}, T_ / 2, T_ - 1}) {
       std::vector<bool> queries(static_cast<std::size_t>(T_)), keys(static_cast<std::size_t>(S_));

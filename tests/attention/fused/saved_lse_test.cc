@@ -46,7 +46,7 @@ void expect_near(const Call<V>& call, const Call<double>& exact, double bound) {
                               const std::vector<double>& of, double size) {
     EXPECT_LE(largest_difference({fused.begin(), fused.end()}, of), bound * size) << name;
   };
-  // Of equal keys dq is 0: a sum of terms as large as the keys, which cancel.
+  // With equal keys dq is 0: a sum of terms as large as the keys, which cancel.
   expect("dq", call.dq, exact.dq, largest_magnitude(exact.k));
   expect("dk", call.dk, exact.dk, largest_magnitude(exact.dk));
   expect("dv", call.dv, exact.dv, largest_magnitude(exact.dv));
@@ -106,7 +106,7 @@ TEST(SavedLse, ARowHasTheBitsThatItHasByItself) {
   EXPECT_TRUE(same_results(threads, large));
 }
 
-// What is computed again is asked of the scores as they are: turned, with biases, and masked.
+// The scores that are computed again are those of the forward: turned, with biases, and masked.
 TEST(SavedLse, EveryPartOfTheScoreCounts) {
   std::vector<float> slopes = {0.5f}, table = normals<float>(3, 5 * 8);
   float entropy[90];

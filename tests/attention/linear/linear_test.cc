@@ -103,7 +103,7 @@ TEST(Linear, GradientsAreThoseOfTheForward) {
   }
 }
 
-// The same bits for any number of threads, padded, packed and alone.
+// A sequence has the same bits for any number of threads, padded, packed and alone.
 TEST(Linear, BitsAreThoseOfTheSequenceAlone) {
   const std::int32_t lengths[] = {1500, 300};
   Call<float> padded({.B = 2, .T = 1500, .S = 1500, .H = 2, .G = 1, .D = 8, .Dv = 8}, 9);

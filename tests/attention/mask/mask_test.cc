@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 
 constexpr index kMost = TableData::kMost;
 
-// Those of the table, more windows, and some together.
+// The masks of the table, more windows, and some together.
 std::vector<Mask> every_mask(const TableData& tables) {
   std::vector<Mask> masks;
   for (const MaskRow& row : mask_table()) masks.push_back(row.make(tables));
@@ -242,7 +242,7 @@ TEST(Mask, SaysWhatItIs) {
   EXPECT_EQ(Mask(named).name(), "everything");
 }
 
-// What each keeps of 8 keys, by hand, for query 4 at position 4.
+// The keys that each mask keeps of 8, by hand, for query 4 at position 4.
 TEST(Mask, KeepsWhatItsNameSays) {
   const Sequence sequence{.queries = 8, .keys = 8};
   const std::vector<std::int32_t> segments = {7, 7, -1, -1, 7, 2, 2, 7}, bounds = {0, 1, -1, 0};

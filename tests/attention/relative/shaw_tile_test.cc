@@ -80,7 +80,7 @@ std::vector<V> laid(Problem<V>& p, TileLanes lanes, index stride = kStride) {
   return tile;
 }
 
-// What lies between the rows of a tile is not touched: its rows are odd.
+// Numbers between the rows of a tile are not touched: its rows are odd.
 template <class V>
 void expect_products(Problem<V> p) {
   const index stride = std::max(p.size.queries, p.size.keys) + 3;

@@ -174,7 +174,7 @@ TEST(PairScore, ThePlanNamesTheScoreAndTheBiasThatWereAskedFor) {
   EXPECT_EQ(plan.kernel, "fused float32");
 }
 
-// What a mask refuses may be anything, in keys and in values.
+// Keys and values that a mask refuses may hold anything.
 TEST(PairScore, PoisonIsNotRead) {
   std::vector<float> v = normals<float>(4, 8), dv(8);
   for (const Attention<float>& asked : {additive(v, dv, 8), {.score = score::L2()}}) {

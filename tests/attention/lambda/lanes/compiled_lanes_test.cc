@@ -14,7 +14,7 @@ namespace {
 
 using bias::of;
 
-// What overflows the program is computed with the one number, so that a loop on it ends.
+// Steps beyond the room of a program are computed with the one number, so that a loop on them ends.
 TEST(Recorded, AFunctionTooLongForTheTapeComesToItsEnd) {
   const auto part = of<float>([](auto s) {
     auto sum = s;

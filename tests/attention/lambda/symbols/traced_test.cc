@@ -276,7 +276,7 @@ TEST(Traced, WhatTheFunctionThrowsPassesThrough) {
   EXPECT_NO_THROW(apply(never));
 }
 
-// What is captured may change between calls.
+// Captured numbers may change between calls.
 TEST(Traced, WhatIsCapturedIsAsItIsNow) {
   float cap = 1;
   const auto part = of<float>([&cap](auto s) { return cap * s; });
