@@ -88,8 +88,8 @@ struct TopFeatures {
   void visit_fields(Visitor&& visit) {
     visit("top_features", count,
           "linear classifiers, without a text: this many n-grams with the largest weights for each "
-          "label",
-          {.range = ValueRange::in(1, 1'000'000), .only_command_line = true});
+          "label; 0: none",
+          {.range = ValueRange::in(0, 1'000'000, "none"), .only_command_line = true});
   }
 };
 
@@ -238,7 +238,9 @@ int explain(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: no model was named",
                 "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
   }
-  if (arguments.has("top-features")) return explain_features(arguments);
+  if (arguments.has("top-features") && arguments.text("top-features") != "0") {
+    return explain_features(arguments);
+  }
   return explain_folder(arguments);
 }
 
