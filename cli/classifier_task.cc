@@ -18,9 +18,10 @@
 #include "fovea/base/option.h"
 #include "fovea/data/frames.h"
 #include "fovea/report/terminal.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/evaluate.h"
-#include "fovea/task/classify/explain.h"
-#include "fovea/task/classify/vectors.h"
+#include "fovea/task/embeddings.h"
+#include "fovea/task/explain.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/text/utf8.h"
 

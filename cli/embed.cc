@@ -22,7 +22,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
-#include "fovea/task/embed/corpus_vectors.h"
+#include "fovea/config/json.h"
 #include "fovea/task/embed/embedder.h"
 #include "fovea/tensor/npz.h"
 #include "fovea/text/utf8.h"

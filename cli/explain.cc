@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fovea explain: what a trained model looked at in a text, or attention step by step.
-#include "fovea/task/classify/explain.h"
+#include "fovea/task/explain.h"
 
 #include <fmt/core.h>
 

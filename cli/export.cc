@@ -16,7 +16,7 @@
 #include "fovea/base/bytes.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
-#include "fovea/task/classify/export.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"
 #include "fovea/tensor/safetensors.h"

@@ -17,8 +17,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
-#include "fovea/task/language_model/conversation.h"
-#include "fovea/task/language_model/generate.h"
 #include "fovea/text/compressed.h"
 
 namespace fovea::cli {

@@ -9,8 +9,9 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/task_commands.h"
+#include "fovea/task/explain.h"
 #include "fovea/task/language_model/evaluate.h"
-#include "fovea/task/language_model/explain.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {

@@ -21,7 +21,7 @@
 #include "fovea/report/run_report.h"
 #include "fovea/report/run_tables.h"
 #include "fovea/report/terminal_plot.h"
-#include "fovea/task/classify/learning_curve.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/text/utf8.h"

@@ -10,7 +10,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
-#include "fovea/task/classify/trials.h"
+#include "fovea/task/classify/search.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/task/tag/tagger.h"
 #include "fovea/task/task_table.h"

@@ -21,7 +21,6 @@
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/task/tag/tag_line.h"
 #include "fovea/task/tag/tag_predictor.h"
 
 namespace fovea::cli {

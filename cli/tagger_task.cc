@@ -15,10 +15,11 @@
 #include "cli/task_commands.h"
 #include "fovea/base/option.h"
 #include "fovea/report/terminal.h"
-#include "fovea/task/classify/vectors.h"
+#include "fovea/task/embeddings.h"
+#include "fovea/task/explain.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/tag/evaluate.h"
-#include "fovea/task/tag/explain.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea::cli {

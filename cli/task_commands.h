@@ -21,7 +21,7 @@
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/shown.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"

@@ -18,7 +18,6 @@
 #include "fovea/report/progress.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/classify/search.h"
-#include "fovea/task/classify/trials.h"
 
 namespace fovea::cli {
 

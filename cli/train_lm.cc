@@ -14,7 +14,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_spec.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
 

@@ -14,7 +14,6 @@
 #include "fovea/base/clock.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/task/translate/line_translator.h"
-#include "fovea/task/translate/translation_line.h"
 
 namespace fovea::cli {
 

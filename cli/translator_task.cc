@@ -11,11 +11,13 @@
 #include "cli/score_text.h"
 #include "cli/task_commands.h"
 #include "fovea/base/error.h"
+#include "fovea/config/json.h"
+#include "fovea/task/explain.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/score_json.h"
 #include "fovea/task/translate/evaluate.h"
-#include "fovea/task/translate/explain.h"
 #include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/translator.h"
 
 namespace fovea::cli {
 

@@ -23,7 +23,7 @@
 #include "fovea/base/types.h"
 #include "fovea/config/json.h"
 #include "fovea/report/plot.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/run.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/run_lock.h"
 #include "fovea/train/trainer.h"

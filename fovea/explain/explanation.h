@@ -12,7 +12,7 @@
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
 #include "fovea/model/encoder_spec.h"
-#include "fovea/model/translator_config.h"
+#include "fovea/model/translator.h"
 #include "fovea/report/weight_code.h"
 
 namespace fovea {

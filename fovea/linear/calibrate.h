@@ -10,7 +10,7 @@
 #include "fovea/base/context.h"
 #include "fovea/data/examples.h"
 #include "fovea/linear/isotonic.h"
-#include "fovea/model/classifier_config.h"
+#include "fovea/model/classifier.h"
 
 namespace fovea {
 

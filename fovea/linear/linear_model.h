@@ -11,7 +11,7 @@
 #include "fovea/base/context.h"
 #include "fovea/linear/isotonic.h"
 #include "fovea/linear/ngrams.h"
-#include "fovea/model/classifier_config.h"
+#include "fovea/model/classifier.h"
 #include "fovea/tensor/named_tensor.h"
 #include "fovea/tensor/safetensors.h"
 

@@ -86,4 +86,14 @@ Variable Bert::pooled(Tape& tape, const BertRows& from) const {
                                   Activation::kTanh);
 }
 
+PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+  const PlannedRows rows(load, config.block, config.vocabulary);
+  return plan(
+      context, load, [&](const auto& options) { return Bert(config, options); },
+      [&](Tape& tape, const Bert& model, std::span<HeadStatistics>) {
+        return model.forward(tape, {.texts = rows.view()}).rows;
+      });
+}
+
 }  // namespace fovea

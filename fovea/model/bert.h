@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/nn/module.h"
 #include "fovea/nn/options.h"
@@ -68,5 +69,8 @@ class Bert {
   std::unique_ptr<ParameterSet> parameters_;
   std::unique_ptr<const Layers> layers_;
 };
+
+/// Of its rows, in inference alone.
+PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load);
 
 }  // namespace fovea

@@ -1,12 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/classifier.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
-#include "fovea/model/classifier_layers.h"
+#include "fovea/base/option.h"
+#include "fovea/config/field.h"
+#include "fovea/model/layer_table.h"
+#include "fovea/model/ngram_ids.h"
+#include "fovea/model/text_batch.h"
 
 namespace fovea {
+
+namespace {
+
+void check_classes(const ClassifierConfig& c) {
+  if (c.task == ClassifierTask::kBinary) {
+    require_option(c.classes == 2, "classes", c.classes, "2, as --task binary has");
+    return;
+  }
+  check_size("classes", c.classes, c.task == ClassifierTask::kSingleLabel ? 2 : 1);
+}
+
+void resolve_ngrams(ClassifierConfig& c) {
+  constexpr index kUsualLength = 2, kUsualWidth = 16, kUsualBuckets = 500000;
+  const bool is_bag = c.encoder.empty() && c.features == 0;
+  if (c.ngrams == 0) c.ngrams = is_bag ? kUsualLength : 1;
+  check_size("ngrams", c.ngrams, 1, kLongestNgram);
+  require_option(c.features == 0 || c.ngrams == 1,
+                 Hint{"leave --ngrams out: numbers have no tokens"}, "ngrams", c.ngrams,
+                 "1 with --input npz");
+  if (c.ngrams == 1) {
+    require_option(c.ngram_width == 0, Hint{"leave it out, or add --ngrams 2"}, "ngram_width",
+                   c.ngram_width, "0 without --ngrams");
+    require_option(c.buckets == 0, Hint{"leave it out, or add --ngrams 2"}, "buckets", c.buckets,
+                   "0 without --ngrams");
+    return;
+  }
+  if (c.ngram_width == 0) c.ngram_width = kUsualWidth;
+  if (c.buckets == 0) c.buckets = kUsualBuckets;
+  check_size("ngram_width", c.ngram_width, 1);
+  check_size("buckets", c.buckets, 1);
+}
+
+// The separator of pairs is a token that no text has.
+void check_pairs(const ClassifierConfig& c) {
+  if (c.pair_encoder == PairEncoder::kNone) return;
+  check(c.features == 0, "classifier: rows of numbers are no pairs of texts");
+  check_size("vocabulary", c.vocabulary, 2);
+}
+
+void resolve_kind(ClassifierConfig& c) {
+  using enum ClassifierModel;
+  if (c.kind == kAuto) c.kind = c.encoder.empty() ? kBag : kEncoder;
+  if (c.kind == kEncoder && c.encoder.empty()) {
+    fail_option("model", "encoder", "a model without --encoder", ErrorCode::kOptionValue,
+                Hint{"name its layers, such as --encoder conv3"});
+  }
+  if (c.kind != kEncoder && !c.encoder.empty()) {
+    fail_option("model", to_string(c.kind), "encoder, as --encoder needs", ErrorCode::kOptionValue,
+                Hint{"leave --encoder or --model out"});
+  }
+}
+
+// Maxima over time are a part of a TextCNN.
+void resolve_pooling(ClassifierConfig& c, const std::vector<SizedStage>& stages) {
+  if (!ends_with_text_cnn(stages)) return;
+  if (c.pooling != PoolingKind::kMean && c.pooling != PoolingKind::kMax) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--pooling {}: textcnn in --encoder takes the maximum over time",
+                            to_string(c.pooling)),
+                "leave --pooling out");
+  }
+  c.pooling = PoolingKind::kMax;
+}
+
+}  // namespace
+
+ClassifierConfig resolve(ClassifierConfig c) {
+  check_ranges(c);
+  resolve_kind(c);
+  if (c.kind == ClassifierModel::kLinear) {
+    check_classes(c);
+    return c;
+  }
+  resolve_encoder(c);
+  resolve_ngrams(c);
+  check_classes(c);
+  check_pairs(c);
+  const std::vector<SizedStage> stages = sized_stages(c);
+  check_stages(c, stages);
+  resolve_pooling(c, stages);
+  return c;
+}
+
+std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
+  if (c.encoder.empty()) return {};
+  return size_stages(c, parse_encoder(c.encoder));
+}
+
+std::int32_t pair_separator(const ClassifierConfig& c) {
+  return c.pair_encoder == PairEncoder::kNone ? -1 : static_cast<std::int32_t>(c.vocabulary - 1);
+}
+
+index parameter_count(const ClassifierConfig& config) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const ClassifierLayers layers(resolve(config), ParameterScope(shapes));
+  return shapes.size();
+}
+
+index frozen_count(const ClassifierConfig& c) {
+  return c.freeze_embeddings ? c.vocabulary * c.width : 0;
+}
 
 namespace {
 
@@ -85,23 +193,9 @@ void label_predictions(Rows<const T> logits, Rows<T> y) {
 
 }  // namespace
 
-Classifier::Classifier(const ClassifierConfig& config, std::uint64_t seed, DType dtype)
-    : Classifier(config, ParameterSetOptions{seed, dtype}) {}
-
-Classifier::Classifier(const ClassifierConfig& config, const ParameterSetOptions& options)
-    : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(options)),
-      layers_(std::make_unique<ClassifierLayers>(config_, ParameterScope(*parameters_))) {}
-
-Classifier::Classifier(Classifier&&) noexcept = default;
-Classifier& Classifier::operator=(Classifier&&) noexcept = default;
-Classifier::~Classifier() = default;
-
-index Classifier::attentions() const { return layers_->attentions(); }
-
 Variable Classifier::logits(Tape& tape, const TextRows& texts,
                             const ClassifierLossOptions& options) const {
-  return layers_->logits(tape, texts, options.dropout,
+  return layers().logits(tape, texts, options.dropout,
                          {options.attention, options.inputs, options.ngrams});
 }
 
@@ -159,15 +253,15 @@ Variable Classifier::predictions(Tape& tape, const TextRows& texts) const {
   return predictions_of(tape, logits(tape, texts));
 }
 
-index Classifier::token_table_columns() const { return layers_->token_table_columns(); }
+index Classifier::token_table_columns() const { return layers().token_table_columns(); }
 
 Tensor Classifier::token_table(const Context& context) const {
-  return layers_->encoder().token_table(context);
+  return layers().encoder().token_table(context);
 }
 
 Variable Classifier::predictions(Tape& tape, const TextRows& texts,
                                  const Tensor& token_table) const {
-  return predictions_of(tape, layers_->logits(tape, texts, token_table));
+  return predictions_of(tape, layers().logits(tape, texts, token_table));
 }
 
 Variable Classifier::predictions_of(Tape& tape, Variable logits) const {
@@ -182,7 +276,219 @@ Variable Classifier::predictions_of(Tape& tape, Variable logits) const {
 }
 
 std::vector<double> Classifier::token_weights(Tape& tape, const TextRows& texts) const {
-  return layers_->token_weights(tape, texts);
+  return layers().token_weights(tape, texts);
+}
+
+namespace {
+
+// The number of the dropout mask of the pooled texts: no layer of the encoder counts so far.
+constexpr std::uint32_t kMask = std::numeric_limits<std::uint32_t>::max();
+
+// Every text as a sequence of one row.
+PackedRows one_row_each(Tape& tape, const TextRows& texts) {
+  auto* const offsets = tape.saved<std::int32_t>(texts.offsets.size);
+  std::iota(offsets, offsets + texts.offsets.size, 0);
+  return lay_out_rows(tape, texts.offsets.size - 1, {offsets, texts.offsets.size}, texts.samples);
+}
+
+LinearOptions output_options(const ClassifierConfig& c, index in) {
+  return {.in = in,
+          .out = logit_count(c),
+          .bias = Biases::kLearned,
+          .weight = matrix_init(c, in, logit_count(c)),
+          .bias_start = bias_start(c)};
+}
+
+std::optional<EmbeddingBag> ngram_table(const ClassifierConfig& c, const ParameterScope& scope) {
+  if (c.ngrams == 1) return std::nullopt;
+  return std::optional<EmbeddingBag>(
+      std::in_place,
+      EmbeddingBagOptions{.rows = c.buckets, .width = c.ngram_width, .mode = BagMode::kRootMean},
+      scope);
+}
+
+std::optional<Embedding> segment_table(const ClassifierConfig& c, const ParameterScope& scope) {
+  if (c.pair_encoder != PairEncoder::kCross) return std::nullopt;
+  return std::optional<Embedding>(
+      std::in_place,
+      EmbeddingOptions{.vocabulary = 2, .width = c.width, .position = PositionKind::kNone}, scope);
+}
+
+// The place of the first separator in each pair; that before an empty one.
+template <class F>
+void for_each_separator(const TextRows& texts, std::int32_t separator, F&& f) {
+  for (index s = 0; s + 1 < texts.offsets.size; ++s) {
+    if (texts.offsets[s] == texts.offsets[s + 1]) {
+      f(s, texts.offsets[s] - 1);
+      continue;
+    }
+    const std::int32_t* const begin = texts.ids.data + texts.offsets[s];
+    const std::int32_t* const end = texts.ids.data + texts.offsets[s + 1];
+    const std::int32_t* const found = std::find(begin, end, separator);
+    check(found != end, "classifier: pair {} has no separator, token {}", s, separator);
+    f(s, static_cast<std::int32_t>(found - texts.ids.data));
+  }
+}
+
+// A row of few numbers becomes one about as large.
+FrameEmbeddingOptions frame_options(const ClassifierConfig& c) {
+  const bool keras = c.init == InitScheme::kKeras;
+  return {
+      .features = c.features,
+      .joints = c.joints,
+      .width = c.width,
+      .positions = c.position_max,
+      .position = c.position,
+      .join = c.position_join,
+      .sinusoid = c.sinusoid,
+      .scale = c.embedding_scale,
+      .weight = keras ? glorot_uniform_init(c.features, c.width) : linear_uniform_init(c.features)};
+}
+
+}  // namespace
+
+ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterScope& scope)
+    : block_(c.block),
+      joints_(c.joints),
+      frame_features_(c.features),
+      separator_(pair_separator(c)),
+      is_bi_(c.pair_encoder == PairEncoder::kBi),
+      longest_(c.ngrams),
+      buckets_(c.buckets),
+      dropout_(c.output_dropout),
+      frames_(c.features == 0
+                  ? std::nullopt
+                  : std::optional<FrameEmbedding>(std::in_place, frame_options(c), scope["input"])),
+      encoder_(c, sized_stages(c), scope),
+      segments_(segment_table(c, scope["segments"])),
+      pooling_(c.pooling, encoder_.width(), scope["pooling"],
+               c.revision == Revision::kFirst ? 0 : reverse_columns(sized_stages(c))),
+      ngrams_(ngram_table(c, scope["ngrams"])),
+      output_(output_options(c, (is_bi_ ? 4 : 1) * (encoder_.width() + c.ngram_width)),
+              scope["output"]) {}
+
+// A separator ends each text. Both have masks of dropout of their own.
+TextRows ClassifierLayers::read_apart(Tape& tape, const TextRows& texts) const {
+  if (!is_bi_) return texts;
+  const index S = texts.offsets.size - 1;
+  auto* const offsets = tape.saved<std::int32_t>(2 * S + 1);
+  auto* const samples = tape.saved<std::uint64_t>(texts.samples.empty() ? 0 : 2 * S);
+  offsets[0] = 0;
+  for_each_separator(texts, separator_, [&](index s, std::int32_t place) {
+    offsets[2 * s + 1] = place + 1;
+    offsets[2 * s + 2] = texts.offsets[s + 1];
+  });
+  for (index n = 0; n < 2 * texts.samples.size; ++n) {
+    samples[n] = 2 * texts.samples[n / 2] + static_cast<std::uint64_t>(n % 2);
+  }
+  return {.ids = texts.ids,
+          .offsets = {offsets, 2 * S + 1},
+          .samples = {samples, 2 * texts.samples.size}};
+}
+
+// [N] 0 for the tokens of the first text and the separator, 1 for those of the second.
+Vec<const std::int32_t> ClassifierLayers::segments_of(Tape& tape, const TextRows& texts) const {
+  auto* const segments = tape.saved<std::int32_t>(texts.ids.size);
+  for_each_separator(texts, separator_, [&](index s, std::int32_t place) {
+    std::fill(segments + texts.offsets[s], segments + place + 1, 0);
+    std::fill(segments + place + 1, segments + texts.offsets[s + 1], 1);
+  });
+  return {segments, texts.ids.size};
+}
+
+Variable ClassifierLayers::compared(Tape& tape, Variable features) const {
+  return is_bi_ ? pair_features(tape, features) : features;
+}
+
+Variable ClassifierLayers::ngrams(Tape& tape, const TextRows& texts, Variable* inputs) const {
+  const index S = texts.offsets.size - 1;
+  auto* const offsets = tape.saved<std::int32_t>(S + 1);
+  const index count = ngram_offsets(texts.offsets, longest_, {offsets, S + 1});
+  auto* const ids = tape.saved<std::int32_t>(count);
+  hash_ngrams(tape.context(), {texts.ids, texts.offsets}, {longest_, buckets_}, {ids, count});
+  return ngrams_->forward(tape, {ids, count}, {offsets, S + 1}, inputs);
+}
+
+ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& texts,
+                                                   const DropoutKey& key,
+                                                   const ClassifierView& view) const {
+  if (!frames_) {
+    const PackedRows rows = lay_out_texts(tape, texts, block_);
+    if (!segments_) {
+      return {encoder_.forward(tape, texts.ids, rows, key, view.attention, view.inputs), rows};
+    }
+    const Variable tokens = encoder_.embed(tape, texts.ids, rows, view.inputs);
+    const Variable segments = segments_->forward(tape, segments_of(tape, texts), rows);
+    return {encoder_.forward(tape, add(tape, tokens, segments), rows, key, view.attention), rows};
+  }
+  const FrameShape shape{.block = block_, .joints = joints_, .features = frame_features_};
+  const FrameLayout layout = lay_out_frames(tape, texts, shape);
+  Variable values = frame_values(tape, texts, shape, frames_->dtype());
+  if (view.inputs != nullptr) values = *view.inputs = as_input(tape, values);
+  const Variable x = frames_->forward(tape, values, layout.joints, layout.rows);
+  return {encoder_.forward(tape, x, layout.rows, key, view.attention), layout.samples};
+}
+
+Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts,
+                                       Variable* inputs) const {
+  if (!ngrams_) return pooled;
+  const Variable parts[] = {pooled, ngrams(tape, texts, inputs)};
+  return concat_columns(tape, parts);
+}
+
+// The features of a text, a row each: the pooled encoder and, beside it, the n-grams.
+Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                                    const ClassifierView& view) const {
+  const TextRows apart = read_apart(tape, texts);
+  const Encoded encoded = encode(tape, apart, key, view);
+  const Variable pooled = pooling_.forward(tape, encoded.x, encoded.texts);
+  return compared(tape, with_ngrams(tape, pooled, apart, view.ngrams));
+}
+
+Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                                  const ClassifierView& view) const {
+  Variable x = features(tape, texts, key, view);
+  if (dropout_ > 0 && tape.mode() == TapeMode::kTrain) {
+    x = dropout(tape, x, {dropout_, {key.seed, key.step, kMask}}, one_row_each(tape, texts));
+  }
+  return output_.forward(tape, x);
+}
+
+Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts,
+                                  const Tensor& token_table) const {
+  const TextRows apart = read_apart(tape, texts);
+  const PackedRows rows = lay_out_texts(tape, apart, block_);
+  const Variable x = encoder_.forward(tape, apart.ids, rows, token_table);
+  return output_.forward(tape,
+                         compared(tape, with_ngrams(tape, pooling_.forward(tape, x, rows), apart)));
+}
+
+std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
+  const Encoded encoded = encode(tape, read_apart(tape, texts), {}, {});
+  return pooling_.weights(encoded.x, encoded.texts);
+}
+
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+  const ClassifierConfig c = resolve(config);
+  TapeLoad tokens = load.tape;
+  const index rows_of_step = std::max<index>(c.joints, 1);
+  tokens.tokens /= rows_of_step;
+  tokens.sequences = std::min(load.texts, tokens.tokens);
+  PlannedRows rows(tokens, c.block, c.features > 0 ? tokens.tokens : c.vocabulary);
+  if (c.pair_encoder != PairEncoder::kNone) rows.separate(pair_separator(c));
+  const auto texts = static_cast<index>(rows.offsets.size()) - 1;
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(texts));
+  return plan(
+      context, tokens, [&](const auto& options) { return Classifier(c, options); },
+      [&](Tape& tape, const Classifier& model, std::span<HeadStatistics> seen) {
+        LabelledTexts batch{.texts = rows.view(), .labels = labels};
+        const Tensor values = Tensor::empty({texts, c.classes});
+        const Tensor frames = Tensor::empty({tokens.tokens, rows_of_step * c.features});
+        batch.values = values.rows<float>();
+        if (c.features > 0) batch.texts.frames = frames.rows<float>();
+        return model.loss(tape, batch, {.attention = seen});
+      });
 }
 
 }  // namespace fovea

@@ -6,17 +6,168 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "fovea/grad/ops.h"
-#include "fovea/model/classifier_config.h"
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/model/model.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/model/text_encoder.h"
+#include "fovea/nn/embedding.h"
+#include "fovea/nn/embedding_bag.h"
+#include "fovea/nn/linear.h"
 #include "fovea/nn/module.h"
+#include "fovea/nn/pooling.h"
 
 namespace fovea {
 
-class ClassifierLayers;
+/// The kind of answer that a classifier gives for a text.
+enum class ClassifierTask : std::uint8_t {
+  kSingleLabel,  ///< one of several classes: softmax
+  kBinary,       ///< one of two classes, by a single logit: sigmoid
+  kMultiLabel,   ///< any of several labels, each a question of its own: sigmoid
+  kRegression,   ///< numbers
+};
+
+inline constexpr EnumName<ClassifierTask> kClassifierTaskNames[] = {
+    {ClassifierTask::kSingleLabel, "single-label"},
+    {ClassifierTask::kBinary, "binary"},
+    {ClassifierTask::kMultiLabel, "multi-label"},
+    {ClassifierTask::kRegression, "regression"}};
+inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
+  return kClassifierTaskNames;
+}
+
+/// What stands between a text and its logits.
+enum class ClassifierModel : std::uint8_t {
+  kAuto,     ///< of a text linear, unless a setting of the others says more; else by `encoder`
+  kLinear,   ///< counted n-grams, and a convex problem that is solved (fovea/linear)
+  kBag,      ///< a bag of the embeddings of tokens and n-grams
+  kEncoder,  ///< the layers of `encoder`
+};
+inline constexpr EnumName<ClassifierModel> kClassifierModelNames[] = {
+    {ClassifierModel::kAuto, "auto"},
+    {ClassifierModel::kLinear, "linear"},
+    {ClassifierModel::kBag, "bag"},
+    {ClassifierModel::kEncoder, "encoder"}};
+inline std::span<const EnumName<ClassifierModel>> enum_names(ClassifierModel) {
+  return kClassifierModelNames;
+}
+
+/// How the two texts of a pair are read. The tokens of a pair are those of the first text, a
+/// separator (the last id of the vocabulary), those of the second, and a separator.
+enum class PairEncoder : std::uint8_t {
+  kNone,   ///< a text is no pair
+  kBi,     ///< each by itself; the output reads [u, v, |u - v|, u * v] (Conneau et al. 2017, 3.1)
+  kCross,  ///< both at once, with segment embeddings (Devlin et al. 2019, section 3)
+};
+inline constexpr EnumName<PairEncoder> kPairEncoderNames[] = {
+    {PairEncoder::kNone, "none"}, {PairEncoder::kBi, "bi"}, {PairEncoder::kCross, "cross"}};
+inline std::span<const EnumName<PairEncoder>> enum_names(PairEncoder) { return kPairEncoderNames; }
+
+/// Tokens, or with `features` rows of numbers -> embeddings (+ positions) -> encoder -> pooling ->
+/// dropout -> linear. Layers of the encoder see the whole text. Beside what is pooled stand the
+/// n-grams of the tokens, if asked for: rows of a table by their hash (model/ngram_ids.h), whose
+/// sum is divided by the root of their number. Sizes given as 0 follow from the others; resolve()
+/// fills them in.
+struct ClassifierConfig : EncoderConfig {
+  ClassifierConfig() {
+    sight = Sight::kWhole;
+    pools = true;
+    position = PositionKind::kNone;
+    block = 512;
+  }
+
+  ClassifierModel kind = ClassifierModel::kAuto;
+  ClassifierTask task = ClassifierTask::kSingleLabel;
+  PairEncoder pair_encoder = PairEncoder::kNone;
+  PoolingKind pooling = PoolingKind::kMean;
+  double output_dropout = 0;
+  index ngrams = 1;
+  index ngram_width = 0;
+  index buckets = 0;
+  index classes = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("model", kind,
+          "linear: n-grams and a convex problem; bag: embeddings of tokens and n-grams; encoder: "
+          "the layers of --encoder; auto: linear, unless an option of the others is given",
+          {.place = HelpPlace::kModel});
+    visit("task", task, "one class of several, one of two by a single logit, any labels, numbers",
+          {.is_option = false});
+    visit("encoder", encoder,
+          "layers that read the tokens, such as conv3,attention:window=8,bilstm; none: the text is "
+          "a bag of its words",
+          {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit(
+        "pair_encoder", pair_encoder,
+        "bi: read each text by itself, and compare what is pooled; cross: read both at once, with "
+        "separators and segment embeddings",
+        {.needs = {"input", "pairs"}, .place = HelpPlace::kModel, .shown = "bi|cross"});
+    visit(
+        "pooling", pooling,
+        "how the vectors of a text become one; last: of a bidirectional layer where each direction "
+        "ends; with textcnn in --encoder: max");
+    visit(
+        "ngrams", ngrams,
+        "n-grams of 2 to N tokens are read as well; 1: no n-grams; 0: 2 without --encoder, 1 with "
+        "it");
+    visit("ngram_width", ngram_width, "--ngrams: width of their table; 0: 16");
+    visit("buckets", buckets,
+          "--ngrams: rows of their table, into which they are hashed; 0: as many as the training "
+          "texts have n-grams, but at most 500000");
+    visit_init(visit);
+    visit_sizes(visit);
+    visit("block", block, "context length: most tokens that the model sees at once",
+          {.range = ValueRange::in(1, kLargestSize), .is_option = false});
+    visit("dropout", output_dropout,
+          "probability of dropping a number of the pooled text in training",
+          {.range = ValueRange::share()});
+    visit("encoder_dropout", dropout,
+          "probability of dropping a weight or activation of the encoder in training",
+          {.range = ValueRange::share()});
+    visit("freeze_embeddings", freeze_embeddings,
+          "with --embeddings: the table of the tokens is not trained", {.needs = {"embeddings"}});
+    visit_positions(under("Positions", visit));
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
+    visit("classes", classes, "number of classes, labels or numbers", {.is_option = false});
+    visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
+    visit("features", features, "input npz: numbers of a time step, or of each of its joints",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit("joints", joints, "input npz: joints of a time step; 0: none",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+  }
+
+  friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;
+};
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule.
+ClassifierConfig resolve(ClassifierConfig config);
+
+/// The stages of a resolved configuration, none for a bag of words. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const ClassifierConfig& config);
+
+/// The token between the two texts of a pair; -1: the texts are no pairs.
+std::int32_t pair_separator(const ClassifierConfig& config);
+
+/// How many logits a text gets: 1 with kBinary, else the classes.
+constexpr index logit_count(ClassifierTask task, index classes) {
+  return task == ClassifierTask::kBinary ? 1 : classes;
+}
+constexpr index logit_count(const ClassifierConfig& c) { return logit_count(c.task, c.classes); }
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const ClassifierConfig& config);
+
+/// How many parameters of a resolved configuration are frozen: the table of the tokens, or none.
+index frozen_count(const ClassifierConfig& config);
 
 /// Texts and what is known about them. All members are views.
 struct LabelledTexts {
@@ -46,23 +197,72 @@ struct ClassifierLossOptions {
   Variable* ngrams = nullptr;
 };
 
-/// Only the optimizer and checkpoints change the parameters. All functions are const; several
-/// threads may call them at once, each with its own tape, as long as no thread trains.
-class Classifier {
- public:
-  /// Throws as resolve() does, and kOutOfMemory.
-  Classifier(const ClassifierConfig& config, std::uint64_t seed, DType dtype = DType::kFloat32);
-  Classifier(const ClassifierConfig& config, const ParameterSetOptions& options);
-  Classifier(Classifier&&) noexcept;
-  Classifier& operator=(Classifier&&) noexcept;
-  ~Classifier();
+/// The observers of a forward: see ClassifierLossOptions.
+struct ClassifierView {
+  std::span<HeadStatistics> attention = {};
+  Variable* inputs = nullptr;
+  Variable* ngrams = nullptr;
+};
 
-  /// The resolved configuration: no size is 0.
-  const ClassifierConfig& config() const { return config_; }
-  /// In a fixed order, with names such as "embedding.tokens" and "output.weight".
-  std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
-  /// How many layers of its encoder have attention.
-  index attentions() const;
+/// `config` must be resolved. Parameters, in this order: with features input.* of FrameEmbedding;
+/// those of TextEncoder; segments.tokens [2, width] (cross-encoders of pairs); pooling.query
+/// (attention); ngrams.weight [buckets, ngram_width], if there are n-grams; output.weight [logits,
+/// F], output.bias [logits]. F is width + ngram_width; four times as many with a bi-encoder.
+class ClassifierLayers {
+ public:
+  ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
+
+  /// The logits [sequences, logit_count()].
+  Variable logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                  const ClassifierView& view) const;
+  /// The logits by TextEncoder::token_table(), for an inference tape.
+  Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
+  const TextEncoder& encoder() const { return encoder_; }
+  /// Of TextEncoder; 0 if what a token becomes depends on its segment.
+  index token_table_columns() const { return segments_ ? 0 : encoder_.token_table_columns(); }
+  /// With attention as pooling: the weight of each token [N] in its text, for an inference tape;
+  /// for rows of numbers with joints [joints x N], as lay_out_frames() has them.
+  std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
+
+  index attentions() const { return encoder_.attentions(); }
+
+ private:
+  // The rows that are pooled, and which of them belong to a text.
+  struct Encoded {
+    Variable x;
+    PackedRows texts;
+  };
+
+  Encoded encode(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                 const ClassifierView& view) const;
+  Variable features(Tape& tape, const TextRows& texts, const DropoutKey& key,
+                    const ClassifierView& view) const;
+
+  Variable ngrams(Tape& tape, const TextRows& texts, Variable* inputs) const;
+  Variable with_ngrams(Tape& tape, Variable pooled, const TextRows& texts,
+                       Variable* inputs = nullptr) const;
+
+  // The sequences that the encoder reads: the texts or, with a bi-encoder, both texts of each pair.
+  TextRows read_apart(Tape& tape, const TextRows& texts) const;
+  Vec<const std::int32_t> segments_of(Tape& tape, const TextRows& texts) const;
+  Variable compared(Tape& tape, Variable features) const;
+
+  index block_, joints_, frame_features_;
+  std::int32_t separator_;  // of pairs; -1: none
+  bool is_bi_;
+  index longest_, buckets_;  // of the n-grams
+  double dropout_;
+  std::optional<FrameEmbedding> frames_;
+  TextEncoder encoder_;
+  std::optional<Embedding> segments_;
+  Pooling pooling_;
+  std::optional<EmbeddingBag> ngrams_;
+  Linear output_;
+};
+
+class Classifier : public ModelOf<ClassifierConfig, ClassifierLayers> {
+ public:
+  using ModelOf::ModelOf;
 
   /// scale x the sum of the losses of all texts, in nats, or of squared errors: [1, 1]. A text may
   /// have at most `block` tokens.
@@ -95,11 +295,16 @@ class Classifier {
 
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
-
- private:
-  ClassifierConfig config_;
-  std::unique_ptr<ParameterSet> parameters_;
-  std::unique_ptr<const ClassifierLayers> layers_;
 };
+
+/// The load of a classifier.
+struct TextLoad {
+  index texts = 0;
+  TapeLoad tape{};  ///< of their tokens, or of the rows of their time steps
+
+  index listed() const { return tape.tokens; }
+  TextLoad part(double share) const { return {part_of(texts, share), tape.part(share)}; }
+};
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
 
 }  // namespace fovea

@@ -1,13 +1,190 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/language_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/config/field.h"
 #include "fovea/model/layer_table.h"
 
 namespace fovea {
+
+namespace {
+
+void check_kind(const LanguageModelConfig& c) {
+  const bool is_encoder = c.kind == LanguageModelKind::kEncoder;
+  if (is_encoder && c.encoder.empty()) {
+    throw Error(ErrorCode::kOptionValue, "--model encoder: no layers are given",
+                "say which: --encoder conv3,attention:window=8,lstm");
+  }
+  if (!is_encoder && !c.encoder.empty()) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder belongs to --model encoder; it is --model {}", to_string(c.kind)),
+        "give --model encoder, or leave out --encoder");
+  }
+  compat_of(c);
+}
+
+// Checks the limits that all layers together must keep.
+void check_layers(const LanguageModelConfig& c) {
+  const std::vector<SizedStage> stages = sized_stages(c);
+  check_stages(c, stages);
+  if (c.tie && stages.back().out != c.width) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--tie: the last layer has {} columns, the token embeddings {}",
+                            stages.back().out, c.width),
+                "give --no-tie, or let the last layer have the width of the model");
+  }
+}
+
+// The kinds of models but encoder are named as the layers that they are made of.
+const LayerKind* layer_of(const LanguageModelConfig& c) { return &layer_kind(to_string(c.kind)); }
+
+std::vector<EncoderStage> transformer(const LanguageModelConfig& c) {
+  std::vector<EncoderStage> stages;
+  for (const index window : layer_windows(c)) {
+    stages.push_back({{.kind = layer_of(c), .window = window}});
+  }
+  return stages;
+}
+
+// The one window of --window.
+index only_window(const LanguageModelConfig& c) {
+  LanguageModelConfig one = c;
+  one.layers = 1;
+  return layer_windows(one)[0];
+}
+
+std::vector<EncoderStage> stages_of(const LanguageModelConfig& c) {
+  switch (c.kind) {
+    case LanguageModelKind::kTransformer:
+      return transformer(c);
+    case LanguageModelKind::kAttentionRnn:
+      return {{{.kind = layer_of(c), .heads = c.heads, .window = only_window(c)}}};
+    case LanguageModelKind::kEncoder:
+      return parse_encoder(c.encoder);
+    default:  // recurrent layers
+      return {{{.kind = layer_of(c), .layers = c.layers}}};
+  }
+}
+
+index count_by_shapes(const LanguageModelConfig& resolved) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const LanguageModelLayers layers(resolved, ParameterScope(shapes));
+  return shapes.size();
+}
+
+}  // namespace
+
+std::vector<index> layer_windows(const LanguageModelConfig& c) {
+  const auto layers = static_cast<std::size_t>(c.layers);
+  if (c.window.empty()) return std::vector<index>(layers, 0);
+  std::vector<index> windows = parse_numbers(c.window, ',');
+  if (windows.empty()) {
+    fail_option("window", printable(c.window), "whole numbers, such as 64 or 64,0",
+                ErrorCode::kOptionValue, Hint{"write digits, with a comma between layers"});
+  }
+  for (const index window : windows) check_size("window", window, 0);
+  if (windows.size() == 1) windows.resize(layers, windows[0]);
+  if (windows.size() != layers) {
+    fail_option("window", printable(c.window),
+                fmt::format("one number, or one for each of the {} layers", layers),
+                ErrorCode::kOptionValue,
+                Hint{"a layer with the window 0 sees all; --layers says how many there are"});
+  }
+  return windows;
+}
+
+LanguageModelConfig resolve(LanguageModelConfig c) {
+  check_ranges(c);
+  check_size("layers", c.layers, 1, kMostLayers);
+  resolve_encoder(c);
+  check_kind(c);
+  if (c.head_dim == 0 && c.kind == LanguageModelKind::kTransformer) {
+    throw Error(ErrorCode::kShape,
+                fmt::format("--width: {} is not divisible by --heads ({})", c.width, c.heads),
+                "make --width a multiple of --heads, or choose --head-dim yourself");
+  }
+  layer_windows(c);
+  check_layers(c);
+  return c;
+}
+
+// All layers of a Transformer are alike, so one and two of them say what any number has: to make
+// tens of thousands would take hundreds of megabytes.
+index parameter_count(const LanguageModelConfig& config) {
+  LanguageModelConfig c = resolve(config);
+  const index layers = c.layers;
+  if (c.kind != LanguageModelKind::kTransformer || layers <= 2) return count_by_shapes(c);
+  c.window.clear();  // it may list the layers, and changes no shape
+  c.layers = 1;
+  const index one = count_by_shapes(c);
+  c.layers = 2;
+  return one + (layers - 1) * (count_by_shapes(c) - one);
+}
+
+Compat compat_of(const LanguageModelConfig& c) {
+  Compat compat;
+  if (c.compat.empty()) return compat;
+  AttentionRnnDefects& rnn = compat.attention_rnn;
+  const bool is_rnn = c.kind == LanguageModelKind::kAttentionRnn;
+  const bool has_layer_norm =
+      c.kind == LanguageModelKind::kTransformer && c.norm == NormKind::kLayer;
+  const struct {
+    std::string_view name;
+    bool& on;
+    bool possible;
+  } rows[] = {
+      {"sum-weights", rnn.sum_weights, is_rnn},
+      {"history-only", rnn.history_only, is_rnn},
+      {"state-is-attention", rnn.state_is_attention, is_rnn},
+      {"ln-unbiased", compat.ln_unbiased, has_layer_norm},
+  };
+  if (std::none_of(std::begin(rows), std::end(rows), [](auto& row) { return row.possible; })) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--compat: --model {} has no known defect", to_string(c.kind)),
+                "--model attention-rnn and --model transformer have some");
+  }
+  for (const std::string_view word : parts_between(c.compat, ',')) {
+    if (word == "all") {
+      for (const auto& row : rows) row.on = row.possible;
+      continue;
+    }
+    const auto& row = choose(rows, word, "compat");
+    if (!row.possible) {
+      std::vector<std::string_view> has;
+      for (const auto& r : rows) {
+        if (r.possible) has.push_back(r.name);
+      }
+      fail_option(
+          "compat", printable(word),
+          fmt::format("a defect of --model {} ({})", to_string(c.kind), fmt::join(has, ", ")));
+    }
+    row.on = true;
+  }
+  return compat;
+}
+
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& c) {
+  return size_stages(c, stages_of(c));
+}
+
+EncoderConfig encoder_of(const LanguageModelConfig& config) {
+  EncoderConfig encoder = config;
+  const Compat compat = compat_of(config);
+  encoder.attention_rnn_defects = compat.attention_rnn;
+  if (compat.ln_unbiased) encoder.ln_variant = LayerNormVariant::kUnbiased;
+  encoder.token_rows = config.tie ? RowUse::kDense : RowUse::kSparse;
+  return encoder;
+}
 
 namespace {
 
@@ -42,50 +219,36 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
   if (!c.tie) output_.emplace(logits_options(c, sized_stages(c).back()), scope["output"]);
 }
 
-LanguageModel::LanguageModel(const LanguageModelConfig& config, std::uint64_t seed, DType dtype)
-    : LanguageModel(config, ParameterSetOptions{seed, dtype}) {}
-
-LanguageModel::LanguageModel(const LanguageModelConfig& config, const ParameterSetOptions& options)
-    : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(options)),
-      layers_(std::make_unique<LanguageModelLayers>(config_, ParameterScope(*parameters_))) {}
-
-LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
-LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
-LanguageModel::~LanguageModel() = default;
-
 Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
                              const LossOptions& options) const {
   check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
         batch.targets.size, batch.ids.size);
   const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
   if (batch.ids.empty()) return zero_loss(tape);
-  const Variable x = layers_->encoder().forward(tape, batch.ids, rows, options.dropout,
+  const Variable x = layers().encoder().forward(tape, batch.ids, rows, options.dropout,
                                                 options.attention, options.inputs);
-  return linear_cross_entropy(tape, x, tape.parameter(layers_->output_weight()),
-                              parameter_or_none(tape, layers_->output_bias()), {batch.targets},
+  return linear_cross_entropy(tape, x, tape.parameter(layers().output_weight()),
+                              parameter_or_none(tape, layers().output_bias()), {batch.targets},
                               options.scale);
 }
 
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
   const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
-  return project(tape, layers_->encoder().forward(tape, batch.ids, rows, options.dropout,
+  return project(tape, layers().encoder().forward(tape, batch.ids, rows, options.dropout,
                                                   options.attention, options.inputs));
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {
-  return linear(tape, x, tape.parameter(layers_->output_weight()),
-                parameter_or_none(tape, layers_->output_bias()));
+  return linear(tape, x, tape.parameter(layers().output_weight()),
+                parameter_or_none(tape, layers().output_bias()));
 }
-
-index LanguageModel::attentions() const { return layers_->encoder().attentions(); }
 
 LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)
     : model_(model),
       tape_(context, TapeMode::kInference),
-      session_(model.layers_->encoder().begin(model.config().block)),
-      endless_(session_.endless() && !model.layers_->encoder().has_position_rows()) {}
+      session_(model.layers().encoder().begin(model.config().block)),
+      endless_(session_.endless() && !model.layers().encoder().has_position_rows()) {}
 
 index LanguageModelDecoder::window_start(index n, index block) {
   if (n <= block) return 0;
@@ -134,7 +297,7 @@ Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
   // Rows of an endless model have no positions, which would overflow one day.
   const index first = endless_ ? 0 : encoded_;
   const PackedRows rows = lay_out_rows(tape_, ids.size, {offsets.data(), 2}, {}, first);
-  const Variable x = model_.layers_->encoder().forward(tape_, ids, rows, session_);
+  const Variable x = model_.layers().encoder().forward(tape_, ids, rows, session_);
   encoded_ += ids.size;
   const Rows<const float> last = x.value<float>().slice(ids.size - 1, ids.size);
   return model_.project(tape_, tape_.constant(last)).vec<float>();
@@ -143,6 +306,19 @@ Vec<const float> LanguageModelDecoder::encode(Vec<const std::int32_t> ids) {
 void LanguageModelDecoder::clear() {
   tokens_.clear();
   begin_at(0);
+}
+
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config,
+                   const TapeLoad& load) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+  const LanguageModelConfig c = resolve(config);
+  const PlannedRows rows(load, c.block, c.vocabulary);
+  return plan(
+      context, load, [&](const auto& options) { return LanguageModel(c, options); },
+      [&](Tape& tape, const LanguageModel& model, std::span<HeadStatistics> seen) {
+        const TokenBatch batch{.ids = rows.ids, .targets = rows.ids, .offsets = rows.offsets};
+        return model.loss(tape, batch, {.attention = seen});
+      });
 }
 
 }  // namespace fovea

@@ -9,18 +9,113 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "fovea/base/fields.h"
+#include "fovea/base/types.h"
 #include "fovea/grad/ops.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/model/model.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/model/text_encoder.h"
+#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
+
+/// The kind of encoder that reads the tokens.
+enum class LanguageModelKind : std::uint8_t {
+  kTransformer,
+  kAttentionRnn,  ///< a tanh RNN with attention over its states (Hands-on NLP, chapter 6)
+  kRnn,
+  kGru,
+  kLstm,
+  kSru,
+  kEncoder,  ///< whatever `encoder` says
+};
+
+inline constexpr EnumName<LanguageModelKind> kLanguageModelKindNames[] = {
+    {LanguageModelKind::kTransformer, "transformer"},
+    {LanguageModelKind::kAttentionRnn, "attention-rnn"},
+    {LanguageModelKind::kRnn, "rnn"},
+    {LanguageModelKind::kGru, "gru"},
+    {LanguageModelKind::kLstm, "lstm"},
+    {LanguageModelKind::kSru, "sru"},
+    {LanguageModelKind::kEncoder, "encoder"}};
+inline std::span<const EnumName<LanguageModelKind>> enum_names(LanguageModelKind) {
+  return kLanguageModelKindNames;
+}
+
+/// A model that predicts the next token. Sizes given as 0 follow from the others; resolve() fills
+/// them in.
+struct LanguageModelConfig : EncoderConfig {
+  LanguageModelKind kind = LanguageModelKind::kTransformer;
+  std::string compat = {};
+  index layers = 4;
+  std::string window = {};
+  bool tie = true;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("model", kind, "kind of the model; encoder: the layers of --encoder",
+          {.place = HelpPlace::kModel});
+    visit("encoder", encoder, "--model encoder: its layers, such as conv3,attention:window=8,lstm",
+          {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit("compat", compat,
+          "defects of the published code to repeat: all, or sum-weights, history-only, "
+          "state-is-attention, ln-unbiased",
+          {.shown = "[=DEFECT,...]", .bare = "all"});
+    visit_init(visit);
+    visit("layers", layers, "layers of a Transformer, RNN, GRU, LSTM or SRU",
+          {.place = HelpPlace::kModel});
+    visit_sizes(visit);
+    visit("block", block, "context length: most tokens that the model sees at once",
+          {.range = ValueRange::in(1, kLargestSize), .place = HelpPlace::kModel});
+    visit("dropout", dropout, "probability of dropping a weight or activation in training",
+          {.range = ValueRange::share()});
+    visit_positions(under("Positions", visit));
+    visit("window", window,
+          "how many tokens before its own a query sees, one number or one a layer; 0: all",
+          {.heading = "Attention", .shown = "N[,N...]"});
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
+    visit("tie", tie, "use the token embeddings as output projection too");
+    visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
+  }
+
+  friend bool operator==(const LanguageModelConfig&, const LanguageModelConfig&) = default;
+};
+
+/// The windows of the layers, 0 for one that sees all keys. Throws kOptionValue.
+std::vector<index> layer_windows(const LanguageModelConfig& config);
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule; sizes beyond any machine throw kShape.
+LanguageModelConfig resolve(LanguageModelConfig config);
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const LanguageModelConfig& config);
+
+/// The defects that --compat asks for.
+struct Compat {
+  AttentionRnnDefects attention_rnn{};
+  bool ln_unbiased = false;  ///< layer norm by std + eps, as The Annotated Transformer has it
+};
+
+/// Throws kOptionValue for a name that is not known, or that this model does not have.
+Compat compat_of(const LanguageModelConfig& config);
+
+/// The stages of a resolved configuration. Throws kOptionValue or kShape.
+std::vector<SizedStage> sized_stages(const LanguageModelConfig& config);
+
+/// The configuration of the encoder of a resolved configuration, with the defects of --compat.
+EncoderConfig encoder_of(const LanguageModelConfig& config);
 
 /// A text encoder, and the projection to the logits of the next token. `config` must be resolved.
 /// Parameters, in this order: those of TextEncoder, with the layers of a Transformer called
@@ -31,6 +126,7 @@ class LanguageModelLayers {
 
   /// Its last rows [N, C] are those from which the next tokens are predicted.
   const TextEncoder& encoder() const { return encoder_; }
+  index attentions() const { return encoder_.attentions(); }
   Parameter& output_weight() const { return output_ ? output_->weight() : encoder_.tokens(); }
   Parameter* output_bias() const { return output_ ? output_->bias() : nullptr; }
 
@@ -38,8 +134,6 @@ class LanguageModelLayers {
   TextEncoder encoder_;
   std::optional<Linear> output_;
 };
-
-class LanguageModelLayers;
 
 /// N tokens of several sequences, one sequence after another, without padding. The members are
 /// views.
@@ -63,24 +157,10 @@ struct LossOptions {
   Variable* inputs = nullptr;
 };
 
-/// Only the optimizer and checkpoints change the parameters. All functions are const; several
-/// threads may call them at once, each with its own tape or decoder, as long as no thread trains.
-class LanguageModel {
+/// Several threads may read it at once, each also with its own decoder.
+class LanguageModel : public ModelOf<LanguageModelConfig, LanguageModelLayers> {
  public:
-  /// Throws as resolve() does, and kOutOfMemory.
-  LanguageModel(const LanguageModelConfig& config, std::uint64_t seed,
-                DType dtype = DType::kFloat32);
-  LanguageModel(const LanguageModelConfig& config, const ParameterSetOptions& options);
-  LanguageModel(LanguageModel&&) noexcept;
-  LanguageModel& operator=(LanguageModel&&) noexcept;
-  ~LanguageModel();
-
-  /// The resolved configuration: no size is 0.
-  const LanguageModelConfig& config() const { return config_; }
-  /// In a fixed order, with names such as "blocks.0.attention.qkv.weight".
-  std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
-  /// How many of its layers have attention.
-  index attentions() const;
+  using ModelOf::ModelOf;
 
   /// scale x the sum of the negative log-likelihoods of all targets, in nats: [1, 1]. A sequence
   /// may have at most `block` tokens. On a training tape this call computes the gradients of the
@@ -95,10 +175,6 @@ class LanguageModel {
   friend class LanguageModelDecoder;
 
   Variable project(Tape& tape, Variable x) const;
-
-  LanguageModelConfig config_;
-  std::unique_ptr<ParameterSet> parameters_;
-  std::unique_ptr<const LanguageModelLayers> layers_;
 };
 
 /// Generation: takes tokens and returns the logits of the next one. The layers keep what they need
@@ -144,5 +220,7 @@ class LanguageModelDecoder {
   index start_ = 0;    // the token at position 0 of the session
   index encoded_ = 0;  // tokens that the session has
 };
+
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load);
 
 }  // namespace fovea

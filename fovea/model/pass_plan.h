@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a model's forward and, in training, of its backward: found by a plan
-// (base/profile.h) of the model itself on the largest batch that the data can give.
+// (base/profile.h) of the model itself on the largest batch that the data can give. Each model has
+// a plan_pass(context, config, load) beside it.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/profile.h"
 #include "fovea/grad/tape.h"
-#include "fovea/model/bert.h"
-#include "fovea/model/classifier_config.h"
-#include "fovea/model/language_model_config.h"
-#include "fovea/model/tagger_config.h"
-#include "fovea/model/translator_config.h"
+#include "fovea/model/text_batch.h"
+#include "fovea/nn/module.h"
 
 namespace fovea {
 
@@ -25,20 +25,10 @@ struct TapeLoad {
   Precision precision = Precision::kFloat32;  ///< of the products
   /// The sequences are so long, `tokens` together; none: the first ones are as long as they can be.
   std::vector<std::int32_t> lengths = {};
-};
-/// The load of a classifier.
-struct TextLoad {
-  index texts = 0;
-  TapeLoad tape{};  ///< of their tokens, or of the rows of their time steps
-};
-/// The load of a tagger.
-struct WordLoad {
-  TapeLoad tape{};       ///< of its words
-  index characters = 0;  ///< of all its words
-};
-/// The load of a translator.
-struct TranslationLoad {
-  TapeLoad source = {}, target = {};  ///< of the same mode
+
+  /// How many ids a plan lists.
+  index listed() const { return tokens; }
+  TapeLoad part(double share) const;
 };
 
 /// A pass takes these: bytes besides the values of the parameters and their gradients, and work.
@@ -53,14 +43,6 @@ struct PassCost {
 /// The memory of passes one after another, which share it.
 PassCost larger_of_each(const PassCost& a, const PassCost& b);
 
-PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load);
-PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
-PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
-PassCost plan_pass(const Context& context, const TranslatorConfig& config,
-                   const TranslationLoad& load);
-/// Of its rows, in inference alone.
-PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load);
-
 /// The memory of batches on as many threads at once as the context has, each with a tape of its
 /// own; the packed copies are shared.
 template <class Config, class Load>
@@ -69,6 +51,66 @@ PassCost plan_passes_apart(const Context& context, const Config& config, const L
   cost.tape *= context.threads();
   cost.scratch *= context.threads();
   return cost;
+}
+
+// ---- of which the models make their plan_pass()
+
+/// The part of a count, at least 1.
+index part_of(index count, double share);
+/// 0 to `below` - 1, again and again: as many different ones as there can be.
+std::vector<std::int32_t> ids_below(index count, index below);
+
+/// The ids of a batch, and where its sequences begin. If nobody says how long these are: as many as
+/// it can have, the first ones as long as a sequence can be.
+struct PlannedRows {
+  std::vector<std::int32_t> ids, offsets;
+
+  PlannedRows(const TapeLoad& load, index block, index vocabulary);
+  /// Puts a separator into the middle of each pair, and nowhere else.
+  void separate(std::int32_t separator);
+  TextRows view() const { return {.ids = ids, .offsets = offsets}; }
+};
+
+PassCost cost_of_plan(const Context& context, const Plan& plan, const Profile& profile,
+                      const Tape& tape, std::span<Parameter* const> parameters);
+/// The bytes that were refused; throws the error again if there are none.
+PassCost cost_of_refusal(const Plan& plan, const Error& error);
+
+/// What it takes to compute the loss, by forward(tape, model, statistics of its heads), of the
+/// model that make(options) makes; and, in training, its gradient.
+template <class Make, class Forward>
+PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
+              const Forward& forward) {
+  Plan plan;
+  try {
+    const Context context = given.with(load.precision).planned(plan);
+    const auto model = make(ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+    std::vector<HeadStatistics> seen(load.observes ? static_cast<std::size_t>(model.attentions())
+                                                   : 0);
+    Profile profile;
+    Tape tape(context.profiled(profile), load.mode);
+    const Variable loss = forward(tape, model, std::span<HeadStatistics>(seen));
+    if (load.mode == TapeMode::kTrain) tape.backward(loss);
+    return cost_of_plan(context, plan, profile, tape, model.parameters());
+  } catch (const Error& error) {
+    return cost_of_refusal(plan, error);
+  }
+}
+
+/// A batch of more is not listed: what a pass takes is linear in it.
+inline constexpr index kMostPlanned = index{1} << 20;
+
+/// From the plans of two parts of the batch.
+template <class Config, class Load>
+PassCost extrapolated(const Context& context, const Config& config, const Load& load) {
+  const double share = static_cast<double>(kMostPlanned) / static_cast<double>(load.listed()) / 2;
+  const PassCost half = plan_pass(context, config, load.part(share / 2)),
+                 all = plan_pass(context, config, load.part(share));
+  const auto at_all = [&](double PassCost::*part) {
+    return all.*part + (all.*part - half.*part) / (share / 2) * (1 - share);
+  };
+  return {at_all(&PassCost::tape), at_all(&PassCost::packed), at_all(&PassCost::scratch),
+          at_all(&PassCost::flops)};
 }
 
 }  // namespace fovea

@@ -5,9 +5,12 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/config/field.h"
 #include "fovea/kernel/dropout.h"
 #include "fovea/model/layer_table.h"
 #include "fovea/model/ngram_ids.h"
@@ -15,6 +18,87 @@
 #include "fovea/text/words.h"
 
 namespace fovea {
+
+namespace {
+
+constexpr index kUsualBuckets = 100000;
+constexpr index kUsualLinearBuckets = index{1} << 18;
+
+void resolve_characters(TaggerConfig& c) {
+  if (c.character_reader == CharacterReader::kNone) {
+    c.character_width = c.character_features = 0;
+    if (!c.linear) c.characters = 0;
+    return;
+  }
+  check_size("character_width", c.character_width, 1);
+  check_size("character_features", c.character_features, 1);
+  check_size("characters", c.characters, 1);
+  if (c.character_reader != CharacterReader::kBilstm) return;
+  require_option(c.character_features % 2 == 0, "character_features", c.character_features,
+                 "even with --character-reader bilstm, whose directions have half of it each");
+}
+
+void resolve_ngrams(TaggerConfig& c) {
+  if (c.ngram_width == 0) return;
+  if (c.buckets == 0) c.buckets = kUsualBuckets;
+  check_size("buckets", c.buckets, 1);
+}
+
+void resolve_linear(TaggerConfig& c) {
+  if (!c.linear) return;
+  if (c.linear_buckets == 0) c.linear_buckets = kUsualLinearBuckets;
+  check_size("linear_buckets", c.linear_buckets, 2);
+}
+
+}  // namespace
+
+TaggerConfig resolve(TaggerConfig c) {
+  check_ranges(c);
+  resolve_characters(c);
+  resolve_ngrams(c);
+  resolve_linear(c);
+  c.features = c.word_width + c.character_features + c.shape_width + c.ngram_width;
+  require_option(c.features > 0 || c.linear, "word_width", c.word_width,
+                 "above 0 where nothing else describes a word: no characters, shapes or n-grams");
+  check_size("features", c.features, 0);
+  if (c.features == 0 && !c.encoder.empty()) {
+    throw Error(
+        ErrorCode::kOptionValue,
+        fmt::format("--encoder: {} has nothing to read: only --linear describes a word", c.encoder),
+        "leave the encoder out: --encoder \"\"");
+  }
+  resolve_encoder(c);
+  require_one_or_each("--head", c.head.size(), c.tags.size());
+  check_stages(c, sized_stages(c));
+  return c;
+}
+
+std::vector<SizedStage> sized_stages(const TaggerConfig& c) {
+  if (c.encoder.empty()) return {};
+  return size_stages(c, parse_encoder(c.encoder));
+}
+
+void require_one_or_each(std::string_view option, std::size_t given, std::size_t columns) {
+  if (columns > 0 && (given == 1 || given == columns)) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("{}: expected one for all tag columns, or one for each of the {}, got {}",
+                          option, columns, given),
+              "name as many, with commas, as --tag-column (of CoNLL-U --column) names columns");
+}
+
+index tag_count(const TaggerConfig& c) {
+  return std::accumulate(c.tags.begin(), c.tags.end(), index{0});
+}
+
+index parameter_count(const TaggerConfig& config) {
+  ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+  const TaggerLayers layers(resolve(config), {}, ParameterScope(shapes));
+  return shapes.size();
+}
+
+index frozen_count(const TaggerConfig& c) {
+  return c.freeze_embeddings ? c.vocabulary * c.word_width : 0;
+}
 
 namespace {
 
@@ -372,25 +456,9 @@ std::vector<Variable> TaggerLayers::logits(Tape& tape, const WordRows& rows,
   return scores;
 }
 
-Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules, std::uint64_t seed,
-               DType dtype)
-    : Tagger(config, rules, ParameterSetOptions{seed, dtype}) {}
-
-Tagger::Tagger(const TaggerConfig& config, std::span<const CrfRules> rules,
-               const ParameterSetOptions& options)
-    : config_(resolve(config)),
-      parameters_(std::make_unique<ParameterSet>(options)),
-      layers_(std::make_unique<TaggerLayers>(config_, rules, ParameterScope(*parameters_))) {}
-
-Tagger::Tagger(Tagger&&) noexcept = default;
-Tagger& Tagger::operator=(Tagger&&) noexcept = default;
-Tagger::~Tagger() = default;
-
-index Tagger::attentions() const { return layers_->attentions(); }
-
 TagScores Tagger::scores(Tape& tape, const WordRows& rows, const TaggerLossOptions& o) const {
-  const PackedRows sentences = layers_->lay_out(tape, rows);
-  return {layers_->logits(tape, rows, sentences, o.dropout, {o.attention, o.inputs}), sentences};
+  const PackedRows sentences = layers().lay_out(tape, rows);
+  return {layers().logits(tape, rows, sentences, o.dropout, {o.attention, o.inputs}), sentences};
 }
 
 Variable Tagger::loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptions& o) const {
@@ -414,7 +482,7 @@ Variable Tagger::loss_of_column(Tape& tape, const TagScores& scores, std::size_t
                                 Vec<const std::int32_t> tags, double scale) const {
   const Variable logits = scores.logits[column];
   check(tags.size == logits.rows(), "tagger: {} tags for {} words", tags.size, logits.rows());
-  if (const Crf* crf = layers_->head(column).crf()) {
+  if (const Crf* crf = layers().head(column).crf()) {
     return crf->loss(tape, logits, tags, scores.sentences, scale);
   }
   return cross_entropy(tape, logits, {.ids = tags}, scale);
@@ -423,7 +491,7 @@ Variable Tagger::loss_of_column(Tape& tape, const TagScores& scores, std::size_t
 std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagScores& scores,
                                             std::size_t column) const {
   const Variable logits = scores.logits[column];
-  if (const Crf* crf = layers_->head(column).crf()) {
+  if (const Crf* crf = layers().head(column).crf()) {
     return crf->decode(context, logits, scores.sentences);
   }
   std::vector<std::int32_t> best;
@@ -435,13 +503,40 @@ std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagSco
 std::vector<double> Tagger::probabilities(const Context& context, const TagScores& scores,
                                           std::size_t column) const {
   const Variable logits = scores.logits[column];
-  if (const Crf* crf = layers_->head(column).crf()) {
+  if (const Crf* crf = layers().head(column).crf()) {
     return crf->marginals(context, logits, scores.sentences);
   }
   std::vector<double> all;
   with_type(logits.dtype(),
             [&]<class T>(std::type_identity<T>) { all = softmax_of_rows<T>(logits.value<T>()); });
   return all;
+}
+
+PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+  const TaggerConfig c = resolve(config);
+  const PlannedRows rows(load.tape, c.block, c.vocabulary);
+  const std::vector<std::int32_t> zeros(rows.ids.size());
+  const std::vector<std::int32_t> characters = ids_below(load.characters, c.characters);
+  // The first word has what is more than one character a word.
+  std::vector<std::int32_t> ends(rows.ids.size() + 1);
+  for (std::size_t n = 0; n + 1 < ends.size(); ++n) {
+    const index left = load.tape.tokens - 1 - static_cast<index>(n);
+    ends[n + 1] = std::max(ends[n], static_cast<std::int32_t>(load.characters - left));
+  }
+  const WordRows words{.words = rows.ids,
+                       .shapes = zeros,
+                       .characters = characters,
+                       .character_offsets = ends,
+                       .offsets = rows.offsets};
+  return plan(
+      context, load.tape, [&](const auto& options) { return Tagger(c, {}, options); },
+      [&](Tape& tape, const Tagger& model, std::span<HeadStatistics> seen) {
+        const TagScores scores = model.scores(tape, words, {.attention = seen});
+        if (load.tape.mode != TapeMode::kTrain) model.best_tags(tape.context(), scores);
+        const std::vector<Vec<const std::int32_t>> tags(c.tags.size(), zeros);
+        return model.loss_of(tape, scores, tags);
+      });
 }
 
 }  // namespace fovea

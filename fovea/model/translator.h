@@ -7,17 +7,111 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "fovea/base/fields.h"
 #include "fovea/grad/ops.h"
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/encoder_spec.h"
+#include "fovea/model/model.h"
+#include "fovea/model/pass_plan.h"
 #include "fovea/model/target_decoder.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/model/text_encoder.h"
-#include "fovea/model/translator_config.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
+
+/// The kind of model that reads the source and writes the target.
+enum class TranslatorKind : std::uint8_t {
+  kTransformer,
+  kBahdanauGru,  ///< a GRU that attends to a bidirectional one (Bahdanau et al. 2015, appendix A)
+};
+inline constexpr EnumName<TranslatorKind> kTranslatorKindNames[] = {
+    {TranslatorKind::kTransformer, "transformer"}, {TranslatorKind::kBahdanauGru, "bahdanau-gru"}};
+inline std::span<const EnumName<TranslatorKind>> enum_names(TranslatorKind) {
+  return kTranslatorKindNames;
+}
+
+/// A Transformer of an encoder, which reads the source, and a decoder, which predicts the next
+/// token of the target from those before it and from the encoder's output (Vaswani et al. 2017,
+/// section 3.1). `vocabulary` is that of the source; `position` is the encoder's. Sizes given as 0
+/// follow from the others; resolve() fills them in.
+struct TranslatorConfig : EncoderConfig {
+  TranslatorConfig() {
+    sight = Sight::kWhole;
+    position = PositionKind::kSinusoidal;
+    activation = LayerActivation::kRelu;
+    bias = true;
+    width = 256;
+    block = 512;
+    dropout = 0.1;
+  }
+
+  TranslatorKind kind = TranslatorKind::kTransformer;
+  index encoder_layers = 3;
+  index decoder_layers = 3;
+  std::string decoder_position = {};
+  bool share_embeddings = false;
+  bool tie = true;
+  index target_vocabulary = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("model", kind,
+          "a Transformer, or a GRU with additive attention to what another, in both directions, "
+          "reads",
+          {.place = HelpPlace::kModel});
+    visit("encoder_layers", encoder_layers, "layers of the Transformer that reads the source",
+          {.place = HelpPlace::kModel});
+    visit("decoder_layers", decoder_layers, "layers of the Transformer that writes the target",
+          {.place = HelpPlace::kModel});
+    visit(
+        "encoder", encoder,
+        "layers that read the source instead of --encoder-layers, such as conv3,bilstm,attention; "
+        "none: those, or with --model bahdanau-gru bigru",
+        {.place = HelpPlace::kModel, .shown = "LAYERS"});
+    visit_init(visit);
+    visit_sizes(visit);
+    visit("block", block, "most tokens of a sentence, on either side, with its end",
+          {.range = ValueRange::in(2, kLargestSize)});
+    visit("dropout", dropout, "probability of dropping a weight or activation in training",
+          {.range = ValueRange::share()});
+    visit_positions(under("Positions", visit));
+    visit("decoder_position", decoder_position,
+          "position encoding of the decoder; none given: that of --position",
+          {.heading = "Positions", .names = [] { return names_of<PositionKind>("|"); }});
+    visit_attention(under("Attention", visit));
+    visit_layers(under("Layers", visit));
+    visit("share_embeddings", share_embeddings,
+          "one table of tokens for source and target: needs --shared-vocabulary");
+    visit("tie", tie, "use the token embeddings of the target as output projection too");
+    visit("vocabulary", vocabulary, "number of tokens of the source", {.is_option = false});
+    visit("target_vocabulary", target_vocabulary, "number of tokens of the target",
+          {.is_option = false});
+  }
+
+  friend bool operator==(const TranslatorConfig&, const TranslatorConfig&) = default;
+};
+
+/// The configuration with every size filled in. Throws kShape or kOptionValue that names the
+/// option, its value and the rule.
+TranslatorConfig resolve(TranslatorConfig config);
+
+/// The configurations of encoder and decoder of a resolved configuration, each with its own
+/// vocabulary, position and sight.
+EncoderConfig encoder_of(const TranslatorConfig& config);
+EncoderConfig decoder_of(const TranslatorConfig& config);
+
+/// The stages of encoder and decoder of a resolved configuration; those of the decoder (of a
+/// recurrent one a GRU) without its attention to the source. Throw kOptionValue or kShape.
+std::vector<SizedStage> encoder_stages(const TranslatorConfig& config);
+std::vector<SizedStage> decoder_stages(const TranslatorConfig& config);
+
+/// The number of learned values. Allocates nothing.
+index parameter_count(const TranslatorConfig& config);
 
 /// An encoder, a decoder, and the projection to the logits of the next token. `config` must be
 /// resolved. Parameters, in this order: encoder.* of TextEncoder, with the layers of a Transformer
@@ -29,6 +123,7 @@ class TranslatorLayers {
   TranslatorLayers(const TranslatorConfig& config, const ParameterScope& scope);
 
   const TextEncoder& encoder() const { return encoder_; }
+  index attentions() const { return encoder_.attentions() + decoder_->attentions(); }
   const TargetDecoder& decoder() const { return *decoder_; }
   Parameter& output_weight() const { return output_ ? output_->weight() : decoder_->tokens(); }
   Parameter* output_bias() const { return output_ ? output_->bias() : nullptr; }
@@ -40,8 +135,6 @@ class TranslatorLayers {
 };
 
 class Decoding;
-class TranslatorLayers;
-
 /// Pairs of sentences, packed. Sentence n of the source and of the target belong together.
 struct TranslationBatch {
   TextRows source = {};
@@ -62,24 +155,12 @@ struct TranslatorLossOptions {
   Variable* inputs = nullptr;
 };
 
-/// Only the optimizer and checkpoints change the parameters. All functions are const; several
-/// threads may call them at once, each with its own tape, as long as no thread trains. No bit of a
-/// pair's result depends on the others.
-class Translator {
+/// No bit of a pair's result depends on the others.
+class Translator : public ModelOf<TranslatorConfig, TranslatorLayers> {
  public:
-  /// Throws as resolve() does, and kOutOfMemory.
-  Translator(const TranslatorConfig& config, std::uint64_t seed, DType dtype = DType::kFloat32);
-  Translator(const TranslatorConfig& config, const ParameterSetOptions& options);
-  Translator(Translator&&) noexcept;
-  Translator& operator=(Translator&&) noexcept;
-  ~Translator();
+  using ModelOf::ModelOf;
 
-  /// The resolved configuration: no size is 0.
-  const TranslatorConfig& config() const { return config_; }
-  /// In a fixed order, with names such as "decoder.blocks.0.cross.q.weight".
-  std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
-  index attentions() const;
-  /// Which of these is the attention of a layer of the decoder to the source.
+  /// Which of attentions() is the attention of a layer of the decoder to the source.
   index cross_attention(index layer) const;
 
   /// scale x the sum of the negative log-likelihoods of all targets, smoothed, in nats: [1, 1].
@@ -98,10 +179,6 @@ class Translator {
 
   Variable rows(Tape& tape, const TranslationBatch& batch,
                 const TranslatorLossOptions& options) const;
-
-  TranslatorConfig config_;
-  std::unique_ptr<ParameterSet> parameters_;
-  std::unique_ptr<const TranslatorLayers> layers_;
 };
 
 /// Writes translations of many sentences at once, a token more of each hypothesis in every step.
@@ -128,5 +205,15 @@ class TranslatorDecoder {
   Tape tape_;
   std::unique_ptr<Decoding> decoding_;
 };
+
+/// The load of a translator.
+struct TranslationLoad {
+  TapeLoad source = {}, target = {};  ///< of the same mode
+
+  index listed() const { return source.tokens + target.tokens; }
+  TranslationLoad part(double share) const { return {source.part(share), target.part(share)}; }
+};
+PassCost plan_pass(const Context& context, const TranslatorConfig& config,
+                   const TranslationLoad& load);
 
 }  // namespace fovea

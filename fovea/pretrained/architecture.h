@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/nn/module.h"
 #include "fovea/tensor/named_tensor.h"
 

@@ -10,6 +10,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
+#include "fovea/model/encoder_config.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/model_folder.h"
@@ -69,6 +70,16 @@ struct ModelSizes {
   std::function<index()> parameters;  ///< asked only if the above are possible
   std::function<double()> bytes;      ///< of the model in memory; asked only then, too
 };
+
+/// Bytes of the values of a model: its parameters, and the table of positions if it is not learned.
+template <class Config>
+double model_memory(const Config& config) {
+  const double table =
+      config.position == PositionKind::kSinusoidal
+          ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
+          : 0;
+  return sizeof(float) * (static_cast<double>(parameter_count(config)) + table);
+}
 
 /// Reads the weights of a model folder. config.json may have been changed together with its
 /// checksum, so the sizes that it gives are compared with the weights. Throws as

@@ -3,6 +3,7 @@
 // backward.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,10 +18,26 @@
 namespace fovea {
 
 /// The statistics of each attention of an update; the step is not set.
-AttentionRecord record_of(std::span<const HeadStatistics> attentions);
+inline AttentionRecord record_of(std::span<const HeadStatistics> attentions) {
+  const auto means = [](std::vector<double> sums, index count) {
+    for (double& value : sums) value /= static_cast<double>(count);
+    return sums;
+  };
+  AttentionRecord record;
+  for (const HeadStatistics& layer : attentions) {
+    record.max_logit.push_back(layer.max_logit);
+    if (layer.entropy.empty()) continue;
+    record.entropy.push_back(means(layer.entropy, layer.queries));
+    record.distance.push_back(means(layer.distance, layer.queries));
+  }
+  return record;
+}
 
 /// For equal scores, which few examples often have, the lower loss is better.
-double score_with_tie(double score, double loss);
+inline double score_with_tie(double score, double loss) {
+  constexpr double kTie = 1e-9, kMostLoss = 1e3;
+  return score - kTie * std::min(loss, kMostLoss);
+}
 
 /// Negative log-likelihood, in nats, of a whole set.
 struct SetLoss {
@@ -53,21 +70,21 @@ std::optional<SetLoss> loss_of_batches(Tape& tape, index count, const BatchAt& b
   return loss;
 }
 
-/// How the updates of a run are made of its batches.
-struct UpdateOptions {
-  index accumulate = 1;    ///< batches of an update
-  std::uint64_t seed = 0;  ///< of dropout
-};
-
-/// The updates of `Model`, whose batches `Training` makes: a task says what the loss of a batch is,
-/// and validates. Model and training must outlive the objective.
-template <class Model, class Training, class LossOptions>
+/// The updates of a run, and its evaluations: a kind of model says what the loss of a batch is, and
+/// how a set is measured. Model and run must outlive the objective.
+template <class Run, class Model, class LossOptions>
 class ObjectiveOf : public Objective {
  public:
-  using Batch = decltype(std::declval<Training&>().batch(0, 0));
+  using Batch = decltype(std::declval<const Run&>().training->batch(0, 0));
+  using Evaluation = typename decltype(Run::validation)::value_type;
+  using Interrupted = std::function<bool()>;
+
+  /// `options`: those of the loss that all updates share.
+  ObjectiveOf(const Context& context, const Model& model, const Run& run, LossOptions options = {})
+      : run_(run), model_(model), options_(options), tape_(context) {}
 
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
-  index updates_per_epoch() const override { return training_.updates_per_epoch(); }
+  index updates_per_epoch() const override { return run_.training->updates_per_epoch(); }
   void observe_attention(bool observe) override { observes_ = observe; }
   AttentionRecord observed_attention() override { return record_of(seen_); }
 
@@ -75,13 +92,13 @@ class ObjectiveOf : public Objective {
     batches_.clear();
     index targets = 0;
     double weight = 0;
-    for (index number = 0; number < update_.accumulate; ++number) {
-      batches_.push_back(training_.batch(update, number));
+    for (index number = 0; number < run_.settings.recipe.accumulate; ++number) {
+      batches_.push_back(run_.training->batch(update, number));
       targets += targets_of(batches_.back());
       weight += weight_of(batches_.back());
     }
     options_.scale = 1 / weight;
-    options_.dropout.seed = update_.seed;
+    options_.dropout.seed = run_.settings.recipe.seed;
     options_.dropout.step = static_cast<std::uint64_t>(update);
     seen_.assign(observes_ ? static_cast<std::size_t>(model_.attentions()) : 0, {});
     options_.attention = seen_;
@@ -104,12 +121,16 @@ class ObjectiveOf : public Objective {
     if (loss_.defined()) tape_.backward(loss_);
   }
 
- protected:
-  /// `options`: those of the loss that all updates share.
-  ObjectiveOf(const Context& context, const Model& model, Training& training, UpdateOptions update,
-              LossOptions options = {})
-      : model_(model), options_(options), tape_(context), training_(training), update_(update) {}
+  bool has_validation() const override { return run_.validation.has_value(); }
+  std::optional<Validation> validate(const Interrupted& interrupted) override {
+    return measure_set(*run_.validation, interrupted);
+  }
+  std::optional<Validation> validate_training(const Interrupted& interrupted) override {
+    if (!run_.trained) return std::nullopt;
+    return measure_set(*run_.trained, interrupted);
+  }
 
+ protected:
   virtual index targets_of(const Batch& batch) const = 0;
   /// The share of the batch in the divisor of the update's loss.
   virtual double weight_of(const Batch& batch) const {
@@ -117,6 +138,9 @@ class ObjectiveOf : public Objective {
   }
   /// The loss of the batch on tape_, with options_. May count hits_.
   virtual Variable loss_of_batch(const Batch& batch) = 0;
+  /// Nothing if it was interrupted.
+  virtual std::optional<Validation> measure_set(const Evaluation& set,
+                                                const Interrupted& interrupted) = 0;
 
   /// The tape, for an evaluation between two updates.
   Tape& free_tape() {
@@ -124,14 +148,13 @@ class ObjectiveOf : public Objective {
     return tape_;
   }
 
+  const Run& run_;
   const Model& model_;
   LossOptions options_;
   Tape tape_;
   Hits hits_;
 
  private:
-  Training& training_;
-  const UpdateOptions update_;
   std::vector<Batch> batches_;
   bool observes_ = false;
   std::vector<HeadStatistics> seen_;  // an attention each

@@ -56,6 +56,22 @@ void require_sound(std::span<const Field> settings, std::span<const Field> usual
   }
 }
 
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
+  constexpr index kFewestUpdates = 1000, kBetween = 50;
+  const auto longer = [&](index length, index updates) {
+    return length * updates_per_epoch < updates ? fmt::format("{}u", updates)
+                                                : fmt::format("{}e", length);
+  };
+  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(epochs, kFewestUpdates);
+  if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
+  if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
+}
+
+void check_recipe(TrainOptions recipe) {
+  resolve_lengths(recipe, 1, 1);
+  check_options(recipe);
+}
+
 void require_together(bool ok, std::string_view options, std::string_view why,
                       std::string_view hint) {
   if (ok) return;

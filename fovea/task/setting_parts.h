@@ -10,6 +10,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/config/field.h"
+#include "fovea/model/encoder_config.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 #include "fovea/train/run_state.h"
@@ -23,6 +24,18 @@ inline constexpr std::string_view kSubwordSamplingHelp =
 inline constexpr std::string_view kEmbeddingsHelp =
     "file of pretrained word vectors to start from: word2vec's text format, fastText's .vec, "
     "GloVe, or .npz";
+
+/// Of an option that names files of data.
+inline constexpr FieldTraits kDataFiles = {
+    .resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData};
+/// Of --valid-fraction.
+inline constexpr FieldTraits kDataSplit = {.range = ValueRange::share("no validation"),
+                                           .resume = OnResume::kUnlessSplit,
+                                           .place = HelpPlace::kData};
+/// Of how much a batch holds, at least 1.
+inline constexpr FieldTraits kBatchSize = {.range = ValueRange::in(1, kLargestSize),
+                                           .resume = OnResume::kNoted,
+                                           .place = HelpPlace::kTraining};
 
 /// The list of fields of settings that are a text, a model and a recipe.
 template <class Visitor, class Settings>
@@ -46,6 +59,14 @@ void check_fields(Settings settings, Settings usual) {
   check_ranges(settings.recipe);
   require_sound(fields_of(settings), fields_of(usual));
 }
+
+/// A length of the recipe that follows from the data.
+inline constexpr std::string_view kAutoLength = "auto";
+/// Fills in lengths that are "auto": the run ends after so many epochs, but after 1000 updates at
+/// least; it is validated and saved every epoch, but after 50 updates at least.
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
+/// Throws as check_options() does, of a recipe whose lengths may be "auto".
+void check_recipe(TrainOptions recipe);
 
 /// Throws kOptionValue unless options go together: "OPTIONS: WHY", and the hint.
 void require_together(bool ok, std::string_view options, std::string_view why,

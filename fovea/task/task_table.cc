@@ -7,9 +7,9 @@
 
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
-#include "fovea/task/classify/objective.h"
+#include "fovea/task/classify/run.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/tag/objective.h"
+#include "fovea/task/tag/run.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/train/model_folder.h"

@@ -13,9 +13,9 @@
 
 #include "fovea/config/json.h"
 #include "fovea/explain/shown.h"
-#include "fovea/task/classify/explain.h"
-#include "fovea/task/classify/prediction_line.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/text_predictor.h"
+#include "fovea/task/explain.h"
 #include "python/extension/arrays.h"
 #include "python/extension/model_call.h"
 #include "python/extension/option_rows.h"

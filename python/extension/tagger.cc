@@ -12,7 +12,6 @@
 
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/task/tag/run.h"
-#include "fovea/task/tag/tag_line.h"
 #include "fovea/task/tag/tag_predictor.h"
 #include "python/extension/model_call.h"
 #include "python/extension/option_rows.h"

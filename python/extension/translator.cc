@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "fovea/base/words.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/run.h"
 #include "fovea/task/translate/line_translator.h"
 #include "fovea/task/translate/run.h"
-#include "fovea/task/translate/translation_line.h"
 #include "python/extension/model_call.h"
 #include "python/extension/option_rows.h"
 #include "python/extension/signals.h"

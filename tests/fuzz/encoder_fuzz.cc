@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of an encoder is read or refused with a place inside of it; what is read can be written,
 // and read again. Sizes of a model of it are filled in, or refused.
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/encoder_text.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/classifier_config.h"
-
 #include <gtest/gtest.h>
 
 #include "fovea/config/json.h"
+#include "fovea/model/classifier.h"
 #include "tests/model/classifier_support.h"
 #include "tests/support/throws.h"
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/classifier_layers.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "fovea/model/classifier.h"
 #include "fovea/model/ngram_ids.h"
 #include "tests/model/classifier_support.h"
 #include "tests/support/throws.h"

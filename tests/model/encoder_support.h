@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "tests/model/support.h"
 
 namespace fovea {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 
 namespace fovea::golden {
 

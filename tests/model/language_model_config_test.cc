@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/language_model_config.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "fovea/model/language_model.h"
 #include "tests/model/support.h"
 #include "tests/support/throws.h"
 

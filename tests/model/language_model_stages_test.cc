@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "tests/model/encoder_support.h"
 #include "tests/support/throws.h"
 

@@ -162,7 +162,7 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 #include <vector>
 
-#include "fovea/model/translator_config.h"
+#include "fovea/model/translator.h"
 
 namespace fovea::golden {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/tagger_config.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/model/tagger.h"
 #include "tests/model/tagger_support.h"
 #include "tests/support/throws.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/model/translator_config.h"
-
 #include <gtest/gtest.h>
 
+#include "fovea/model/translator.h"
 #include "tests/model/translator_support.h"
 #include "tests/support/throws.h"
 

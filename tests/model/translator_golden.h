@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "fovea/model/translator_config.h"
+#include "fovea/model/translator.h"
 
 namespace fovea::golden {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/run_cost.h"
-
 #include <gmock/gmock.h>
 
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
+#include "fovea/task/run_flow.h"
 
 namespace fovea {
 namespace {

@@ -17,6 +17,7 @@
 #include "fovea/linear/linear_model.h"
 #include "fovea/model/classifier.h"
 #include "fovea/task/classify/settings.h"
+#include "fovea/task/embeddings.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {
@@ -35,20 +36,6 @@ struct NumberScale {
   /// The significant digits with which a number is told: as float32 has them in units of the
   /// scale, 9, and so many more as the number is larger than the scale; at most 17.
   int digits(double number) const;
-};
-
-/// How many words of the vocabulary began with a vector of a file.
-struct VectorCounts {
-  index words = 0;  ///< of the vocabulary; 0: there was no file
-  index exact = 0;  ///< were found as they are spelled
-  index lower = 0;  ///< were found in other case
-
-  template <class Visitor>
-  void visit_fields(Visitor&& visit) {
-    visit("words", words, "words of the vocabulary; 0: no file of vectors");
-    visit("exact", exact, "of these, found as they are spelled");
-    visit("lower", lower, "of these, found in other case");
-  }
 };
 
 /// The outputs of a classifier, which its configuration lists beside its settings.

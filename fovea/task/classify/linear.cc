@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/linear.h"
 
+#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,10 +17,12 @@
 #include "fovea/linear/compact.h"
 #include "fovea/linear/decide.h"
 #include "fovea/metrics/bootstrap.h"
-#include "fovea/task/classify/objective.h"
-#include "fovea/task/classify/score.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/classify/evaluate.h"
+#include "fovea/task/classify/read_texts.h"
+#include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/run_cost.h"
+#include "fovea/task/run_flow.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/history.h"
 #include "fovea/train/model_folder.h"
@@ -301,6 +305,97 @@ std::unique_ptr<LinearModel> load_linear(const std::filesystem::path& folder,
   Safetensors tensors = read_model_weights(folder);
   if (is_compact(tensors)) tensors = unpacked(tensors, where);
   return std::make_unique<LinearModel>(linear_model_from(tensors, rules, settings.model, where));
+}
+
+namespace {
+
+constexpr index kUsualFolds = 5;
+constexpr index kFewestOfPart = 50;  // of a part
+
+ClassifierSettings settings_of(const std::filesystem::path& folder) {
+  const std::string file = (folder / "config.json").string();
+  ClassifierSettings settings =
+      classifier_config_from_text(read_model_file(folder, "config.json"), file).settings;
+  if (settings.model.kind != ClassifierModel::kLinear) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: a learning curve is of a linear classifier of texts", file),
+                "train one: fovea train classify --model linear");
+  }
+  return settings;
+}
+
+// Whether the files of a model hold what it was trained on. Folders of before have no fingerprint.
+bool has_same_texts(const std::filesystem::path& folder, const ClassifierSettings& settings) {
+  const std::vector<ProcessStart> starts = read_starts(folder);
+  if (starts.empty() || starts.front().data.empty()) return true;
+  const std::string file = (folder / "config.json").string();
+  const ClassifierRun run = prepare_run(settings);
+  return run.identity.data == starts.front().data &&
+         run.outputs.labels ==
+             classifier_config_from_text(read_model_file(folder, "config.json"), file)
+                 .outputs.labels;
+}
+
+// All texts take part in cross-validation; the model's own validation texts are left alone.
+ClassifierSettings for_curve(ClassifierSettings settings) {
+  if (settings.linear.folds == 0) settings.linear.folds = kUsualFolds;
+  settings.linear.threshold = "f1";  // curves are of what the texts tell, not of where it is cut
+  settings.text.valid.clear();
+  return settings;
+}
+
+}  // namespace
+
+std::vector<ReportLearning> learning_curve(const Context& context,
+                                           const std::filesystem::path& folder,
+                                           TrainingObserver& observer,
+                                           std::vector<std::string>& notes) {
+  const ClassifierSettings stored = settings_of(folder);
+  if (!has_same_texts(folder, stored)) {
+    notes.push_back(fmt::format(
+        "{}: the texts have changed since the model was trained: the curve is of those of today",
+        folder.string()));
+  }
+  const ClassifierSettings settings = for_curve(stored);
+  const LabelledSet set = read_labelled_set(settings.text, settings.recipe.seed);
+  const index all = std::count(set.validates.begin(), set.validates.end(), false);
+  std::vector<ReportLearning> points;
+  for (const index part : {16, 8, 4, 2, 1}) {
+    if (all / part < kFewestOfPart && part > 1) continue;
+    observer.told(fmt::format("{} of {} texts", all / part, all));
+    ClassifierRun run =
+        prepare_run(settings, part_of(set, 1.0 / static_cast<double>(part),
+                                      settings.text.regression, settings.recipe.seed));
+    run.linear->validation = {};
+    const index rows = run.texts_to_train();
+    const std::optional<MeasuredFit> done = fit_measured(context, run, observer);
+    if (!done) return {};
+    ReportLearning point{.rows = rows};
+    for (const FoldedMetric& one : done->folds) {
+      point.numbers.push_back({one.name, one.mean, one.low, one.high});
+    }
+    if (!point.numbers.empty()) points.push_back(std::move(point));
+  }
+  return points;
+}
+
+CompactExport export_compact(const std::filesystem::path& model,
+                             const std::filesystem::path& folder, index bytes) {
+  const LoadedClassifier loaded = load_classifier(model);
+  if (loaded.linear == nullptr) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: the model is {}, and only linear classifiers become compact",
+                            model.string(), to_string(loaded.config().kind)),
+                "train with --model linear, or save half: train with --save-dtype bf16");
+  }
+  const LinearModel small = pruned(*loaded.linear, bytes);
+  const NamedFile config{"config.json", read_model_file(model, "config.json")};
+  const SafetensorsMetadata metadata = read_model_weights(model).metadata;  // it may be replaced
+  write_model_files(folder, {&config, 1});
+  write_model_weights(folder, compact_tensors(small), metadata);
+  return {.ngrams = small.features().bias_column(),
+          .ngrams_before = loaded.linear->features().bias_column(),
+          .bytes = static_cast<index>(std::filesystem::file_size(folder / kWeightsName))};
 }
 
 }  // namespace fovea

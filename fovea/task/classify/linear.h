@@ -2,12 +2,20 @@
 // The training of a linear model of texts: a problem that is solved in one piece.
 #pragma once
 
+#include <array>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/types.h"
+#include "fovea/report/run_report.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/train/trainer.h"
 
 namespace fovea {
 
@@ -45,5 +53,32 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
 /// Loads the model of a folder. Throws kModelDamaged, kModelMissing.
 std::unique_ptr<LinearModel> load_linear(const std::filesystem::path& folder,
                                          const ClassifierSettings& settings);
+
+/// Trains the model of a folder anew on 1/16, 1/8, 1/4, 1/2 and all of its texts, as far as a part
+/// has enough, and scores each by the folds of its cross-validation: the metrics and the loss, with
+/// 95 % intervals. The folder stays as it is. Nothing if the observer asked to stop. A note says
+/// that the texts or the labels are no longer those that the model was trained on.
+///
+/// Throws kModelWrongKind for another model than a linear one of texts, kMissingInput if its texts
+/// are gone.
+std::vector<ReportLearning> learning_curve(const Context& context,
+                                           const std::filesystem::path& folder,
+                                           TrainingObserver& observer,
+                                           std::vector<std::string>& notes);
+
+/// The names of what export_compact() writes.
+inline constexpr std::array<std::string_view, 3> kCompactFiles = {"config.json", "MANIFEST.json",
+                                                                  "model.safetensors"};
+
+struct CompactExport {
+  index ngrams = 0, ngrams_before = 0;  ///< of the model
+  index bytes = 0;                      ///< of model.safetensors
+};
+
+/// Writes the linear classifier of folder `model` into another, as a model folder whose
+/// model.safetensors has at most so many bytes. Throws kModelWrongKind, before anything is written,
+/// for a model of any other kind, and what load_classifier() and pruned() throw.
+CompactExport export_compact(const std::filesystem::path& model,
+                             const std::filesystem::path& folder, index bytes);
 
 }  // namespace fovea

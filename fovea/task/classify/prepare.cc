@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prepares a run from its options.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/linear/decide.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/ngram_ids.h"
-#include "fovea/simd/isa.h"
-#include "fovea/task/classify/class_weights.h"
 #include "fovea/task/classify/linear.h"
-#include "fovea/task/classify/overview.h"
+#include "fovea/task/classify/notices.h"
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/classify/run.h"
-#include "fovea/task/classify/vectors.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
 
@@ -51,9 +49,8 @@ void check_sizes(const ClassifierSettings& settings) {
   resolve(probe);
 }
 
-std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
-                                           const LabelledSet& set) {
-  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
+std::unique_ptr<Tokenizer> learn_from(const ClassifierTextOptions& options,
+                                      const LabelledSet& set) {
   double bytes = 0;
   for (const LabelledText& row : set.table.rows) bytes += static_cast<double>(row.text.size()) + 1;
   require_memory("the texts as one", bytes, kLessText);
@@ -63,12 +60,12 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const ClassifierTextOptions& options,
     if (!set.validates[i]) all.append(set.table.rows[i].text).append(1, '\n');
   }
   if (options.input == InputKind::kPairs) std::replace(all.begin(), all.end(), kBetweenPair, '\n');
-  return kind.make(kind.learn(all, "training text",
-                              with_subword_model({.lower = options.lower,
-                                                  .marks = false,
-                                                  .split = options.words,
-                                                  .min_count = options.min_count},
-                                                 options.tokenizer_model)));
+  return learn_tokenizer(options.tokenizer, all, "training text",
+                         with_subword_model({.lower = options.lower,
+                                             .marks = false,
+                                             .split = options.words,
+                                             .min_count = options.min_count},
+                                            options.tokenizer_model));
 }
 
 // The examples of one half of the texts, and how long these were before they were cut.
@@ -185,7 +182,7 @@ void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& s
   if (set.table.has_frames()) return take_frames(run, settings, set);
   if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set, run.overview);
   if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
-  run.tokenizer = known ? std::move(known) : learn_tokenizer(text, set);
+  run.tokenizer = known ? std::move(known) : learn_from(text, set);
   settings.model.vocabulary = vocabulary_of(*run.tokenizer, text.input);
 }
 
@@ -201,21 +198,6 @@ LabelCounts count_labels(const Examples& e, const ClassifierTextOptions& options
                     .multi_label = options.multi_label};
   for (const std::int32_t label : e.labels) ++found.counts[static_cast<std::size_t>(label)];
   return found;
-}
-
-void require_batch(const ClassifierSettings& s) {
-  constexpr index most = std::numeric_limits<std::int32_t>::max();
-  const index block = s.text.max_length, batch = s.text.batch_size;
-  const index rows = std::max<index>(s.model.joints, 1);
-  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch) &&
-      block * batch * s.recipe.accumulate <= most / rows) {
-    return;
-  }
-  throw Error(ErrorCode::kOptionValue,
-              fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
-                          "{}s for one update",
-                          batch, block, s.recipe.accumulate, words_of(s.text.input).row),
-              "choose smaller sizes: an update holds fewer than 2^31 tokens, or rows of joints");
 }
 
 // No more rows for n-grams than there can be of them: few texts make a small model.
@@ -253,9 +235,8 @@ void note_rest(ClassifierRun& run, index max_length, std::vector<index> trained,
   if (validation != nullptr) {
     run.overview.push_back(
         length_line("validation", {*validation, std::move(validated)}, max_length, words));
-  } else if (run.settings.recipe.patience > 0) {
-    run.notes.push_back("there is no validation, so --patience has no effect");
   }
+  note_no_validation(run, "--patience has");
   const token unknown = run.tokenizer ? run.tokenizer->special().unknown : kNoToken;
   const std::string line = unknown == kNoToken ? "" : unknown_line(training, validation, unknown);
   if (!line.empty()) run.overview.push_back(line);
@@ -274,22 +255,9 @@ void take_labels(ClassifierRun& run, ClassifierSettings& settings, const Labelle
   settings.model.classes = text.regression ? 1 : set.labels.size();
 }
 
-void read_vectors(ClassifierRun& run, ClassifierSettings& settings) {
-  run.vectors = vectors_of_tokens(*run.tokenizer, settings);
-  run.notes.insert(run.notes.end(), run.vectors->notes.begin(), run.vectors->notes.end());
-  run.outputs.vectors = count_vectors(*run.tokenizer, *run.vectors);
-  const VectorCounts& found = run.outputs.vectors;
-  run.overview.push_back(vectors_line(found, settings.text.embeddings));
-  if (found.exact + found.lower > 0) return;
-  run.notes.push_back("no word has a vector: is the file of the same language and script?");
-}
-
 RunIdentity identity_of(const ClassifierRun& run, const ClassifierConfig& model, std::string data) {
-  return {.model = xxh3_128(to_json(model)),
-          .data = std::move(data),
-          .tokenizer = run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "",
-          .isa = std::string(isa_name(current_isa())),
-          .version = FOVEA_VERSION};
+  return identity_of_run(to_json(model), std::move(data),
+                         run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "");
 }
 
 // The texts of one half with what is true of them, for a model that reads texts itself.
@@ -362,7 +330,9 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
     return prepare_linear(std::move(run), std::move(settings), set);
   }
   take_input(run, settings, set, std::move(known));
-  if (!text.embeddings.empty() && weights == RunWeights::kNew) read_vectors(run, settings);
+  if (!text.embeddings.empty() && weights == RunWeights::kNew) {
+    read_vectors(run, *run.tokenizer, text.embeddings, settings.model.width);
+  }
 
   // The longest text that is trained, cut to the default, says what the model can see; of short
   // texts it is what the layers need.
@@ -375,7 +345,10 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
     text.max_length =
         std::max(trains.examples.largest(1), std::min(reach_of(settings.model.encoder), most));
   }
-  require_batch(settings);
+  require_update({text.batch_size, text.max_length, settings.recipe.accumulate,
+                  std::max<index>(settings.model.joints, 1)},
+                 words_of(text.input).row,
+                 "choose smaller sizes: an update holds fewer than 2^31 tokens, or rows of joints");
   LabelledHalf validates = make_half(of, true);
 
   take_labels(run, settings, set, trains.examples);
@@ -396,7 +369,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   if (validates.examples.size() > 0) {
     run.validation.emplace(std::move(validates.examples), target, text.batch_size);
   }
-  resolve_lengths(settings.recipe, run.training->updates_per_epoch());
+  resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kClassifierEpochs);
   run.settings = std::move(settings);
   note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
             std::move(validates.lengths));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,5 +60,19 @@ LabelledSet part_of(const LabelledSet& set, double share, bool regression, std::
 
 /// "word" or "char": what suits the texts. Appends to `notes` which, and why.
 std::string choose_tokenizer(const LabelledSet& set, std::vector<std::string>& notes);
+
+/// How many texts of how many have each label.
+struct LabelCounts {
+  std::vector<index> counts;  ///< [labels]
+  index texts = 0;
+  bool multi_label = false;
+};
+
+/// none: no weights. balanced: N / (K n_k) of class k of K with n_k of N texts; with several labels
+/// (N - n_k) / n_k, which counts texts with and without the label alike. LABEL=NUMBER,...: as said,
+/// and 1 of the others; a label with a comma stands in double quotes, and quotes in it twice.
+/// Throws kOptionValue, which names what is wrong.
+std::vector<double> class_weights(const std::string& option, const LabelSet& labels,
+                                  const LabelCounts& found);
 
 }  // namespace fovea

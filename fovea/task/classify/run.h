@@ -2,7 +2,9 @@
 // The training of a text classifier: preparing, what it costs, and training itself.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,8 +16,9 @@
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/notices.h"
 #include "fovea/task/classify/read_texts.h"
-#include "fovea/task/classify/vectors.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/embeddings.h"
+#include "fovea/task/objective.h"
+#include "fovea/task/run.h"
 
 namespace fovea {
 
@@ -32,21 +35,14 @@ struct LinearTexts {
   NgramFeatures features = {};  ///< of the texts to train on
 };
 
-/// A run that is ready to begin: the texts are read, the vocabulary and labels known, every size
-/// filled in.
-struct ClassifierRun {
-  ClassifierSettings settings;
+/// A run that is ready to begin.
+struct ClassifierRun : PreparedRun<ClassifierSettings, ExampleTraining, ExampleEvaluation> {
   ClassifierOutputs outputs;
-  std::vector<double> class_weights;          ///< [classes], or empty: all are 1
-  std::vector<std::string> overview;          ///< a summary of the texts for people, a line each
-  std::vector<std::string> notes;             ///< warnings about them
-  std::unique_ptr<Tokenizer> tokenizer;       ///< null with input npz
-  FrameSet frames;                            ///< with input npz: all samples
-  std::unique_ptr<LinearTexts> linear;        ///< of a linear model, which has no `training`
-  std::unique_ptr<ExampleTraining> training;  ///< of any other
-  std::optional<ExampleEvaluation> validation;
-  std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
-  RunIdentity identity;
+  std::vector<double> class_weights;     ///< [classes], or empty: all are 1
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  FrameSet frames;                       ///< with input npz: all samples
+  std::unique_ptr<LinearTexts> linear;   ///< of a linear model, which has no `training`
+  std::optional<WordVectors> vectors;    ///< [vocabulary], with which rows of its table start
   std::shared_ptr<BestUses> uses = std::make_shared<BestUses>();  ///< of the validation so far
 
   index texts_to_train() const {
@@ -64,19 +60,16 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
                           std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
 
-/// The cost of a run, computed before it begins.
+// As of any run; a linear model is solved, which costs what linear.h says.
 RunCost cost_of(const ClassifierRun& run);
-/// FLOPs (multiplications and additions) of the mean update, by a plan of sequences as long as
-/// those of the data.
 double flops_of_update(const Context& context, const ClassifierRun& run);
-
-/// The most bytes that this process will have resident while it trains; see training_memory() of
-/// language models.
 double training_memory(const Context& context, const ClassifierRun& run,
                        index checkpoint_bytes = 0);
-
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run,
                           const RunState& done = {});
+
+/// The files of its folder, besides those of numbers.
+std::vector<NamedFile> model_files(const ClassifierRun& run);
 
 /// Makes settings that follow from the data those that the run began with.
 void keep_found(ClassifierTextOptions& given, const ClassifierTextOptions& began);
@@ -88,5 +81,76 @@ void keep_found(ClassifierSettings& given, const ClassifierSettings& began);
 TrainResult train_classifier(const Context& context, const ClassifierRun& run,
                              const std::filesystem::path& folder, StartAt start,
                              TrainingObserver& observer);
+
+/// The views of a batch that the model takes. `frames`: with input npz, what the ids name.
+LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
+                      Rows<const float> frames = {});
+
+/// The model's predictions for a whole set.
+struct SetPredictions {
+  double loss = 0;            ///< summed, weighted
+  double weight = 0;          ///< its divisor for the mean
+  std::vector<float> values;  ///< [texts, classes], as Classifier::predictions
+
+  double mean_loss() const { return weight > 0 ? loss / weight : 0; }
+};
+
+/// Texts in order, `batch_size` at a time. They must outlive the view.
+struct ExampleSet {
+  const Examples& examples;
+  TargetShape target;
+  index batch_size;
+
+  ExampleSet(const ExampleEvaluation& set)
+      : examples(set.examples()), target(set.target()), batch_size(set.batch_size()) {}
+  explicit ExampleSet(const ExampleTraining& set)
+      : examples(set.examples()), target(set.target()), batch_size(set.batch_size()) {}
+};
+
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed.
+std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
+                                          const ExampleSet& set,
+                                          const std::vector<double>& class_weights,
+                                          const std::function<bool()>& interrupted,
+                                          Rows<const float> frames = {});
+
+/// Accuracy and macro F1 for classes; for several labels micro and macro F1; for numbers the root
+/// of the mean squared error, in their own unit, and Pearson's correlation where there is one. Then
+/// the score that `metric` chooses; none for the loss. Among equal ones the lower loss has the
+/// larger score.
+Validation measure(const SetPredictions& predictions, const Examples& truth,
+                   const ClassifierConfig& config, const NumberScale& numbers,
+                   ClassifierMetric metric);
+
+/// How many texts with a class have the largest logit [texts, logits] there; none of several labels
+/// or numbers.
+Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask task);
+
+/// The unit of the loss of such a model.
+std::string_view loss_unit_of(const ClassifierConfig& config);
+
+/// Connects a classifier and its texts with the Trainer.
+class ClassifierObjective final
+    : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
+ public:
+  ClassifierObjective(const Context& context, const Classifier& model, const ClassifierRun& run)
+      : ObjectiveOf(context, model, run, {.class_weights = run.class_weights}) {}
+
+  std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
+  std::optional<Validation> validate_training(const Interrupted& interrupted) override {
+    return measured(ExampleSet(*run_.training), interrupted);
+  }
+
+ private:
+  index targets_of(const ExampleBatch& batch) const override { return batch.size(); }
+  double weight_of(const ExampleBatch& batch) const override;
+  Variable loss_of_batch(const ExampleBatch& batch) override;
+  std::optional<Validation> measure_set(const ExampleEvaluation& set,
+                                        const Interrupted& interrupted) override {
+    return measured(set, interrupted, run_.uses.get());
+  }
+  std::optional<Validation> measured(const ExampleSet& set, const Interrupted& interrupted,
+                                     BestUses* uses = nullptr);
+};
 
 }  // namespace fovea

@@ -7,7 +7,7 @@
 #include "fovea/base/option.h"
 #include "fovea/config/field.h"
 #include "fovea/linear/decide.h"
-#include "fovea/task/classify/trials.h"
+#include "fovea/task/classify/search.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
@@ -148,22 +148,6 @@ ClassifierSettings::ClassifierSettings(InputKind input) {
   if (input == InputKind::kPairs) set_of_pairs(*this);
 }
 
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
-  constexpr index kFewestUpdates = 1000, kBetween = 50;
-  const auto longer = [&](index length, index updates) {
-    return length * updates_per_epoch < updates ? fmt::format("{}u", updates)
-                                                : fmt::format("{}e", length);
-  };
-  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(epochs, kFewestUpdates);
-  if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
-  if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
-}
-
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch) {
-  constexpr index kEpochs = 10;
-  resolve_lengths(recipe, updates_per_epoch, kEpochs);
-}
-
 void choose_model(ClassifierSettings& settings) {
   using enum ClassifierModel;
   if (settings.model.kind != kAuto) return;
@@ -179,9 +163,7 @@ ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
 }
 
 void check_options(const ClassifierSettings& s) {
-  TrainOptions recipe = s.recipe;
-  resolve_lengths(recipe, 1);
-  check_options(recipe);
+  check_recipe(s.recipe);
   check_options(s.text.table);
   check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);

@@ -11,7 +11,7 @@
 #include "fovea/data/batcher.h"
 #include "fovea/data/table/table_options.h"
 #include "fovea/linear/fit.h"
-#include "fovea/model/classifier_config.h"
+#include "fovea/model/classifier.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -77,15 +77,11 @@ struct ClassifierTextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "files of labelled texts to train on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("valid", valid, "files of labelled texts to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("train", train, "files of labelled texts to train on", kDataFiles);
+    visit("valid", valid, "files of labelled texts to validate on", kDataFiles);
     visit("valid_fraction", valid_fraction,
           "without --valid: this part of the texts, drawn at random, is for validation",
-          {.range = ValueRange::share("no validation"),
-           .resume = OnResume::kUnlessSplit,
-           .place = HelpPlace::kData});
+          kDataSplit);
     visit("input", input,
           "what the files hold: labelled texts, pairs of them (as fovea train pairs has it), or "
           "arrays of numbers over time");
@@ -174,13 +170,8 @@ inline bool has_tokenizer(const ClassifierSettings& settings) {
   return settings.text.input != InputKind::kNpz && settings.model.kind != ClassifierModel::kLinear;
 }
 
-/// A length of the recipe that follows from the number of texts.
-inline constexpr std::string_view kAutoLength = "auto";
-/// Fills in lengths that are "auto": the run ends after so many epochs (of classifiers 10), but
-/// after 1000 updates at least; it is validated and saved every epoch, but after 50 updates at
-/// least.
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch);
+/// How long a run is by default.
+inline constexpr index kClassifierEpochs = 10;
 
 /// What --model auto is: linear of texts, unless a setting that only a bag or an encoder reads is
 /// not its default; else one of these two. Of a search it stays auto, unless a setting that some

@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <optional>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/grad/ops.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/tensor/checksum.h"
+#include "fovea/tensor/safetensors.h"
+#include "fovea/train/options.h"
 
 namespace fovea {
 
@@ -171,6 +177,162 @@ void Embedder::finish(Vec<const float> pooled_row, Vec<float> to) const {
   if (std::all_of(to.begin(), to.end(), [](float value) { return std::isfinite(value); })) return;
   throw Error(ErrorCode::kModelDamaged, "a vector of the model is not finite",
               "get the model again");
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kName = "vectors", kKey = "fovea-vectors";
+constexpr std::string_view kSmallerCorpus = "search a part of the corpus at a time";
+
+double length_of_vector(Vec<const float> x) {
+  double sum = 0;
+  for (const float value : x) sum += static_cast<double>(value) * value;
+  return std::sqrt(sum);
+}
+
+// x / |x|; zeros stay zeros.
+void make_unit(Vec<float> x) {
+  const double length = length_of_vector(x);
+  if (length == 0) return;
+  for (float& value : x) value = static_cast<float>(value / length);
+}
+
+// What the vectors depend on.
+std::string key_of(const Embedder& embedder, const SentenceModel& model,
+                   std::span<const std::string> lines) {
+  std::size_t next = 0;
+  bool ends = false;  // the line was given; its end comes
+  const std::string of_lines = xxh3_128_of([&]() -> std::string_view {
+    if (ends) {
+      ends = false;
+      return "\n";
+    }
+    while (next < lines.size() && lines[next].empty()) {
+      ++next;
+      return "\n";
+    }
+    if (next == lines.size()) return {};
+    ends = true;
+    return lines[next++];
+  });
+  return xxh3_128(
+      {of_lines, model.checksum, embedder.rules().text(), to_string(embedder.precision())});
+}
+
+// Those of the file, if they have the key.
+std::optional<Tensor> read_kept(const fs::path& file, const std::string& key, const Shape& shape) {
+  if (!fs::exists(fs::symlink_status(file))) return std::nullopt;
+  Safetensors stored;
+  try {
+    const FileSource bytes(file);
+    SafetensorsSource source(bytes, file.string());
+    require_memory("the vectors", static_cast<double>(bytes.size()), kSmallerCorpus);
+    source.verify(ChecksumRule::kRequired);
+    stored = source.take();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    throw Error(
+        ErrorCode::kOutputExists,
+        fmt::format("{}: is no file of vectors, or it is damaged: {}", file.string(), error.what()),
+        "remove it, and the vectors are made again");
+  }
+  const auto found = stored.metadata.find(std::string(kKey));
+  if (found == stored.metadata.end()) {
+    throw Error(ErrorCode::kOutputExists,
+                fmt::format("{}: was not written by fovea embed --search", file.string()),
+                "move it away");
+  }
+  const Tensor* const vectors = stored.find(kName);
+  const bool fits = found->second == key && vectors != nullptr &&
+                    vectors->dtype() == DType::kFloat32 && vectors->shape() == shape;
+  return fits ? std::optional<Tensor>(*vectors) : std::nullopt;
+}
+
+}  // namespace
+
+double cosine(Vec<const float> a, Vec<const float> b) {
+  const double both = length_of_vector(a) * length_of_vector(b);
+  double sum = 0;
+  for (index i = 0; i < a.size; ++i) sum += static_cast<double>(a[i]) * b[i];
+  return both == 0 ? 0 : sum / both;
+}
+
+CorpusVectors corpus_vectors(Embedder& embedder, const SentenceModel& model,
+                             const std::string& file, std::span<const std::string> lines,
+                             const std::function<void(index)>& done) {
+  const index columns = embedder.rules().columns;
+  const auto count = static_cast<index>(lines.size());
+  const fs::path kept = file + ".vectors.safetensors";
+  const std::string key = key_of(embedder, model, lines);
+  if (const auto vectors = read_kept(kept, key, {count, columns})) return {.vectors = *vectors};
+  require_memory("the vectors",
+                 2 * static_cast<double>(count) * static_cast<double>(columns) * sizeof(float),
+                 kSmallerCorpus);
+  CorpusVectors result{.vectors = Tensor::empty({count, columns}), .made = true};
+  const Rows<float> to = result.vectors.rows<float>();
+  std::vector<std::string_view> texts;
+  std::size_t bytes = 0;
+  index first = 0;
+  for (index n = 0; n < count; ++n) {
+    texts.push_back(lines[static_cast<std::size_t>(n)]);
+    bytes += texts.back().size();
+    const bool is_full = texts.size() >= Embedder::kTextsAtOnce || bytes >= Embedder::kBytesAtOnce;
+    if (!is_full && n + 1 < count) continue;
+    const Rows<const float> found = embedder.embed(texts);
+    for (index i = 0; i < found.rows; ++i) {
+      std::copy_n(found[i], columns, to[first + i]);
+      make_unit({to[first + i], columns});
+    }
+    first = n + 1;
+    texts.clear();
+    bytes = 0;
+    done(first);
+  }
+  try {
+    const NamedTensor named[] = {{std::string(kName), result.vectors}};
+    write_safetensors(kept, named, {{std::string(kKey), key}});
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    result.notes.push_back(fmt::format("the vectors are not kept: {}", error.what()));
+  }
+  return result;
+}
+
+std::vector<std::vector<Hit>> nearest(const Context& context, const CorpusVectors& corpus,
+                                      Rows<const float> queries, index top) {
+  constexpr index kMostScores = index{1} << 24;  // at once
+  const index lines = corpus.vectors.shape()[0], columns = queries.columns;
+  std::vector<std::vector<Hit>> found(static_cast<std::size_t>(queries.rows));
+  if (lines == 0) return found;
+  const index at_once = std::max<index>(1, kMostScores / lines);
+  Tape tape(context, TapeMode::kInference);
+  for (index first = 0; first < queries.rows; first += at_once) {
+    const index count = std::min(at_once, queries.rows - first);
+    Tensor asked = Tensor::empty({count, columns});
+    for (index n = 0; n < count; ++n) {
+      std::copy_n(queries[first + n], columns, asked.rows<float>()[n]);
+      make_unit({asked.rows<float>()[n], columns});
+    }
+    tape.reset(TapeMode::kInference);
+    const Variable y = linear(tape, tape.constant(asked.rows<const float>()),
+                              tape.constant(corpus.vectors.rows<float>()));
+    const Rows<const float> scores = y.value<float>();
+    context.for_ranges(count, 4.0 * static_cast<double>(lines), [&](index begin, index end) {
+      std::vector<index> order(static_cast<std::size_t>(lines));
+      for (index n = begin; n < end; ++n) {
+        const float* const of = scores[n];
+        std::iota(order.begin(), order.end(), index{0});
+        const auto best = order.begin() + static_cast<std::ptrdiff_t>(std::min(top, lines));
+        std::partial_sort(order.begin(), best, order.end(),
+                          [&](index a, index b) { return of[a] != of[b] ? of[a] > of[b] : a < b; });
+        auto& hits = found[static_cast<std::size_t>(first + n)];
+        for (auto row = order.begin(); row != best; ++row) hits.push_back({*row, of[*row]});
+      }
+    });
+  }
+  return found;
 }
 
 }  // namespace fovea

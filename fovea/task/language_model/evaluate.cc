@@ -11,7 +11,6 @@
 #include "fovea/base/machine.h"
 #include "fovea/data/corpus.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/language_model/objective.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/language_model/explain.h"
+#include "fovea/task/explain.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,10 @@
 #include <cmath>
 
 #include "fovea/explain/observed_text.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/language_model/generate.h"
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

@@ -8,12 +8,10 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/model/layer_table.h"
-#include "fovea/task/language_model/objective.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/run_cost.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/run_flow.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -38,14 +36,6 @@ ModelSizes sizes_of(const LanguageModelConfig& c) {
           .largest_matrix = largest_matrix(c),
           .parameters = [c] { return parameter_count(c); },
           .bytes = [c] { return model_memory(c); }};
-}
-
-template <class Set>
-TapeLoad load_of(const Set& set, TapeMode mode, const LanguageModelRun& run) {
-  TapeLoad load = batch_load(run, mode);
-  load.tokens = set.largest_batch();
-  load.sequences = run.settings.text.batch_size;
-  return load;
 }
 
 // Bytes of ids, targets and offsets of an update's batches.
@@ -77,17 +67,6 @@ double update_gradients(const LanguageModelRun& run) {
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
   return gradient_bytes(parameter_count(c), {&table, c.tie ? std::size_t{0} : std::size_t{1}});
-}
-
-RowCounts row_counts(const LanguageModelRun& run) {
-  RowCounts rows{.of_update = static_cast<double>(cost_of(run).tokens_per_update)};
-  if (run.validation) {
-    rows.evaluated = static_cast<double>(run.validation->sequences().target_count());
-  }
-  if (run.settings.recipe.evaluate_training) {
-    rows.evaluated += static_cast<double>(run.training->sequences().stream.size());
-  }
-  return rows;
 }
 
 }  // namespace
@@ -140,42 +119,60 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   return loaded;
 }
 
-std::vector<NamedFile> model_files(const LanguageModelRun& run) {
-  return first_files(config_text(run.settings), run.tokenizer->data());
-}
-
 void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {
   given.model.vocabulary = began.model.vocabulary;
 }
 
-LanguageModel make_model(const LanguageModelRun& run) {
-  return LanguageModel(run.settings.model, run.settings.recipe.seed);
-}
+template <>
+struct TaskOf<LanguageModelRun> {
+  using Objective = LanguageModelObjective;
 
-LanguageModelObjective make_objective(const Context& context, const LanguageModel& model,
-                                      const LanguageModelRun& run) {
-  return {context,
-          model,
-          {.training = *run.training,
-           .validation = run.validation ? &*run.validation : nullptr,
-           .accumulate = run.settings.recipe.accumulate,
-           .seed = run.settings.recipe.seed}};
-}
+  static std::vector<NamedFile> files(const LanguageModelRun& run) {
+    return first_files(config_text(run.settings), run.tokenizer->data());
+  }
+
+  static LanguageModel make(const LanguageModelRun& run) {
+    return LanguageModel(run.settings.model, run.settings.recipe.seed);
+  }
+
+  static index tokens(const LanguageModelRun& run) { return run.training->largest_batch(); }
+
+  static TapeLoad load(const auto& set, TapeMode mode, const LanguageModelRun& run) {
+    TapeLoad load = batch_load(run, mode);
+    load.tokens = set.largest_batch();
+    load.sequences = run.settings.text.batch_size;
+    return load;
+  }
+
+  static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
+    return {.gradients = update_gradients(run),
+            .batches = batch_bytes(run),
+            .vocabulary = vocabulary_bytes(run.tokenizer.get())};
+  }
+
+  static RowCounts rows(const LanguageModelRun& run) {
+    RowCounts rows{.of_update = static_cast<double>(tokens(run) * run.settings.recipe.accumulate)};
+    if (run.validation) {
+      rows.evaluated = static_cast<double>(run.validation->sequences().target_count());
+    }
+    if (run.settings.recipe.evaluate_training) {
+      rows.evaluated += static_cast<double>(run.training->sequences().stream.size());
+    }
+    return rows;
+  }
+
+  // All batches are about as large.
+  static double flops(const Context& context, const LanguageModelRun& run) {
+    const TapeLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
+    return plan_pass(context, run.settings.model, load).flops *
+           static_cast<double>(run.settings.recipe.accumulate);
+  }
+};
 
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
   return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
-}
-
-RunCost cost_of(const LanguageModelRun& run) {
-  return cost_of_updates(run, run.training->largest_batch());
-}
-
-double flops_of_update(const Context& context, const LanguageModelRun& run) {
-  const TapeLoad load = load_of(*run.training, TapeMode::kTrain, run);
-  return plan_pass(context, run.settings.model, load).flops *
-         static_cast<double>(run.settings.recipe.accumulate);
 }
 
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
@@ -187,27 +184,6 @@ void require_token_memory(std::string_view text, const Tokenizer& tokenizer, ind
                  sizeof(token) * tokens +
                      kSequence * (tokens / static_cast<double>(std::max<index>(block, 1)) + lines),
                  "use less text, or a machine with more memory");
-}
-
-double training_memory(const Context& context, const LanguageModelRun& run,
-                       index checkpoint_bytes) {
-  return peak_of_run(
-      run,
-      {.gradients = update_gradients(run),
-       .passes = pass_bytes(
-           context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); }),
-       .batches = batch_bytes(run),
-       .vocabulary = vocabulary_bytes(run.tokenizer.get())},
-      checkpoint_bytes);
-}
-
-double updates_to_come(const LanguageModelRun& run, const RunState& done) {
-  return updates_left(run, row_counts(run), done.step);
-}
-
-RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
-                          const RunState& done) {
-  return time_of_run(context, run, row_counts(run), done);
 }
 
 double evaluation_memory(const Context& context, const LanguageModelConfig& config,
@@ -232,5 +208,62 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
   return kProcessBytes + logits + cache_bytes(config, seen) +
          kRounding * plan_pass(context, config, load).bytes();
 }
+
+namespace {
+
+TokenBatch view(const Batch& batch) {
+  return {.ids = batch.ids,
+          .targets = batch.targets,
+          .offsets = batch.offsets,
+          .samples = batch.samples};
+}
+
+}  // namespace
+
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
+                               const std::function<bool()>& interrupted) {
+  return loss_of_batches(
+      tape, set.size(), [&](index i) { return set[i]; },
+      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
+}
+
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
+                               index batch_size, const std::function<bool()>& interrupted) {
+  const auto tokens = static_cast<index>(sequences.stream.size()), block = model.config().block;
+  const bool cut = !sequences.slices.empty();
+  const index count =
+      cut ? static_cast<index>(sequences.slices.size()) : (tokens - 2 + block) / block;
+  const auto slice = [&](index n) {
+    if (cut) return sequences.slices[static_cast<std::size_t>(n)];
+    return Slice{n * block, std::min(block, tokens - 1 - n * block)};
+  };
+  const auto batch_at = [&](index i) {
+    Batch batch;
+    const index end = std::min(count, (i + 1) * batch_size);
+    for (index n = i * batch_size; n < end; ++n) {
+      append(batch, sequences.stream, slice(n), static_cast<std::uint64_t>(n));
+    }
+    return batch;
+  };
+  return loss_of_batches(
+      tape, (count + batch_size - 1) / batch_size, batch_at,
+      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
+}
+
+Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
+  return model_.loss(tape_, view(batch), options_);
+}
+
+std::optional<Validation> LanguageModelObjective::validate_training(
+    const Interrupted& interrupted) {
+  return validation_of(loss_of(free_tape(), model_, run_.training->sequences(),
+                               run_.validation->batch_size(), interrupted));
+}
+
+template RunCost cost_of(const LanguageModelRun&);
+template double flops_of_update(const Context&, const LanguageModelRun&);
+template double training_memory(const Context&, const LanguageModelRun&, index);
+template double updates_to_come(const LanguageModelRun&, const RunState&);
+template RunTime estimate_run_time(const Context&, const LanguageModelRun&, const RunState&);
 
 }  // namespace fovea

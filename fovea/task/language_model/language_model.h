@@ -7,6 +7,7 @@
 // checkpoint is a model folder, too.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -17,7 +18,8 @@
 #include "fovea/model/language_model.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/settings.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/objective.h"
+#include "fovea/task/run.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {
@@ -45,15 +47,9 @@ LoadedLanguageModel load_language_model(const std::filesystem::path& path,
 std::string config_text(const LanguageModelSettings& settings);
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name);
 
-/// A run that is ready to begin: the text is read and cut, the vocabulary known, every size filled
-/// in.
-struct LanguageModelRun {
-  LanguageModelSettings settings;
-  std::vector<std::string> notes;  ///< about the text
+/// A run that is ready to begin.
+struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, EvaluationBatches> {
   std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<TrainingBatches> training;
-  std::optional<EvaluationBatches> validation;
-  RunIdentity identity;
   std::size_t text_bytes = 0;
 };
 
@@ -62,8 +58,11 @@ struct LanguageModelRun {
 LanguageModelRun prepare_run(LanguageModelSettings settings,
                              std::unique_ptr<Tokenizer> known = nullptr);
 
-/// The cost of a run, computed before it begins.
-RunCost cost_of(const LanguageModelRun& run);
+extern template RunCost cost_of(const LanguageModelRun&);
+extern template double flops_of_update(const Context&, const LanguageModelRun&);
+extern template double training_memory(const Context&, const LanguageModelRun&, index);
+extern template double updates_to_come(const LanguageModelRun&, const RunState&);
+extern template RunTime estimate_run_time(const Context&, const LanguageModelRun&, const RunState&);
 
 /// Makes settings that follow from the data those that the run began with.
 void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began);
@@ -73,27 +72,6 @@ void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer);
-
-/// The most bytes that this process will have resident while it trains: what it holds now, and what
-/// training, evaluations and saves add. Excludes the records of a run that ends by hours, as their
-/// number is not known. `checkpoint_bytes`: the part of the memory held now that is the checkpoint
-/// to resume from.
-double training_memory(const Context& context, const LanguageModelRun& run,
-                       index checkpoint_bytes = 0);
-
-/// The updates that are left after `done`, plus the evaluations, each counted as the number of
-/// updates that take as long.
-double updates_to_come(const LanguageModelRun& run, const RunState& done = {});
-
-/// An estimate of the time that is left after `done`; it takes about half a second. If updates are
-/// short and the model is made quickly, some updates of a model of the same shape are timed.
-/// Otherwise the time is computed from FLOPs and parameters, with the measured speed of the
-/// machine's multiply-adds and memory. A run that ends by hours takes the rest of those.
-RunTime estimate_run_time(const Context& context, const LanguageModelRun& run,
-                          const RunState& done = {});
-
-/// FLOPs (multiplications and additions) of an update, by a plan of its batches.
-double flops_of_update(const Context& context, const LanguageModelRun& run);
 
 /// Throws kOutOfMemory unless there is memory for the tokens of a text and the sequences cut from
 /// them. The text itself is in memory already.
@@ -106,5 +84,30 @@ double evaluation_memory(const Context& context, const LanguageModelConfig& conf
 /// Bytes that a decoder takes besides the model for `prompt` tokens and up to `max_tokens` more.
 double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
                          index max_tokens);
+
+/// The loss of the model on the set, see loss_of_batches().
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
+                               const std::function<bool()>& interrupted);
+/// The loss on a text to train on. Random blocks are cut as a text to validate on is: one after
+/// another, `block` targets each.
+std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
+                               index batch_size, const std::function<bool()>& interrupted);
+
+/// Connects a language model and its text with the Trainer.
+class LanguageModelObjective final
+    : public ObjectiveOf<LanguageModelRun, LanguageModel, LossOptions> {
+ public:
+  using ObjectiveOf::ObjectiveOf;
+
+  std::optional<Validation> validate_training(const Interrupted& interrupted) override;
+
+ private:
+  index targets_of(const Batch& batch) const override { return batch.target_count(); }
+  Variable loss_of_batch(const Batch& batch) override;
+  std::optional<Validation> measure_set(const EvaluationBatches& set,
+                                        const Interrupted& interrupted) override {
+    return validation_of(loss_of(free_tape(), model_, set, interrupted));
+  }
+};
 
 }  // namespace fovea

@@ -5,12 +5,9 @@
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
-#include "fovea/simd/isa.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/run_cost.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/text/vocabulary.h"
@@ -27,11 +24,8 @@ RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
   if (s.text.max_length > 0) {
     cut += fmt::format(" {} {}", s.text.max_length, to_string(s.text.truncate));
   }
-  return {.model = xxh3_128(to_json(s.model)),
-          .data = xxh3_128({cut, corpus.train, corpus.valid}),
-          .tokenizer = xxh3_128(to_text(tokenizer.data())),
-          .isa = std::string(isa_name(current_isa())),
-          .version = FOVEA_VERSION};
+  return identity_of_run(to_json(s.model), xxh3_128({cut, corpus.train, corpus.valid}),
+                         xxh3_128(to_text(tokenizer.data())));
 }
 
 // The book's tables are 50 times as wide as GPT-2's, and its output has a matrix of its own.
@@ -42,16 +36,7 @@ void note_wide_logits(LanguageModelRun& run) {
       "the first losses are huge (--no-tie is the book's)");
 }
 
-void note_warmup(LanguageModelRun& run) {
-  const TrainOptions& recipe = run.settings.recipe;
-  const index updates =
-      Horizon(parse_length(recipe.stop_after, "--stop-after"), run.training->updates_per_epoch())
-          .updates();
-  const std::string note = warmup_note(recipe.warmup, updates);
-  if (!note.empty()) run.notes.push_back(note);
-}
-
-std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::string_view text) {
+std::unique_ptr<Tokenizer> learn_from(const TextOptions& options, std::string_view text) {
   LearnOptions learn{
       .lower = options.lower, .marks = options.marks, .min_count = options.min_count};
   if (!options.vocabulary.empty()) {
@@ -59,9 +44,8 @@ std::unique_ptr<Tokenizer> learn_tokenizer(const TextOptions& options, std::stri
     learn.words = words_of_list(read_text({&file, 1}, TextEncoding::kUtf8), name_of_input(file),
                                 options.marks);
   }
-  const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
-  return kind.make(kind.learn(text, "training text",
-                              with_subword_model(std::move(learn), options.tokenizer_model)));
+  return learn_tokenizer(options.tokenizer, text, "training text",
+                         with_subword_model(std::move(learn), options.tokenizer_model));
 }
 
 void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::string_view text,
@@ -134,7 +118,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
                    .split_at = split_of(settings.text)});
 
   LanguageModelRun run;
-  run.tokenizer = known ? std::move(known) : learn_tokenizer(settings.text, corpus.train);
+  run.tokenizer = known ? std::move(known) : learn_from(settings.text, corpus.train);
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model = resolve(settings.model);
   require_token_memory(corpus.train, *run.tokenizer, settings.model.block);

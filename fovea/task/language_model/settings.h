@@ -10,7 +10,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
-#include "fovea/model/language_model_config.h"
+#include "fovea/model/language_model.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -37,15 +37,10 @@ struct TextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "text files to train on, joined in this order",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("valid", valid, "text files to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("train", train, "text files to train on, joined in this order", kDataFiles);
+    visit("valid", valid, "text files to validate on", kDataFiles);
     visit("valid_fraction", valid_fraction,
-          "without --valid: this last part of the text is for validation",
-          {.range = ValueRange::share("no validation"),
-           .resume = OnResume::kUnlessSplit,
-           .place = HelpPlace::kData});
+          "without --valid: this last part of the text is for validation", kDataSplit);
     visit("tokenizer", tokenizer, "what a token is",
           {.place = HelpPlace::kData, .names = tokenizer_names});
     visit("tokenizer_model", tokenizer_model,

@@ -16,7 +16,6 @@
 #include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/language_model/objective.h"
 #include "fovea/train/optimizer.h"
 
 namespace fovea {
@@ -72,9 +71,7 @@ std::vector<double> train(const Context& ctx, const LanguageModel& model,
   constexpr int kWarmup = 2;
   const TrainOptions& recipe = run.settings.recipe;
   const Context context = profile ? ctx.profiled(*profile) : ctx;
-  LanguageModelObjective objective(
-      context, model,
-      {.training = *run.training, .validation = nullptr, .accumulate = 1, .seed = recipe.seed});
+  LanguageModelObjective objective(context, model, run);
   Optimizer optimizer(objective.parameters());
   std::vector<double> seconds;
   for (int step = 0; step < kWarmup + steps; ++step) {

@@ -12,7 +12,7 @@
 #include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
-#include "fovea/task/classify/trials.h"
+#include "fovea/task/classify/search.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/task_table.h"
 #include "fovea/text/utf8.h"

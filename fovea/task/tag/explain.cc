@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/tag/explain.h"
+#include "fovea/task/explain.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,9 @@
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/explain/observed_text.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/tag/objective.h"
-#include "fovea/task/tag/tag_line.h"
+#include "fovea/task/tag/run.h"
+#include "fovea/task/tag/tag_predictor.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {

@@ -7,11 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/version.h"
 #include "fovea/config/json.h"
-#include "fovea/simd/isa.h"
-#include "fovea/task/classify/settings.h"
-#include "fovea/task/classify/vectors.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/run.h"
@@ -76,28 +72,24 @@ std::string training_segments(const TaggedSet& set) {
   return all;
 }
 
-std::unique_ptr<Tokenizer> learn(std::string_view kind_name, const std::string& text,
-                                 const LearnOptions& options) {
-  const TokenizerKind& kind = tokenizer_kind(kind_name);
-  return kind.make(kind.learn(text, "training sentences", options));
-}
-
 TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& settings) {
+  constexpr std::string_view kTexts = "training sentences";
   const std::string words = training_words(set);
   TaggerVocabulary vocabulary;
-  vocabulary.words = learn(kWordKind, words,
-                           {.lower = settings.text.lower,
-                            .marks = false,
-                            .split = WordSplit::kSpaces,
-                            .min_count = settings.text.min_count});
+  vocabulary.words = learn_tokenizer(kWordKind, words, kTexts,
+                                     {.lower = settings.text.lower,
+                                      .marks = false,
+                                      .split = WordSplit::kSpaces,
+                                      .min_count = settings.text.min_count});
   if (reads_characters(settings)) {
     const std::string_view kind =
         settings.text.tokenizer == WordCut::kSubwords ? kPieceKind : "char";
-    vocabulary.characters =
-        learn(kind, words, with_subword_model({.marks = false}, settings.text.tokenizer_model));
+    vocabulary.characters = learn_tokenizer(
+        kind, words, kTexts, with_subword_model({.marks = false}, settings.text.tokenizer_model));
   }
   if (settings.text.task == TagTask::kSegment) {
-    vocabulary.known = learn(kWordKind, training_segments(set), {.marks = false, .min_count = 1});
+    vocabulary.known = learn_tokenizer(kWordKind, training_segments(set), kTexts,
+                                       {.marks = false, .min_count = 1});
   }
   return vocabulary;
 }
@@ -176,28 +168,6 @@ std::string subword_line(const TaggedWords& words) {
                          static_cast<double>(std::max<index>(words.word_count(), 1)));
 }
 
-void require_batch(const TaggerSettings& s) {
-  constexpr index most = std::numeric_limits<std::int32_t>::max();
-  const index block = s.text.max_length, batch = s.text.batch_size;
-  if (block <= most / batch && s.recipe.accumulate <= most / (block * batch)) return;
-  throw Error(ErrorCode::kOptionValue,
-              fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
-                          "words for one update",
-                          batch, block, s.recipe.accumulate),
-              "choose smaller sizes: an update holds fewer than 2^31 words");
-}
-
-void read_vectors(TaggerRun& run, TaggerSettings& settings) {
-  const Tokenizer& words = *run.vocabulary.words;
-  run.vectors = vectors_of_tokens(words, settings.text.embeddings, settings.model.word_width);
-  settings.model.word_width = run.vectors->width;
-  run.notes.insert(run.notes.end(), run.vectors->notes.begin(), run.vectors->notes.end());
-  run.outputs.vectors = count_vectors(words, *run.vectors);
-  run.overview.push_back(vectors_line(run.outputs.vectors, settings.text.embeddings));
-  if (run.outputs.vectors.exact + run.outputs.vectors.lower > 0) return;
-  run.notes.push_back("no word has a vector: is the file of the same language and script?");
-}
-
 void describe(TaggerRun& run) {
   const std::string_view word = run.settings.text.task == TagTask::kSegment ? "character" : "word";
   run.overview.push_back(length_line("training", run.training->words(), word));
@@ -208,9 +178,8 @@ void describe(TaggerRun& run) {
     const TaggedWords& words = run.validation->words();
     run.overview.push_back(length_line("validation", words, word));
     run.overview.push_back(unknown_line(words, run.vocabulary.words->special().unknown, word));
-  } else if (run.settings.recipe.patience > 0) {
-    run.notes.push_back("there is no validation, so --patience has no effect");
   }
+  note_no_validation(run, "--patience has");
 }
 
 // Takes the sizes of the model that follow from the sentences.
@@ -239,7 +208,8 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   check_options(settings);
   const TaggerConfig resolved = check_sizes(settings);
   if (!known) require_effects(settings, resolved);
-  require_batch(settings);
+  require_update({settings.text.batch_size, settings.text.max_length, settings.recipe.accumulate},
+                 "word", "choose smaller sizes: an update holds fewer than 2^31 words");
   const TaggedSet set = read_tagged_set(settings.text, settings.recipe.seed);
   TaggerRun run;
   run.tags = set.tags;
@@ -252,16 +222,14 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   for (const TagSet& tags : set.tags) settings.text.scheme.push_back(choice_of(tags.scheme()));
   run.vocabulary = known ? std::move(*known) : learn_vocabulary(set, settings);
   if (!settings.text.embeddings.empty() && weights == RunWeights::kNew) {
-    read_vectors(run, settings);
+    read_vectors(run, *run.vocabulary.words, settings.text.embeddings, settings.model.word_width);
   }
   TaggedWords trains = make_half(set, run.vocabulary, false);
   TaggedWords validates = make_half(set, run.vocabulary, true);
   take_sizes(run, settings);
-  run.identity = {.model = xxh3_128(to_json(settings.model)),
-                  .data = xxh3_128({fingerprint(trains), fingerprint(validates)}),
-                  .tokenizer = vocabulary_fingerprint(run.vocabulary),
-                  .isa = std::string(isa_name(current_isa())),
-                  .version = FOVEA_VERSION};
+  run.identity = identity_of_run(to_json(settings.model),
+                                 xxh3_128({fingerprint(trains), fingerprint(validates)}),
+                                 vocabulary_fingerprint(run.vocabulary));
   run.training =
       std::make_unique<TaggedTraining>(std::move(trains), dropout_of(run.vocabulary, settings),
                                        EpochOrderOptions{.batch_size = settings.text.batch_size,

@@ -13,7 +13,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 

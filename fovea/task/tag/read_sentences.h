@@ -13,7 +13,7 @@
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/metrics/tag_scheme.h"
 #include "fovea/task/tag/settings.h"
-#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tag/tagger.h"
 
 namespace fovea {
 

@@ -2,35 +2,33 @@
 // The training of a tagger: preparing, what it costs, and training itself.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/context.h"
 #include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/data/word_vectors.h"
-#include "fovea/task/classify/vectors.h"
+#include "fovea/task/embeddings.h"
+#include "fovea/task/objective.h"
+#include "fovea/task/run.h"
 #include "fovea/task/tag/tagger.h"
-#include "fovea/task/training_task.h"
 
 namespace fovea {
 
-/// A run that is ready to begin: the sentences are read, the vocabulary and tags known, every size
-/// filled in.
-struct TaggerRun {
-  TaggerSettings settings;
+/// A run that is ready to begin.
+struct TaggerRun : PreparedRun<TaggerSettings, TaggedTraining, TaggedEvaluation> {
   TaggerOutputs outputs;
-  std::vector<TagSet> tags;           ///< of each tag column
-  std::vector<std::string> overview;  ///< a summary of the sentences for people, a line each
-  std::vector<std::string> notes;     ///< warnings about them
+  std::vector<TagSet> tags;  ///< of each tag column
   TaggerVocabulary vocabulary;
-  std::unique_ptr<TaggedTraining> training;
-  std::optional<TaggedEvaluation> validation;
-  std::optional<TaggedEvaluation> trained;  ///< the training sentences, if they are measured, too
-  std::optional<WordVectors> vectors;       ///< [vocabulary], with which rows of its table start
-  RunIdentity identity;
+  std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
 };
 
 /// Checks all options, reads the sentences, and learns the vocabulary unless `known` is given.
@@ -38,17 +36,11 @@ struct TaggerRun {
 TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> known = {},
                       RunWeights weights = RunWeights::kNew);
 
-/// The cost of a run, computed before it begins.
-RunCost cost_of(const TaggerRun& run);
-/// FLOPs (multiplications and additions) of the mean update, by a plan of sequences as long as
-/// those of the data.
-double flops_of_update(const Context& context, const TaggerRun& run);
-
-/// The most bytes that this process will have resident while it trains; see training_memory() of
-/// language models.
-double training_memory(const Context& context, const TaggerRun& run, index checkpoint_bytes = 0);
-
-RunTime estimate_run_time(const Context& context, const TaggerRun& run, const RunState& done = {});
+extern template RunCost cost_of(const TaggerRun&);
+extern template double flops_of_update(const Context&, const TaggerRun&);
+extern template double training_memory(const Context&, const TaggerRun&, index);
+extern template double updates_to_come(const TaggerRun&, const RunState&);
+extern template RunTime estimate_run_time(const Context&, const TaggerRun&, const RunState&);
 
 /// Makes settings that follow from the data those that the run began with.
 void keep_found(TaggerTextOptions& given, const TaggerTextOptions& began);
@@ -60,5 +52,49 @@ void keep_found(TaggerSettings& given, const TaggerSettings& began);
 TrainResult train_tagger(const Context& context, const TaggerRun& run,
                          const std::filesystem::path& folder, StartAt start,
                          TrainingObserver& observer);
+
+/// The views of a batch that the model takes.
+TaggedRows view_of(const TaggedBatch& batch);
+
+/// The model's tags for a whole set.
+struct SetTags {
+  double loss = 0;  ///< summed, in nats, over sentences whose tags are all known
+  index words = 0;  ///< in these sentences
+  std::vector<std::vector<std::int32_t>> tags;  ///< [tag columns], [words of the set]: the best
+
+  double mean_loss() const { return loss / static_cast<double>(std::max<index>(words, 1)); }
+};
+
+/// Nothing if `interrupted` returns true between two batches. The order of summation is fixed. If
+/// the model has diverged, the loss is not finite, and tags are missing.
+std::optional<SetTags> predicted_tags(Tape& tape, const Tagger& model, const TaggedEvaluation& set,
+                                      const std::function<bool()>& interrupted);
+
+/// "accuracy" and, with a scheme, "span_f1" (micro; of a segmenter "word_f1", and of one that
+/// learns their tags "tagged_word_f1", of words whose tag is right as well); with several columns
+/// "accuracy_COLUMN" and so on for each, and "mean", that of their main numbers: span F1 with a
+/// scheme, else accuracy; with kAccuracy the accuracy; with kSpanF1 only columns with a scheme
+/// count. Then the score that `metric` chooses; none for the loss. Among equal ones the lower loss
+/// has the larger score.
+Validation measure(const SetTags& found, const TaggedWords& truth, const TaggerRun& run);
+
+/// The unit of losses.
+constexpr std::string_view loss_unit_of(TagTask task) {
+  return task == TagTask::kSegment ? "nats per character" : "nats per word";
+}
+
+/// Connects a tagger and its sentences with the Trainer.
+class TaggerObjective final : public ObjectiveOf<TaggerRun, Tagger, TaggerLossOptions> {
+ public:
+  using ObjectiveOf::ObjectiveOf;
+
+  std::string_view loss_unit() const override { return loss_unit_of(run_.settings.text.task); }
+
+ private:
+  index targets_of(const TaggedBatch& batch) const override { return batch.tokens(); }
+  Variable loss_of_batch(const TaggedBatch& batch) override;
+  std::optional<Validation> measure_set(const TaggedEvaluation& set,
+                                        const Interrupted& interrupted) override;
+};
 
 }  // namespace fovea

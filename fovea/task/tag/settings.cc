@@ -7,7 +7,6 @@
 #include "fovea/base/check.h"
 #include "fovea/config/field.h"
 #include "fovea/model/encoder_spec.h"
-#include "fovea/task/classify/settings.h"
 #include "fovea/task/setting_parts.h"
 
 namespace fovea {
@@ -129,9 +128,7 @@ std::vector<std::string> column_names(const TaggerTextOptions& text) {
 }
 
 void check_options(const TaggerSettings& s) {
-  TrainOptions recipe = s.recipe;
-  resolve_lengths(recipe, 1, kTaggerEpochs);
-  check_options(recipe);
+  check_recipe(s.recipe);
   check_options(s.text.table);
   check_fields(s, TaggerSettings(s.text.task));
   check_text(s.text);

@@ -9,7 +9,7 @@
 
 #include "fovea/base/types.h"
 #include "fovea/data/tagged/tagged_reader.h"
-#include "fovea/model/tagger_config.h"
+#include "fovea/model/tagger.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
@@ -84,15 +84,11 @@ struct TaggerTextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("train", train, "files of tagged sentences to train on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("valid", valid, "files of tagged sentences to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("train", train, "files of tagged sentences to train on", kDataFiles);
+    visit("valid", valid, "files of tagged sentences to validate on", kDataFiles);
     visit("valid_fraction", valid_fraction,
           "without --valid: this part of the sentences, drawn at random, is for validation",
-          {.range = ValueRange::share("no validation"),
-           .resume = OnResume::kUnlessSplit,
-           .place = HelpPlace::kData});
+          kDataSplit);
     visit("task", task, "what is tagged: words, or the characters of words that are to be found",
           {.place = HelpPlace::kData});
     visit("joint", joint, "--task segment: the tags of the words are learned, too",
@@ -120,10 +116,7 @@ struct TaggerTextOptions {
     visit("max_length", max_length,
           "most words that the model sees at once; longer sentences are read in pieces",
           {.range = ValueRange::in(1, kLargestSize)});
-    visit("batch_size", batch_size, "sentences per batch",
-          {.range = ValueRange::in(1, kLargestSize),
-           .resume = OnResume::kNoted,
-           .place = HelpPlace::kTraining});
+    visit("batch_size", batch_size, "sentences per batch", kBatchSize);
   }
 };
 

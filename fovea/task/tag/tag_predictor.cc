@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/tag/tag_predictor.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
+#include "fovea/config/json.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/model/text_batch.h"
-#include "fovea/task/tag/objective.h"
+#include "fovea/task/score_json.h"
+#include "fovea/task/tag/run.h"
+#include "fovea/text/utf8.h"
+#include "fovea/text/words.h"
 
 namespace fovea {
 
@@ -114,6 +121,166 @@ std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
                     tag_batch(tape, batch, probabilities, results);
                   });
   return results;
+}
+
+namespace {
+
+std::vector<TagSpan> found_spans(const TagSet& tags, const TaggedByModel& found) {
+  std::vector<ParsedTag> parsed;
+  for (const std::int32_t tag : found.tags) parsed.push_back(tags.parsed(tag));
+  return spans_of(parsed, *tags.scheme());
+}
+
+// The probability of each tag that was chosen.
+std::vector<float> chosen(const TagSet& tags, const TaggedByModel& found) {
+  std::vector<float> values;
+  if (found.probabilities.empty()) return values;
+  for (std::size_t w = 0; w < found.tags.size(); ++w) {
+    values.push_back(found.probabilities[w * static_cast<std::size_t>(tags.size()) +
+                                         static_cast<std::size_t>(found.tags[w])]);
+  }
+  return values;
+}
+
+void add_probabilities(Json::Object& object, const TagSet& tags, const TaggedByModel& found) {
+  const std::vector<float> values = chosen(tags, found);
+  if (!values.empty()) add(object, "probabilities", Json::Array(values.begin(), values.end()));
+}
+
+std::string joined(const TaggedSentence& sentence, const TagSpan& span) {
+  std::string text;
+  for (index w = span.begin; w < span.end; ++w) {
+    text += (w > span.begin ? " " : "") + sentence.words[static_cast<std::size_t>(w)];
+  }
+  return text;
+}
+
+void add_tags(Json::Object& object, const TaggedSentence& sentence, const TaggedColumn& column) {
+  const auto& [tags, found, name] = column;
+  Json::Array names;
+  for (const std::int32_t tag : found.tags) names.emplace_back(tags.name(tag));
+  add(object, "tags", std::move(names));
+  if (tags.scheme()) {
+    Json::Array spans;
+    for (const TagSpan& span : found_spans(tags, found)) {
+      Json::Object one;
+      add(one, "type", tags.types().names()[static_cast<std::size_t>(span.type)]);
+      add(one, "begin", span.begin);
+      add(one, "end", span.end);
+      add(one, "text", joined(sentence, span));
+      spans.emplace_back(std::move(one));
+    }
+    add(object, "spans", std::move(spans));
+  }
+  add_probabilities(object, tags, found);
+}
+
+}  // namespace
+
+std::vector<FoundWord> words_of(std::string_view line, const TagSet& tags,
+                                const TaggedByModel& found) {
+  const std::vector<TagSpan> spans = found_spans(tags, found);
+  const std::vector<std::string>& types = tags.types().names();
+  std::vector<FoundWord> words;
+  std::size_t span = 0, at = 0;
+  index character = 0;
+  bool begins = true;
+  char32_t before = U'\n';
+  std::int32_t graphemes = 0;
+  while (at < line.size()) {
+    const DecodedCharacter c = decode_character(line.substr(at));
+    const bool may_begin = is_grapheme_break(before, c.value, graphemes);
+    before = c.value;
+    const std::size_t end = at + static_cast<std::size_t>(c.length);
+    if (is_white_space(c.value)) {
+      begins = true;
+    } else {
+      while (span < spans.size() && spans[span].end <= character) ++span;
+      const bool inside = span < spans.size();
+      if (begins || (may_begin && (!inside || spans[span].begin == character))) {
+        // The only type of a segmenter that has not learned tags has no name.
+        words.push_back({at, end, inside ? types[static_cast<std::size_t>(spans[span].type)] : ""});
+      }
+      words.back().end = end;
+      begins = false;
+      ++character;
+    }
+    at = end;
+  }
+  return words;
+}
+
+std::string segmented(std::string_view line, std::span<const FoundWord> words) {
+  std::string text;
+  std::size_t at = 0;
+  for (const FoundWord& word : words) {
+    // White space that was there stays, and is enough.
+    if (word.begin == at && at > 0) text += ' ';
+    text += line.substr(at, word.end - at);
+    if (!word.tag.empty()) text += '/' + word.tag;
+    at = word.end;
+  }
+  return text += line.substr(at);
+}
+
+TaggedSentence sentence_of(std::string_view text, WordSplit split) {
+  TaggedSentence sentence;
+  for (std::string_view word = take_word(text, split); !word.empty();
+       word = take_word(text, split)) {
+    sentence.source.push_back(
+        {.text = std::string(word), .word = sentence.size(), .has_columns = true});
+    sentence.words.emplace_back(word);
+  }
+  sentence.source.push_back({});
+  return sentence;
+}
+
+std::string tagged_lines(const TaggedSentence& sentence, std::span<const TaggedColumn> columns,
+                         const TagLineOptions& options) {
+  std::vector<std::vector<std::string>> added;
+  for (const auto& [tags, found, name] : columns) {
+    std::vector<std::string>& names = added.emplace_back();
+    for (const std::int32_t tag : found.tags) names.push_back(tags.name(tag));
+    if (options.probabilities == TagProbabilities::kNo) continue;
+    std::vector<std::string>& numbers = added.emplace_back();
+    for (const float value : chosen(tags, found)) numbers.push_back(fmt::format("{:.4f}", value));
+  }
+  return with_columns(sentence, added, options.format == TaggedFormat::kConllu ? "_" : "O");
+}
+
+std::string tagged_json(const TaggedSentence& sentence, std::span<const TaggedColumn> columns) {
+  Json::Object object;
+  add(object, "words", Json::Array(sentence.words.begin(), sentence.words.end()));
+  if (columns.size() == 1) {
+    add_tags(object, sentence, columns[0]);
+    return Json(std::move(object)).line();
+  }
+  Json::Array all;
+  for (const TaggedColumn& column : columns) {
+    Json::Object one;
+    add(one, "column", column.name);
+    add_tags(one, sentence, column);
+    all.emplace_back(std::move(one));
+  }
+  add(object, "columns", std::move(all));
+  return Json(std::move(object)).line();
+}
+
+std::string segmented_json(std::string_view line, const TagSet& tags, const TaggedByModel& found) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  Json::Object object;
+  Json::Array texts, names;
+  bool has_tags = false;
+  for (const FoundWord& word : words_of(line, tags, found)) {
+    texts.emplace_back(line.substr(word.begin, word.end - word.begin));
+    names.emplace_back(word.tag);
+    has_tags |= !word.tag.empty();
+  }
+  add(object, "text", line);
+  add(object, "words", std::move(texts));
+  if (has_tags) add(object, "tags", std::move(names));
+  add_probabilities(object, tags, found);
+  return Json(std::move(object)).line();
 }
 
 }  // namespace fovea

@@ -14,7 +14,7 @@
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/score_json.h"
-#include "fovea/task/translate/objective.h"
+#include "fovea/task/translate/run.h"
 
 namespace fovea {
 

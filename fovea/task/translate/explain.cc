@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/translate/explain.h"
+#include "fovea/task/explain.h"
 
 #include <fmt/core.h>
 
@@ -15,6 +15,7 @@
 #include "fovea/kernel/cross_entropy.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/translator.h"
 
 namespace fovea {
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -212,5 +213,10 @@ double translating_bytes(const Context& context, const TranslatorConfig& config,
 std::optional<std::vector<std::string>> translate_all(LineTranslator& translator,
                                                       std::span<const std::string> lines,
                                                       const std::function<bool()>& interrupted);
+
+/// An object in one line: "source", and of the best "translation", "score", "log_probability" and
+/// "tokens", with alignments "alignment"; of several all of them in "nbest".
+std::string translation_json(std::string_view source, std::span<const TranslatedText> all,
+                             const TranslationOptions& options);
 
 }  // namespace fovea

@@ -7,12 +7,9 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
-#include "fovea/base/version.h"
 #include "fovea/config/json.h"
 #include "fovea/data/label_set.h"
 #include "fovea/data/parallel/pair_reader.h"
-#include "fovea/simd/isa.h"
-#include "fovea/task/classify/settings.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/task/translate/run.h"
 #include "fovea/tensor/checksum.h"
@@ -76,12 +73,12 @@ std::unique_ptr<Tokenizer> learn(const std::string& kind_name, const std::string
   const TokenizerKind& kind = tokenizer_kind(kind_name);
   const bool own = name == kTrainingTargets && !options.target_tokenizer_model.empty();
   const std::string& model = own ? options.target_tokenizer_model : options.tokenizer_model;
-  return kind.make(kind.learn(text, name,
-                              with_subword_model({.lower = options.lower,
-                                                  .marks = true,
-                                                  .split = options.words,
-                                                  .min_count = options.min_count},
-                                                 kind.has_model ? model : "")));
+  return learn_tokenizer(kind_name, text, name,
+                         with_subword_model({.lower = options.lower,
+                                             .marks = true,
+                                             .split = options.words,
+                                             .min_count = options.min_count},
+                                            kind.has_model ? model : ""));
 }
 
 TranslatorVocabulary learn_vocabulary(const PairSet& set, const TranslatorTextOptions& options) {
@@ -175,9 +172,8 @@ void describe(TranslatorRun& run, index empty, index too_long) {
       run.overview.push_back(
           fmt::format("unknown words of the validation: {}", fmt::join(shares, ", ")));
     }
-  } else if (run.settings.recipe.patience > 0) {
-    run.notes.push_back("there is no validation, so --patience and --metric have no effect");
   }
+  note_no_validation(run, "--patience and --metric have");
   if (empty > 0) {
     run.notes.push_back(fmt::format("pairs with an empty side: {}; they are left out", empty));
   }
@@ -185,11 +181,6 @@ void describe(TranslatorRun& run, index empty, index too_long) {
     run.notes.push_back(fmt::format("pairs longer than --block ({} tokens): {}; they are left out",
                                     run.settings.model.block, too_long));
   }
-}
-
-void note_warm_up(TranslatorRun& run) {
-  const std::string note = warmup_note(run.settings.recipe.warmup, cost_of(run).updates);
-  if (!note.empty()) run.notes.push_back(note);
 }
 
 // The token that replaces one that is dropped.
@@ -229,11 +220,9 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   if (validates.too_long + validates.empty > 0) {
     require_pairs(validates, "validation", model.block);
   }
-  run.identity = {.model = xxh3_128(to_json(model)),
-                  .data = xxh3_128({fingerprint(trains.tokens), fingerprint(validates.tokens)}),
-                  .tokenizer = vocabulary_fingerprint(run.vocabulary),
-                  .isa = std::string(isa_name(current_isa())),
-                  .version = FOVEA_VERSION};
+  run.identity = identity_of_run(
+      to_json(model), xxh3_128({fingerprint(trains.tokens), fingerprint(validates.tokens)}),
+      vocabulary_fingerprint(run.vocabulary));
   const index batch = settings.text.batch_tokens;
   run.training = training_of(std::move(trains.tokens), run.vocabulary, settings);
   if (settings.text.subword_sampling > 0) {
@@ -251,7 +240,7 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   if (settings.recipe.evaluate_training) run.trained.emplace(run.training->pairs(), batch);
   resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTranslatorEpochs);
   run.settings = std::move(settings);
-  note_warm_up(run);
+  note_warmup(run);
   describe(run, set.pairs.empty + trains.empty + validates.empty,
            trains.too_long + validates.too_long);
   return run;

@@ -5,7 +5,6 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
-#include "fovea/task/classify/settings.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 
@@ -96,9 +95,7 @@ void apply_preset(std::string_view name, TranslatorSettings& settings) {
 }
 
 void check_options(const TranslatorSettings& s) {
-  TrainOptions recipe = s.recipe;
-  resolve_lengths(recipe, 1, kTranslatorEpochs);
-  check_options(recipe);
+  check_recipe(s.recipe);
   check_fields(s, TranslatorSettings());
   require_together(s.recipe.average < 2 || s.recipe.average_best < 2, "--average, --average-best",
                    "a model has one mean", "leave one of the two out");

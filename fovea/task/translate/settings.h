@@ -10,7 +10,7 @@
 
 #include "fovea/base/option.h"
 #include "fovea/base/types.h"
-#include "fovea/model/translator_config.h"
+#include "fovea/model/translator.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -57,27 +57,21 @@ struct TranslatorTextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("source", source, "files of sentences to translate from, one a line",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("target", target, "files of their translations, line by line",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+    visit("source", source, "files of sentences to translate from, one a line", kDataFiles);
+    visit("target", target, "files of their translations, line by line", kDataFiles);
     visit(
         "train", train,
         "instead of --source and --target: files with a sentence, a tab and its translation a line",
-        {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("valid_source", valid_source, "files of sentences to validate on",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
-    visit("valid_target", valid_target, "files of their translations",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+        kDataFiles);
+    visit("valid_source", valid_source, "files of sentences to validate on", kDataFiles);
+    visit("valid_target", valid_target, "files of their translations", kDataFiles);
     visit("valid", valid,
           "instead of --valid-source and --valid-target: files with both, a tab between them",
-          {.resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData});
+          kDataFiles);
     visit("valid_fraction", valid_fraction,
           "without --valid and --valid-source: this part of the pairs, drawn at random, is for "
           "validation",
-          {.range = ValueRange::share("no validation"),
-           .resume = OnResume::kUnlessSplit,
-           .place = HelpPlace::kData});
+          kDataSplit);
     visit("tokenizer", tokenizer, "what a token of the source is",
           {.place = HelpPlace::kData, .names = tokenizer_names});
     visit("target_tokenizer", target_tokenizer,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/class_weights.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/task/classify/read_texts.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

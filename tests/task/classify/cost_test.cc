@@ -6,7 +6,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/profile.h"
 #include "fovea/model/classifier.h"
-#include "fovea/task/classify/objective.h"
+#include "fovea/task/classify/run.h"
 #include "tests/task/classify/tiny.h"
 
 namespace fovea {
@@ -46,12 +46,7 @@ TEST(ClassifierCost, CountsTextsAsLongAsTheyAre) {
   const ClassifierRun run = prepare_run(settings);
   Profile profile;
   const Classifier model(run.settings.model, 1);
-  ClassifierObjective objective(Context(1).profiled(profile), model,
-                                {.training = *run.training,
-                                 .validation = nullptr,
-                                 .class_weights = run.class_weights,
-                                 .numbers = run.outputs.numbers,
-                                 .frames = run.frames.rows()});
+  ClassifierObjective objective(Context(1).profiled(profile), model, run);
   const index updates = run.training->updates_per_epoch();
   for (index update = 0; update < updates; ++update) {
     objective.begin_update(update);

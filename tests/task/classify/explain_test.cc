@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/explain.h"
+#include "fovea/task/explain.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "fovea/model/ngram_ids.h"
-#include "fovea/task/classify/frame_weights.h"
+#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "tests/support/throws.h"
 #include "tests/task/classify/untrained_classifier.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/frame_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/explain.h"
 #include "tests/support/throws.h"
 #include "tests/task/classify/untrained_frames.h"
 

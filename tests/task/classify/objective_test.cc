@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/objective.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
+
+#include "fovea/task/classify/run.h"
 
 namespace fovea {
 namespace {
@@ -85,19 +85,15 @@ TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
   config.width = 4;
   config.block = 2;
   const Classifier model(config, 1);
-  const std::vector<double> weights = {1, 3};
-  const NumberScale numbers;
   const TargetShape target{TargetKind::kClass, 2};
-  ExampleTraining apart(two_of({1, 0}), target, {.batch_size = 1, .accumulate = 2, .seed = 1});
-  ExampleEvaluation all(two_of({1, 0}), target, 2);
-  const Context context(1);
-  ClassifierObjective objective(context, model,
-                                {.training = apart,
-                                 .validation = &all,
-                                 .class_weights = weights,
-                                 .numbers = numbers,
-                                 .accumulate = 2,
-                                 .seed = 1});
+  ClassifierRun run;
+  run.class_weights = {1, 3};
+  run.training = std::make_unique<ExampleTraining>(
+      two_of({1, 0}), target,
+      EpochOrderOptions{.batch_size = 1, .accumulate = 2, .seed = run.settings.recipe.seed});
+  run.validation.emplace(two_of({1, 0}), target, 2);
+  run.settings.recipe.accumulate = 2;
+  ClassifierObjective objective(Context(1), model, run);
   EXPECT_EQ(objective.begin_update(0), 2);
   const double loss = objective.forward(0) + objective.forward(1);
   EXPECT_EQ(objective.hits().of, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/overview.h"
-
 #include <gmock/gmock.h>
+
+#include "fovea/task/classify/notices.h"
 
 namespace fovea {
 namespace {

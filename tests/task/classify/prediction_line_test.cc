@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/prediction_line.h"
-
 #include <gmock/gmock.h>
 
+#include "fovea/task/classify/text_predictor.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

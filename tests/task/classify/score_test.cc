@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/score.h"
-
 #include <gmock/gmock.h>
 
 #include <limits>
+
+#include "fovea/task/classify/evaluate.h"
 
 namespace fovea {
 namespace {

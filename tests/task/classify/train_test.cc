@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "fovea/task/classify/objective.h"
+#include "fovea/task/classify/run.h"
 #include "fovea/train/model_folder.h"
 #include "tests/task/classify/tiny.h"
 

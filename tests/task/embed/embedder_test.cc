@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "fovea/base/error.h"
-#include "fovea/task/embed/corpus_vectors.h"
 
 namespace fovea {
 namespace {

@@ -4,7 +4,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/sanitizer.h"
 #include "fovea/task/language_model/language_model.h"
-#include "fovea/task/run_cost.h"
+#include "fovea/task/load_parts.h"
 #include "tests/task/tiny.h"
 
 namespace fovea {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/language_model/explain.h"
+#include "fovea/task/explain.h"
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <numeric>
 
+#include "fovea/task/language_model/language_model.h"
 #include "tests/support/throws.h"
 
 namespace fovea {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/language_model/objective.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "fovea/task/language_model/language_model.h"
 #include "fovea/train/optimizer.h"
 #include "tests/task/tiny.h"
 
@@ -21,9 +20,7 @@ class ObjectiveTest : public testing::Test {
     settings.recipe.accumulate = accumulate;
     const LanguageModelRun run = prepare_run(settings);
     const LanguageModel model(run.settings.model, 1);
-    LanguageModelObjective objective(
-        context, model,
-        {.training = *run.training, .validation = nullptr, .accumulate = accumulate, .seed = 1});
+    LanguageModelObjective objective(context, model, run);
     targets = objective.begin_update(0);
     double loss = 0;
     for (index batch = 0; batch < accumulate; ++batch) {
@@ -59,11 +56,10 @@ TEST_F(ObjectiveTest, DropoutIsThatOfTheUpdate) {
   LanguageModelSettings settings = tiny_settings(folder);
   settings.model.dropout = 0.3;
   settings.recipe.accumulate = 2;
+  settings.recipe.seed = 9;
   const LanguageModelRun run = prepare_run(settings);
   const LanguageModel model(run.settings.model, 1);
-  LanguageModelObjective objective(
-      context, model,
-      {.training = *run.training, .validation = nullptr, .accumulate = 2, .seed = 9});
+  LanguageModelObjective objective(context, model, run);
   for (const index update : {0, 1, 7}) {
     const auto count = static_cast<double>(objective.begin_update(update));
     for (const index number : {0, 1}) {

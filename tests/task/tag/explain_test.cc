@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/tag/explain.h"
+#include "fovea/task/explain.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
 #include "fovea/explain/shown.h"
-#include "fovea/task/tag/objective.h"
+#include "fovea/task/tag/run.h"
 #include "fovea/task/tag/tag_predictor.h"
+#include "fovea/task/tag/tagger.h"
 #include "tests/support/throws.h"
 #include "tests/task/tag/untrained_tagger.h"
 

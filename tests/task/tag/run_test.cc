@@ -4,12 +4,11 @@
 
 #include <gmock/gmock.h>
 
-#include "fovea/task/run_cost.h"
+#include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
-#include "fovea/task/tag/objective.h"
 #include "fovea/task/tag/read_sentences.h"
 #include "fovea/task/tag/tag_predictor.h"
-#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tag/tagger.h"
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/tag/tiny.h"
@@ -297,19 +296,18 @@ TEST(TaggerObjective, MeasuresSpansAndAccuracy) {
   truth.tags = {{0, 1, 2, 0}};
   truth.starts = {0, 4};
   truth.words = {1, 1, 1, 1};
-  const TagSet tags({"B-x", "I-x", "O"}, TagScheme::kBio);
-  TaggedTraining training(truth, {}, {.batch_size = 1, .seed = 1});
-  TaggerText text{.training = training, .validation = nullptr, .tags = {&tags, 1}};
+  TaggerRun run;
+  run.tags = {TagSet({"B-x", "I-x", "O"}, TagScheme::kBio)};
   const SetTags found{.loss = 8, .words = 4, .tags = {{0, 1, 2, 2}}};
-  const Validation all = measure(found, truth, text);
+  const Validation all = measure(found, truth, run);
   EXPECT_EQ(all.loss, 2);
   EXPECT_EQ(all.metrics[0].value, 0.75);
   EXPECT_NEAR(all.metrics[1].value, 2.0 / 3, 1e-12);
   EXPECT_NEAR(*all.score, 2.0 / 3, 1e-8);
   truth.tags[0][3] = kNoTag;  // a name of a type that was not trained is not found, either
-  EXPECT_NEAR(measure(found, truth, text).metrics[1].value, 2.0 / 3, 1e-12);
-  text.metric = TaggerMetric::kLoss;
-  EXPECT_FALSE(measure(found, truth, text).score.has_value());
+  EXPECT_NEAR(measure(found, truth, run).metrics[1].value, 2.0 / 3, 1e-12);
+  run.settings.text.metric = TaggerMetric::kLoss;
+  EXPECT_FALSE(measure(found, truth, run).score.has_value());
 }
 
 TEST(TaggerObjective, OfSeveralColumnsTheMeanOfWhatCountsIsTheScore) {
@@ -317,24 +315,23 @@ TEST(TaggerObjective, OfSeveralColumnsTheMeanOfWhatCountsIsTheScore) {
   truth.tags = {{0, 1, 2, 0}, {0, 0, 1, 1}};
   truth.starts = {0, 4};
   truth.words = {1, 1, 1, 1};
-  const std::vector<TagSet> tags = {TagSet({"B-x", "I-x", "O"}, TagScheme::kBio),
-                                    TagSet({"N", "V"}, std::nullopt)};
-  TaggedTraining training(truth, {}, {.batch_size = 1, .seed = 1});
-  TaggerText text{
-      .training = training, .validation = nullptr, .tags = tags, .columns = {"3", "upos"}};
+  TaggerRun run;
+  run.tags = {TagSet({"B-x", "I-x", "O"}, TagScheme::kBio), TagSet({"N", "V"}, std::nullopt)};
+  run.settings.text.table.format = TaggedFormat::kConllu;
+  run.settings.text.table.column = {ConlluColumn::kFeats, ConlluColumn::kUpos};
   const SetTags found{.loss = 8, .words = 4, .tags = {{0, 1, 2, 2}, {0, 0, 1, 0}}};
-  const Validation all = measure(found, truth, text);
+  const Validation all = measure(found, truth, run);
   std::vector<std::string> names;
   for (const MetricValue& metric : all.metrics) names.push_back(metric.name);
-  EXPECT_THAT(names, ElementsAre("accuracy_3", "span_f1_3", "accuracy_upos", "mean"));
+  EXPECT_THAT(names, ElementsAre("accuracy_feats", "span_f1_feats", "accuracy_upos", "mean"));
   EXPECT_NEAR(all.metrics[3].value, (2.0 / 3 + 0.75) / 2, 1e-12);
   EXPECT_NEAR(*all.score, (2.0 / 3 + 0.75) / 2, 1e-8);
-  text.metric = TaggerMetric::kAccuracy;
-  EXPECT_NEAR(*measure(found, truth, text).score, 0.75, 1e-8);
-  text.metric = TaggerMetric::kSpanF1;
-  EXPECT_NEAR(*measure(found, truth, text).score, 2.0 / 3, 1e-8);
-  text.metric = TaggerMetric::kLoss;
-  EXPECT_FALSE(measure(found, truth, text).score.has_value());
+  run.settings.text.metric = TaggerMetric::kAccuracy;
+  EXPECT_NEAR(*measure(found, truth, run).score, 0.75, 1e-8);
+  run.settings.text.metric = TaggerMetric::kSpanF1;
+  EXPECT_NEAR(*measure(found, truth, run).score, 2.0 / 3, 1e-8);
+  run.settings.text.metric = TaggerMetric::kLoss;
+  EXPECT_FALSE(measure(found, truth, run).score.has_value());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/tag/tag_line.h"
-
 #include <gmock/gmock.h>
+
+#include "fovea/task/tag/tag_predictor.h"
 
 namespace fovea {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "fovea/task/tag/tag_set.h"
+#include "fovea/task/tag/tagger.h"
 #include "tests/support/throws.h"
 #include "tests/task/tag/untrained_tagger.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/translate/explain.h"
+#include "fovea/task/explain.h"
 
 #include <gmock/gmock.h>
 
@@ -10,6 +10,7 @@
 #include "fovea/explain/shown.h"
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"
+#include "fovea/task/translate/translator.h"
 #include "tests/support/throws.h"
 #include "tests/task/translate/tiny.h"
 

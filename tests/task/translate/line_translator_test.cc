@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "fovea/task/translate/line_translator.h"
 #include "tests/support/throws.h"
 #include "tests/task/translate/tiny.h"
 #include "tests/text/tokenizer/pieces.h"

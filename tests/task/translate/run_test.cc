@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "fovea/task/translate/line_translator.h"
-#include "fovea/task/translate/objective.h"
 #include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
 #include "fovea/train/model_folder.h"
@@ -178,14 +177,11 @@ TEST(TrainTranslator, TakesTheMeanOfTheBestEvaluations) {
 
 TEST(TranslatorObjective, TheLossIsTheMeanOfAllTargets) {
   const TestFolder folder;
-  const TranslatorRun run = prepare_run(tiny_translator(folder));
+  TranslatorRun run = prepare_run(tiny_translator(folder));
+  run.settings.text.label_smoothing = 0;
+  run.trained = run.validation;
   const Translator model(run.settings.model, 1);
-  TranslatorObjective objective(Context(1), model,
-                                {.training = *run.training,
-                                 .validation = &*run.validation,
-                                 .trained = &*run.validation,
-                                 .accumulate = 1,
-                                 .seed = 1});
+  TranslatorObjective objective(Context(1), model, run);
   const index targets = objective.begin_update(0);
   EXPECT_EQ(targets, run.training->batch(0, 0).target_count());
   // A fresh model finds all eight tokens about as likely.
@@ -229,13 +225,15 @@ TEST(TrainTranslator, BleuMayChooseTheBestWeights) {
     translator.add({line, 1});
   }
   for (const auto& line : translator.translate()) own.target.push_back(line[0].text);
-  const TranslationCheck check{loaded.vocabulary, own, TranslatorMetric::kBleu};
+  settings.text.metric = TranslatorMetric::kBleu;
+  TranslatorRun perfect = prepare_run(settings);
+  perfect.validation_texts = own;
   EXPECT_TRUE(measure_translations(
-      Context(1), *loaded.model, check, [] { return false; }, found));
+      Context(1), *loaded.model, perfect, [] { return false; }, found));
   EXPECT_NEAR(found.metrics[1].value, 100, 1e-9);
   EXPECT_NEAR(*found.score, found.metrics[0].value, 1e-8);
   EXPECT_FALSE(measure_translations(
-      Context(1), *loaded.model, check, [] { return true; }, found));
+      Context(1), *loaded.model, perfect, [] { return true; }, found));
 }
 
 // Each token is linked to a token of the source, never to its end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/vectors.h"
+#include "fovea/task/embeddings.h"
 
 #include <algorithm>
 
@@ -9,15 +9,6 @@
 namespace fovea {
 
 namespace {
-
-constexpr std::string_view kTable = "embedding.tokens";
-
-Parameter& table_of(const Classifier& model) {
-  for (Parameter* p : model.parameters()) {
-    if (p->name == kTable) return *p;
-  }
-  fail(ErrorCode::kInternal, "classifier: it has no parameter '{}'", kTable);
-}
 
 double share(index part, index all) {
   return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0;
@@ -32,13 +23,6 @@ WordVectors vectors_of_tokens(const Tokenizer& tokenizer, const std::string& fil
     if (tokenizer.occurs_in_learned_text(at)) tokenizer.append_bytes(words[id], at);
   }
   return read_word_vectors(file, words, width);
-}
-
-WordVectors vectors_of_tokens(const Tokenizer& tokenizer, ClassifierSettings& settings) {
-  WordVectors vectors =
-      vectors_of_tokens(tokenizer, settings.text.embeddings, settings.model.width);
-  settings.model.width = vectors.width;
-  return vectors;
 }
 
 VectorCounts count_vectors(const Tokenizer& tokenizer, const WordVectors& vectors) {
@@ -58,11 +42,12 @@ std::string vectors_line(const VectorCounts& counts, const std::string& file) {
       counts.lower);
 }
 
-void start_with_vectors(const Classifier& model, const WordVectors& vectors) {
-  start_with_vectors(table_of(model), vectors);
-}
-
-void start_with_vectors(Parameter& table, const WordVectors& vectors) {
+void start_with_vectors(std::span<Parameter* const> parameters, std::string_view name,
+                        const WordVectors& vectors) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter* p) { return p->name == name; });
+  check(found != parameters.end(), "the model has no parameter '{}'", name);
+  Parameter& table = **found;
   const Rows<float> rows = table.value.rows<float>();
   const auto count = static_cast<index>(vectors.match.size());
   // The separator of pairs, behind the words, has no vector.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a translator, and what loading one takes.
+#include "fovea/task/translate/translator.h"
+
 #include <algorithm>
 #include <string>
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/translate/translator.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost that the trainings of all kinds of models share: updates, FLOPs, memory and time. A Run
-// has settings (model, text, recipe), training and validation; cost_of(run), flops_of_update(
-// context, run) and training_memory(context, run) are those of its kind.
+// The flow of every training: its files, its objective, its trainer; and what it costs, in updates,
+// FLOPs, memory and time. What a kind of model has of its own is TaskOf<Run>, in its train.cc,
+// which instantiates the functions of run.h with it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,9 @@
 #include "fovea/base/machine.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/load_parts.h"
+#include "fovea/task/objective.h"
+#include "fovea/task/run.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
 
@@ -111,26 +113,52 @@ struct TimedRun {
 /// The time after `done`. Tries updates where these are short, else reckons from measured speeds.
 RunTime estimate_time(const Context& context, const TimedRun& run, const RunState& done);
 
-// ---- of a run of any kind
+// ---- what a kind of model says
 
+/// Bytes of a training that its kind alone knows.
+struct OwnBytes {
+  double gradients = 0;
+  double batches = 0;
+  double vocabulary = 0;
+  index frozen = 0;  ///< parameters
+  double more = 0;   ///< of validations, beside the tape
+};
+
+/// How many tokens, words or time steps there are.
+struct RowCounts {
+  double of_update = 1;  ///< of the mean one
+  double evaluated = 0;  ///< of an evaluation, all its sets together
+};
+
+/// What the flow needs of a kind of model. Each has
+///
+///   using Objective                    an ObjectiveOf<Run, ...>
+///   files(run)                         of its folder, besides those of numbers
+///   make(run)                          its model, which begins as its seed says
+///   tokens(run)                        of the largest batch
+///   load(set, mode, run)               of the largest batch of a set, for plan_pass()
+///   bytes(context, run)                OwnBytes
+///   rows(run)                          RowCounts
+///   flops(context, run)                of the mean update, by a plan of sequences as long as those
+///                                      of the data
 template <class Run>
-RunCost cost_of_updates(const Run& run, index tokens_of_batch) {
+struct TaskOf;
+
+// ---- cost
+
+template <Prepared Run>
+RunCost cost_of(const Run& run) {
   const TrainOptions& recipe = run.settings.recipe;
   const Horizon horizon(parse_length(recipe.stop_after, "--stop-after"),
                         run.training->updates_per_epoch());
   return {.parameters = parameter_count(run.settings.model),
           .updates = horizon.updates(),
-          .tokens_per_update = tokens_of_batch * recipe.accumulate};
+          .tokens_per_update = TaskOf<Run>::tokens(run) * recipe.accumulate};
 }
 
-/// Bytes of the values of a model: its parameters, and the table of positions if it is not learned.
-template <class Config>
-double model_memory(const Config& config) {
-  const double table =
-      config.position == PositionKind::kSinusoidal
-          ? static_cast<double>(resolve(config).position_max) * static_cast<double>(config.width)
-          : 0;
-  return sizeof(float) * (static_cast<double>(parameter_count(config)) + table);
+template <Prepared Run>
+double flops_of_update(const Context& context, const Run& run) {
+  return TaskOf<Run>::flops(context, run);
 }
 
 /// The load of a batch, but for its tokens.
@@ -142,75 +170,55 @@ TapeLoad batch_load(const Run& run, TapeMode mode) {
           .precision = recipe.precision};
 }
 
-/// Bytes of forward and backward, at their largest, where load_of(set, mode) is the load of the
-/// largest batch. One tape serves updates and evaluations in turn, and so does the scratch memory;
-/// neither is ever the other. Packed forms that only evaluations need are kept for the next
-/// evaluation.
-template <class Run, class LoadOf>
-double pass_bytes(const Context& context, const Run& run, const LoadOf& load_of) {
-  const auto& model = run.settings.model;
-  PassCost cost = plan_pass(context, model, load_of(*run.training, TapeMode::kTrain));
-  const auto add = [&](const auto& set) {
-    if (!set) return;
-    cost = larger_of_each(cost, plan_pass(context, model, load_of(*set, TapeMode::kInference)));
+/// Bytes of forward and backward, at their largest. One tape serves updates and evaluations in
+/// turn, and so does the scratch memory; neither is ever the other. Packed forms that only
+/// evaluations need are kept for the next evaluation.
+template <class Run>
+double pass_bytes(const Context& context, const Run& run) {
+  const auto cost_of_set = [&](const auto& set, TapeMode mode) {
+    return plan_pass(context, run.settings.model, TaskOf<Run>::load(set, mode, run));
   };
-  add(run.validation);
-  if constexpr (requires { run.trained; }) add(run.trained);
+  PassCost cost = cost_of_set(*run.training, TapeMode::kTrain);
+  for (const auto* set : {&run.validation, &run.trained}) {
+    if (*set) cost = larger_of_each(cost, cost_of_set(**set, TapeMode::kInference));
+  }
   return cost.bytes();
 }
 
-/// Bytes of a training that its kind alone knows.
-struct OwnBytes {
-  double gradients = 0;
-  double passes = 0;
-  double batches = 0;
-  double vocabulary = 0;
-  index frozen = 0;  ///< parameters
-};
-
-/// See peak_of_training().
-template <class Run>
-double peak_of_run(const Run& run, const OwnBytes& own, index checkpoint_bytes) {
+template <Prepared Run>
+double training_memory(const Context& context, const Run& run, index checkpoint_bytes) {
   const auto& model = run.settings.model;
   const double records =
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
+  const OwnBytes own = TaskOf<Run>::bytes(context, run);
   return peak_of_training({.model = model_memory(model),
                            .values = sizeof(float) * static_cast<double>(parameter_count(model)),
                            .frozen = sizeof(float) * static_cast<double>(own.frozen),
                            .gradients = own.gradients,
-                           .passes = own.passes,
+                           .passes = pass_bytes(context, run) + own.more,
                            .batches = own.batches,
                            .records = records + own.vocabulary},
                           checkpoint_bytes);
 }
 
-/// How many tokens, words or time steps there are.
-struct RowCounts {
-  double of_update = 1;  ///< of the mean one
-  double evaluated = 0;  ///< of an evaluation, all its sets together
-};
-
-/// Updates after `done` of them, and evaluations as the updates that take as long: forward alone is
-/// a third of forward and backward.
-template <class Run>
-double updates_left(const Run& run, const RowCounts& rows, index done) {
+/// Forward alone is a third of forward and backward.
+template <Prepared Run>
+double updates_to_come(const Run& run, const RunState& done) {
   const index updates = cost_of(run).updates;
-  const auto left = static_cast<double>(std::max<index>(updates - done, 0));
-  if (!run.validation || done >= updates) return left;
-  const index evaluations =
-      evaluations_to_come(run.settings.recipe, updates, run.training->updates_per_epoch(), done);
+  const auto left = static_cast<double>(std::max<index>(updates - done.step, 0));
+  if (!run.validation || done.step >= updates) return left;
+  const index evaluations = evaluations_to_come(run.settings.recipe, updates,
+                                                run.training->updates_per_epoch(), done.step);
+  const RowCounts rows = TaskOf<Run>::rows(run);
   return left + static_cast<double>(evaluations) * rows.evaluated / (3 * rows.of_update);
 }
 
-/// See estimate_time(). make_model(run) and make_objective(context, model, run) are those of the
-/// task.
-template <class Run>
-RunTime time_of_run(const Context& given, const Run& run, const RowCounts& rows,
-                    const RunState& done) {
+template <Prepared Run>
+RunTime estimate_run_time(const Context& given, const Run& run, const RunState& done) {
   const Context context = given.with(run.settings.recipe.precision);
   const auto with_objective = [&](const std::function<void(Objective&)>& use) {
-    const auto model = make_model(run);
-    auto objective = make_objective(context, model, run);
+    const auto model = TaskOf<Run>::make(run);
+    typename TaskOf<Run>::Objective objective(context, model, run);
     use(objective);
   };
   const auto fits = [&] {
@@ -220,10 +228,69 @@ RunTime time_of_run(const Context& given, const Run& run, const RowCounts& rows,
                        {.recipe = run.settings.recipe,
                         .parameters = parameter_count(run.settings.model),
                         .flops_of_update = [&] { return flops_of_update(context, run); },
-                        .updates_to_come = [&] { return updates_left(run, rows, done.step); },
+                        .updates_to_come = [&] { return updates_to_come(run, done); },
                         .fits = fits,
                         .with_objective = with_objective},
                        done);
 }
+
+// ---- training
+
+/// The files of a model folder and of each checkpoint besides those of numbers.
+inline std::vector<NamedFile> first_files(const std::string& config,
+                                          const TokenizerData& tokenizer) {
+  std::vector<NamedFile> files = {{"config.json", config}, {"tokenizer.txt", to_text(tokenizer)}};
+  if (tokenizer.kind == kWordKind) {
+    files.push_back({std::string(kWordListName), word_list_text(tokenizer)});
+  }
+  return files;
+}
+
+/// A run with its model, in its folder.
+template <class Run>
+class RunTraining {
+ public:
+  /// Writes the files of a new run.
+  RunTraining(const Context& context, const Run& run, std::filesystem::path folder, StartAt start)
+      : run_(run),
+        folder_(std::move(folder)),
+        start_(std::move(start)),
+        files_(begin()),
+        context_(context.with(run.settings.recipe.precision)),
+        model_(TaskOf<Run>::make(run)),
+        objective_(context_, model_, run) {}
+
+  typename TaskOf<Run>::Objective& objective() { return objective_; }
+
+  /// Trains to the end of the run. The checkpoint to start from, as large as the model and its
+  /// moments, is freed before.
+  TrainResult train(const TrainOptions& recipe, TrainingObserver& observer) {
+    Trainer trainer(
+        context_, objective_, observer,
+        {.options = recipe, .folder = folder_, .identity = run_.identity, .attachments = files_});
+    if (start_.checkpoint) {
+      trainer.resume(*start_.checkpoint, start_.future);
+      start_.checkpoint.reset();
+    } else if (start_.resume) {
+      trainer.resume();
+    }
+    return trainer.run();
+  }
+
+ private:
+  std::vector<NamedFile> begin() const {
+    std::vector<NamedFile> files = TaskOf<Run>::files(run_);
+    if (!start_.resume) write_model_files(folder_, files);
+    return files;
+  }
+
+  const Run& run_;
+  const std::filesystem::path folder_;
+  StartAt start_;
+  const std::vector<NamedFile> files_;
+  const Context context_;
+  const decltype(TaskOf<Run>::make(std::declval<const Run&>())) model_;
+  typename TaskOf<Run>::Objective objective_;
+};
 
 }  // namespace fovea

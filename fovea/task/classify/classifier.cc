@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a classifier, and what loading one takes.
+#include "fovea/task/classify/classifier.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,11 +10,9 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
-#include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
-#include "fovea/task/run_cost.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
 

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/translate/run.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "fovea/base/option.h"
+#include "fovea/metrics/translation.h"
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/run_cost.h"
-#include "fovea/task/training_task.h"
+#include "fovea/task/run_flow.h"
 #include "fovea/task/translate/line_translator.h"
-#include "fovea/task/translate/objective.h"
+#include "fovea/task/translate/run.h"
 #include "fovea/train/average.h"
 
 namespace fovea {
 
 namespace {
-
-template <class Set>
-TranslationLoad load_of(const Set& set, TapeMode mode, const TranslatorRun& run) {
-  const TapeLoad load = batch_load(run, mode);
-  TranslationLoad both{load, load};
-  both.source.tokens = set.largest_source();
-  both.target.tokens = set.largest_target();
-  return both;
-}
 
 bool translates(const TranslatorRun& run) {
   return run.validation && run.settings.text.metric != TranslatorMetric::kLoss;
@@ -57,16 +47,6 @@ double update_gradients(const TranslatorRun& run) {
     tables.push_back({c.target_vocabulary, c.width, accumulate * run.training->largest_target()});
   }
   return gradient_bytes(parameter_count(c), tables);
-}
-
-// Greedy translations take about twice as long as the loss (an estimate).
-RowCounts row_counts(const TranslatorRun& run) {
-  index tokens = 0;
-  if (run.validation) tokens += (translates(run) ? 3 : 1) * run.validation->pairs().target_count();
-  if (run.trained) tokens += run.trained->pairs().target_count();
-  return {.of_update = static_cast<double>(run.training->pairs().target_count()) /
-                       static_cast<double>(run.training->updates_per_epoch()),
-          .evaluated = static_cast<double>(tokens)};
 }
 
 // All files of a half, one after another.
@@ -153,26 +133,6 @@ void take_mean(TranslatorObjective& objective, const std::filesystem::path& fold
 
 }  // namespace
 
-RunCost cost_of(const TranslatorRun& run) {
-  return cost_of_updates(run, run.training->largest_target());
-}
-
-double flops_of_update(const Context& context, const TranslatorRun& run) {
-  const PairTokens& pairs = run.training->pairs();
-  std::vector<index> sources, targets;
-  for (index i = 0; i < pairs.size(); ++i) {
-    sources.push_back(pairs.source_length(i));
-    targets.push_back(pairs.target_length(i));
-  }
-  const LengthGroups groups(sources);
-  TranslationLoad load = load_of(*run.training, TapeMode::kTrain, run);
-  load = {groups.load_of(load.source, sources), groups.load_of(load.target, targets)};
-  return plan_pass(context, run.settings.model, load).flops *
-         static_cast<double>(pairs.target_count()) /
-         (static_cast<double>(load.target.tokens) *
-          static_cast<double>(run.training->updates_per_epoch()));
-}
-
 // The heads of the decoder's layers count twice: they have two attentions.
 ObservedHeads observed_heads(const TranslatorConfig& config) {
   const TranslatorConfig c = resolve(config);
@@ -182,33 +142,72 @@ ObservedHeads observed_heads(const TranslatorConfig& config) {
   return heads;
 }
 
-double training_memory(const Context& context, const TranslatorRun& run, index checkpoint_bytes) {
-  const double passes = pass_bytes(
-      context, run, [&](const auto& set, TapeMode mode) { return load_of(set, mode, run); });
-  return peak_of_run(run,
-                     {.gradients = update_gradients(run),
-                      .passes = passes + translation_bytes(context, run),
-                      .batches = batch_bytes(run),
-                      .vocabulary = vocabulary_bytes(run.vocabulary.of_source.get()) +
-                                    vocabulary_bytes(run.vocabulary.of_target.get())},
-                     checkpoint_bytes);
-}
+template <>
+struct TaskOf<TranslatorRun> {
+  using Objective = TranslatorObjective;
 
-RunTime estimate_run_time(const Context& context, const TranslatorRun& run, const RunState& done) {
-  return time_of_run(context, run, row_counts(run), done);
-}
-
-std::vector<NamedFile> model_files(const TranslatorRun& run) {
-  std::vector<NamedFile> files =
-      first_files(config_text(run.settings), run.vocabulary.source().data());
-  if (!run.vocabulary.of_target) return files;
-  const TokenizerData target = run.vocabulary.target().data();
-  files.push_back({std::string(kTargetTokenizerName), to_text(target)});
-  if (target.kind == kWordKind) {
-    files.push_back({std::string(kTargetWordListName), word_list_text(target)});
+  static std::vector<NamedFile> files(const TranslatorRun& run) {
+    std::vector<NamedFile> files =
+        first_files(config_text(run.settings), run.vocabulary.source().data());
+    if (!run.vocabulary.of_target) return files;
+    const TokenizerData target = run.vocabulary.target().data();
+    files.push_back({std::string(kTargetTokenizerName), to_text(target)});
+    if (target.kind == kWordKind) {
+      files.push_back({std::string(kTargetWordListName), word_list_text(target)});
+    }
+    return files;
   }
-  return files;
-}
+
+  static Translator make(const TranslatorRun& run) {
+    return Translator(run.settings.model, run.settings.recipe.seed);
+  }
+
+  static index tokens(const TranslatorRun& run) { return run.training->largest_target(); }
+
+  static TranslationLoad load(const auto& set, TapeMode mode, const TranslatorRun& run) {
+    const TapeLoad load = batch_load(run, mode);
+    TranslationLoad both{load, load};
+    both.source.tokens = set.largest_source();
+    both.target.tokens = set.largest_target();
+    return both;
+  }
+
+  static OwnBytes bytes(const Context& context, const TranslatorRun& run) {
+    return {.gradients = update_gradients(run),
+            .batches = batch_bytes(run),
+            .vocabulary = vocabulary_bytes(run.vocabulary.of_source.get()) +
+                          vocabulary_bytes(run.vocabulary.of_target.get()),
+            .more = translation_bytes(context, run)};
+  }
+
+  // Greedy translations take about twice as long as the loss (an estimate).
+  static RowCounts rows(const TranslatorRun& run) {
+    index tokens = 0;
+    if (run.validation) {
+      tokens += (translates(run) ? 3 : 1) * run.validation->pairs().target_count();
+    }
+    if (run.trained) tokens += run.trained->pairs().target_count();
+    return {.of_update = static_cast<double>(run.training->pairs().target_count()) /
+                         static_cast<double>(run.training->updates_per_epoch()),
+            .evaluated = static_cast<double>(tokens)};
+  }
+
+  static double flops(const Context& context, const TranslatorRun& run) {
+    const PairTokens& pairs = run.training->pairs();
+    std::vector<index> sources, targets;
+    for (index i = 0; i < pairs.size(); ++i) {
+      sources.push_back(pairs.source_length(i));
+      targets.push_back(pairs.target_length(i));
+    }
+    const LengthGroups groups(sources);
+    TranslationLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
+    load = {groups.load_of(load.source, sources), groups.load_of(load.target, targets)};
+    return plan_pass(context, run.settings.model, load).flops *
+           static_cast<double>(pairs.target_count()) /
+           (static_cast<double>(load.target.tokens) *
+            static_cast<double>(run.training->updates_per_epoch()));
+  }
+};
 
 RunFiles files_of(const TranslatorTextOptions& text) {
   return {.train = joined(text.source, text.target, text.train),
@@ -222,28 +221,6 @@ void keep_found(TranslatorSettings& given, const TranslatorSettings& began) {
   given.model.target_vocabulary = began.model.target_vocabulary;
   TranslatorTextOptions& text = given.text;
   if (text.target_tokenizer.empty()) text.target_tokenizer = text.tokenizer;
-}
-
-Translator make_model(const TranslatorRun& run) {
-  return Translator(run.settings.model, run.settings.recipe.seed);
-}
-
-TranslatorObjective make_objective(const Context& context, const Translator& model,
-                                   const TranslatorRun& run) {
-  const TranslatorTextOptions& text = run.settings.text;
-  std::optional<TranslationCheck> check;
-  if (text.metric != TranslatorMetric::kLoss && run.validation) {
-    check.emplace(TranslationCheck{run.vocabulary, run.validation_texts, text.metric});
-  }
-  return {context,
-          model,
-          {.training = *run.training,
-           .validation = run.validation ? &*run.validation : nullptr,
-           .trained = run.trained ? &*run.trained : nullptr,
-           .smoothing = text.label_smoothing,
-           .accumulate = run.settings.recipe.accumulate,
-           .seed = run.settings.recipe.seed,
-           .check = check}};
 }
 
 TrainResult train_translator(const Context& context, const TranslatorRun& run,
@@ -266,5 +243,62 @@ TrainResult train_translator(const Context& context, const TranslatorRun& run,
   }
   return result;
 }
+
+TranslationBatch view_of(const PairBatch& batch) {
+  return {
+      .source = {.ids = batch.source, .offsets = batch.source_offsets, .samples = batch.samples},
+      .target = {.ids = batch.target, .offsets = batch.target_offsets, .samples = batch.samples},
+      .targets = batch.targets};
+}
+
+std::optional<SetLoss> loss_of(Tape& tape, const Translator& model, const PairEvaluation& set,
+                               const std::function<bool()>& interrupted) {
+  return loss_of_batches(
+      tape, set.size(), [&](index i) { return set[i]; },
+      [&](const PairBatch& batch) { return model.loss(tape, view_of(batch)); }, interrupted);
+}
+
+TranslationOptions validation_search() {
+  TranslationOptions options;
+  options.search.beam = 1;
+  options.raw = true;  // as runs of earlier versions measured
+  return options;
+}
+
+bool measure_translations(const Context& context, const Translator& model, const TranslatorRun& run,
+                          const std::function<bool()>& interrupted, Validation& validation) {
+  const SentencePairs& texts = run.validation_texts;
+  LineTranslator translator(context, model, run.vocabulary, validation_search(), "validation");
+  const auto made = translate_all(translator, texts.source, interrupted);
+  if (!made) return false;
+  const Translations translations{.hypotheses = *made, .references = {texts.target}};
+  const auto score_of = [&](std::string_view name) {
+    const auto metric = choose(translation_metrics(), name, "metric").make({});
+    return corpus_score(*metric, TranslationCounts(context, *metric, translations));
+  };
+  const double bleu = score_of("bleu"), chrf = score_of("chrf");
+  validation.metrics = {{"bleu", bleu}, {"chrf", chrf}};
+  const bool by_chrf = run.settings.text.metric == TranslatorMetric::kChrf;
+  validation.score = score_with_tie(by_chrf ? chrf : bleu, validation.loss);
+  return true;
+}
+
+index TranslatorObjective::begin_update(index update) {
+  if (best_ != nullptr) best_->go_on_from(update);
+  return ObjectiveOf::begin_update(update);
+}
+
+std::optional<Validation> TranslatorObjective::validate(const Interrupted& interrupted) {
+  std::optional<Validation> found = ObjectiveOf::validate(interrupted);
+  if (!found || !translates(run_)) return found;
+  const bool whole = measure_translations(tape_.context(), model_, run_, interrupted, *found);
+  return whole ? found : std::nullopt;
+}
+
+template RunCost cost_of(const TranslatorRun&);
+template double flops_of_update(const Context&, const TranslatorRun&);
+template double training_memory(const Context&, const TranslatorRun&, index);
+template double updates_to_come(const TranslatorRun&, const RunState&);
+template RunTime estimate_run_time(const Context&, const TranslatorRun&, const RunState&);
 
 }  // namespace fovea

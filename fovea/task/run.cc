@@ -1,21 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/run_cost.h"
+#include "fovea/task/run.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "fovea/base/check.h"
 #include "fovea/base/clock.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/random.h"
+#include "fovea/base/version.h"
 #include "fovea/kernel/adamw.h"
 #include "fovea/report/plot.h"
+#include "fovea/simd/isa.h"
 #include "fovea/simd/peak.h"
+#include "fovea/task/run_flow.h"
+#include "fovea/tensor/checksum.h"
 #include "fovea/train/history.h"
 #include "fovea/train/optimizer.h"
 
 namespace fovea {
+
+RunIdentity identity_of_run(const std::string& model, std::string data, std::string tokenizer) {
+  return {.model = xxh3_128(model),
+          .data = std::move(data),
+          .tokenizer = std::move(tokenizer),
+          .isa = std::string(isa_name(current_isa())),
+          .version = FOVEA_VERSION};
+}
+
+std::unique_ptr<Tokenizer> learn_tokenizer(std::string_view kind_name, std::string_view text,
+                                           std::string_view name, const LearnOptions& options) {
+  const TokenizerKind& kind = tokenizer_kind(kind_name);
+  return kind.make(kind.learn(text, name, options));
+}
+
+void require_update(const UpdateRows& update, std::string_view row, std::string_view hint) {
+  const auto& [batch, block, accumulate, rows] = update;
+  constexpr index most = std::numeric_limits<std::int32_t>::max();
+  if (block <= most / batch && accumulate <= most / (block * batch) &&
+      block * batch * accumulate <= most / rows) {
+    return;
+  }
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--batch-size: {} x {} (--max-length) x {} (--accumulate) are too many "
+                          "{}s for one update",
+                          batch, block, accumulate, row),
+              std::string(hint));
+}
 
 // The values of the used rows, which grow by half, and the place of each row in them.
 double gradient_bytes(index parameters, std::span<const UsedTable> tables) {

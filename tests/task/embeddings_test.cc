@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fovea/task/classify/vectors.h"
+#include "fovea/task/embeddings.h"
 
 #include <gmock/gmock.h>
 
 #include "fovea/model/pass_plan.h"
-#include "fovea/task/classify/objective.h"
+#include "fovea/task/classify/run.h"
 #include "fovea/train/model_folder.h"
 #include "tests/support/throws.h"
 #include "tests/task/classify/tiny.h"
