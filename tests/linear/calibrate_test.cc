@@ -16,7 +16,7 @@ namespace {
 // Logits, and labels that are drawn as factor * logit + shift says.
 struct DrawnLogits {
   std::vector<float> values;
-  LabelledTexts labelled;
+  LabelledSample labelled;
 
   CalibrationData data(ClassifierTask task, index outputs) const {
     return {.task = task,

@@ -22,7 +22,7 @@ constexpr auto kClasses = ClassifierTask::kSingleLabel;
 // Predictions of one label that are calibrated: a text with p has it with that probability.
 struct DrawnLabel {
   std::vector<float> p;
-  LabelledTexts labelled;
+  LabelledSample labelled;
 };
 
 DrawnLabel draw_label(index texts, double most) {
@@ -66,7 +66,7 @@ TEST(FindThresholds, HaveNearlyTheBestF1OfALabel) {
 }
 
 TEST(FindThresholds, HoldWhereALabelIsNeverOrAlwaysThere) {
-  LabelledTexts never, always, one;
+  LabelledSample never, always, one;
   std::vector<float> p;
   for (int i = 0; i < 10; ++i) {
     never.add("", {});
@@ -85,7 +85,7 @@ TEST(FindThresholds, HoldWhereALabelIsNeverOrAlwaysThere) {
 // 90 texts of class 0 and 10 of class 1, of which none is likelier than class 0.
 struct Uneven {
   std::vector<float> p;
-  LabelledTexts labelled;
+  LabelledSample labelled;
 
   explicit Uneven(index rare) {
     for (index i = 0; i < 100; ++i) {
@@ -123,7 +123,7 @@ TEST(FindThresholds, LeaveClassesWithoutTextsAlone) {
 }
 
 TEST(FindThresholds, AreNoneOfNumbers) {
-  LabelledTexts numbers;
+  LabelledSample numbers;
   numbers.add_number("", 1);
   EXPECT_TRUE(find_thresholds(Context(2), ClassifierTask::kRegression, std::vector<float>{1},
                               numbers.truth, 1)
@@ -162,7 +162,7 @@ TEST(Decisive, WeighsClassesByTheirThresholds) {
 // seventh on.
 struct Ranked10 {
   std::vector<float> p, of_two;
-  LabelledTexts labels, classes;
+  LabelledSample labels, classes;
 
   Ranked10() {
     for (int i = 0; i < 10; ++i) {
@@ -222,7 +222,7 @@ TEST(FindThresholds, SayWhichPrecisionsAreMissed) {
     return missed_precisions(kLabels, set.p, set.labels.truth, found, rule);
   };
   EXPECT_TRUE(missed(1).empty());  // the first two are right
-  LabelledTexts wrong;             // the likeliest text has no label, the next one has
+  LabelledSample wrong;            // the likeliest text has no label, the next one has
   wrong.add("", {});
   wrong.add("", {0});
   const std::vector<float> p = {0.9F, 0.6F};

@@ -22,7 +22,7 @@ TEST(LinearFit, LearnsWhatWordsSay) {
 
 // The bits of what is stored do not depend on the threads.
 TEST(LinearFit, HasTheSameBitsForAnyNumberOfThreads) {
-  const LabelledTexts drawn = drawn_texts(300, 3, 6);
+  const LabelledSample drawn = drawn_texts(300, 3, 6);
   const auto bits = [&](int threads) {
     const LinearFit found =
         fit(drawn, {.task = ClassifierTask::kSingleLabel, .classes = 3, .threads = threads});
@@ -44,7 +44,7 @@ TEST(LinearFit, ChoosesByTextsThatItHasNotSeen) {
   const LinearFit nothing = fit(drawn_texts(300, 2, 1'000'000), {});
   EXPECT_NEAR(nothing.trials[nothing.chosen].loss, std::log(2), 0.03);
   const LinearFit found = fit(drawn_texts(1000, 2, 12), {});
-  const LabelledTexts test = drawn_texts(2000, 2, 12, 2);
+  const LabelledSample test = drawn_texts(2000, 2, 12, 2);
   double loss = 0;
   for (std::size_t i = 0; i < test.texts.size(); ++i) {
     const auto label = static_cast<std::size_t>(test.truth.labels_of(static_cast<index>(i))[0]);
@@ -59,7 +59,7 @@ TEST(LinearFit, ChoosesByTextsThatItHasNotSeen) {
 // Each text stands there three times: if folds shared them, labels of pure chance would be known.
 TEST(LinearFit, KeepsEqualTextsInOneFold) {
   Draws draws(3);
-  LabelledTexts drawn;
+  LabelledSample drawn;
   for (int i = 0; i < 100; ++i) {
     const std::string text = draw_words(draws, 8, 1'000'000);
     const auto label = static_cast<std::int32_t>(draws.below(2));
@@ -70,8 +70,8 @@ TEST(LinearFit, KeepsEqualTextsInOneFold) {
 }
 
 TEST(LinearFit, GivesThePriorsToATextWithoutKnownNgrams) {
-  LabelledTexts drawn;
-  for (const LabelledTexts some = drawn_texts(400, 4, 4); drawn.texts.size() < 400;) {
+  LabelledSample drawn;
+  for (const LabelledSample some = drawn_texts(400, 4, 4); drawn.texts.size() < 400;) {
     const std::size_t i = drawn.texts.size();
     drawn.add(some.texts[i], {i % 4 == 0 ? 1 : 0});
   }
@@ -79,9 +79,9 @@ TEST(LinearFit, GivesThePriorsToATextWithoutKnownNgrams) {
 }
 
 // Words of which one class has more, so that few texts are certain.
-LabelledTexts tilted_texts(index texts, std::uint64_t seed) {
+LabelledSample tilted_texts(index texts, std::uint64_t seed) {
   Draws draws(seed);
-  LabelledTexts all;
+  LabelledSample all;
   for (index i = 0; i < texts; ++i) {
     const index label = draws.below(2);
     std::string text;
@@ -98,7 +98,7 @@ LabelledTexts tilted_texts(index texts, std::uint64_t seed) {
 TEST(LinearFit, GivesProbabilitiesThatMeanSomething) {
   for (const std::uint64_t seed : {1u, 7u}) {
     const LinearFit found = fit(tilted_texts(2000, seed), {});
-    const LabelledTexts test = tilted_texts(4000, seed + 1);
+    const LabelledSample test = tilted_texts(4000, seed + 1);
     constexpr int kBins = 10;
     double sure[kBins] = {}, right[kBins] = {};
     for (std::size_t i = 0; i < test.texts.size(); ++i) {
@@ -117,7 +117,7 @@ TEST(LinearFit, GivesProbabilitiesThatMeanSomething) {
 TEST(LinearFit, LearnsSeveralLabels) {
   const auto draw = [](std::uint64_t seed) {
     Draws draws(seed);
-    LabelledTexts all;
+    LabelledSample all;
     for (int i = 0; i < 400; ++i) {
       std::string text = draw_words(draws, 6, 40);
       std::vector<std::int32_t> labels;
@@ -131,7 +131,7 @@ TEST(LinearFit, LearnsSeveralLabels) {
     return all;
   };
   const LinearFit found = fit(draw(1), {.task = ClassifierTask::kMultiLabel, .classes = 3});
-  const LabelledTexts test = draw(2);
+  const LabelledSample test = draw(2);
   int wrong = 0;
   for (std::size_t i = 0; i < test.texts.size(); ++i) {
     const std::vector<float> p = predict(found.model, test.texts[i]);
@@ -147,7 +147,7 @@ TEST(LinearFit, LearnsSeveralLabels) {
 // Of 95 % of one class, the others are named, and probabilities stay what they are.
 TEST(LinearFit, NamesRareClasses) {
   const auto draw = [](std::uint64_t seed) {
-    LabelledTexts some = drawn_texts(600, 2, 25, seed), all;
+    LabelledSample some = drawn_texts(600, 2, 25, seed), all;
     for (std::size_t i = 0; i < some.texts.size(); ++i) {
       const std::int32_t label = some.truth.labels_of(static_cast<index>(i))[0];
       if (label == 0 || i % 20 == 1) all.add(some.texts[i], {label});
@@ -165,7 +165,7 @@ TEST(LinearFit, NamesRareClasses) {
 // Numbers that texts do not tell: each larger C is worse, and the largest are not tried.
 TEST(LinearFit, LeavesAPathThatBecomesWorse) {
   Draws draws(5);
-  LabelledTexts noise;
+  LabelledSample noise;
   for (int i = 0; i < 200; ++i) {
     noise.add_number(draw_words(draws, 8, 40), static_cast<float>(draws.below(3)) - 1);
   }
@@ -179,7 +179,7 @@ TEST(LinearFit, LeavesAPathThatBecomesWorse) {
 TEST(LinearFit, LearnsNumbers) {
   const auto draw = [](std::uint64_t seed) {
     Draws draws(seed);
-    LabelledTexts all;
+    LabelledSample all;
     for (int i = 0; i < 400; ++i) {
       const index good = draws.below(5), bad = draws.below(5);
       std::string text = draw_words(draws, 4, 30);
@@ -191,7 +191,7 @@ TEST(LinearFit, LearnsNumbers) {
   };
   const Fitted how{.task = ClassifierTask::kRegression, .classes = 1};
   const LinearFit found = fit(draw(1), how);
-  const LabelledTexts test = draw(2);
+  const LabelledSample test = draw(2);
   double error = 0;
   for (std::size_t i = 0; i < test.texts.size(); ++i) {
     const double off =
@@ -202,8 +202,8 @@ TEST(LinearFit, LearnsNumbers) {
 }
 
 TEST(LinearFit, HeedsTheWeightsOfClasses) {
-  LabelledTexts drawn;
-  for (const LabelledTexts some = drawn_texts(400, 2, 40); drawn.texts.size() < 400;) {
+  LabelledSample drawn;
+  for (const LabelledSample some = drawn_texts(400, 2, 40); drawn.texts.size() < 400;) {
     const std::size_t i = drawn.texts.size();
     drawn.add(some.texts[i], {i % 10 == 1 ? 1 : 0});
   }
@@ -229,7 +229,7 @@ TEST(LinearFit, TakesAFixedCWithoutAChoice) {
 
 // Sets on which there is little to learn: a model that is finite, whatever it says.
 TEST(LinearFit, TakesOddSets) {
-  const auto check_fit = [](const char* name, const LabelledTexts& of, index classes,
+  const auto check_fit = [](const char* name, const LabelledSample& of, index classes,
                             ClassifierTask task) {
     SCOPED_TRACE(name);
     const LinearFit found = fit(of, {.task = task, .classes = classes});
@@ -243,7 +243,7 @@ TEST(LinearFit, TakesOddSets) {
       }
     }
   };
-  LabelledTexts equal, one_class, alone, empty, few, none, numbers;
+  LabelledSample equal, one_class, alone, empty, few, none, numbers;
   for (std::int32_t i = 0; i < 40; ++i) {
     equal.add("a b c", {i % 2});
     one_class.add("a b " + std::to_string(i), {0});
@@ -268,8 +268,8 @@ TEST(LinearFit, TakesOddSets) {
 // loss of the others.
 TEST(LinearFit, ChoosesCOfManyLabelsBySomeOfThem) {
   constexpr index kLabels = 80;
-  LabelledTexts drawn;
-  for (const LabelledTexts some = drawn_texts(640, kLabels, 3); drawn.texts.size() < 640;) {
+  LabelledSample drawn;
+  for (const LabelledSample some = drawn_texts(640, kLabels, 3); drawn.texts.size() < 640;) {
     const auto i = static_cast<std::int32_t>(drawn.texts.size());
     drawn.add(some.texts[drawn.texts.size()], {i % static_cast<std::int32_t>(kLabels)});
   }
@@ -300,7 +300,7 @@ TEST(LinearFit, ChoosesCOfManyLabelsBySomeOfThem) {
 }
 
 TEST(LinearFit, IsotonicMapsAreMeasuredOnTextsThatTheyHaveNotSeen) {
-  const LabelledTexts drawn = drawn_texts(300, 2, 12);
+  const LabelledSample drawn = drawn_texts(300, 2, 12);
   Fitted how;
   const LinearFit platt = fit(drawn, how);
   how.options.calibrate = CalibrationKind::kIsotonic;
@@ -322,7 +322,7 @@ TEST(LinearFit, IsotonicMapsAreMeasuredOnTextsThatTheyHaveNotSeen) {
 }
 
 TEST(LinearFit, StopsWhenAskedAndSaysHowFarItIs) {
-  const LabelledTexts drawn = drawn_texts(200, 2, 4);
+  const LabelledSample drawn = drawn_texts(200, 2, 4);
   double last = 0;
   FitObserver observer;
   observer.works = [&](std::string_view what, double fraction) {

@@ -85,7 +85,7 @@ TEST(NgramFeatures, AreDampedTfidf) {
 
 // What a model is trained on is what it reads later, to the bit, with any number of threads.
 TEST(NgramFeatures, OfTrainingAreThoseOfTexts) {
-  const LabelledTexts drawn = drawn_texts(500, 2, 4);
+  const LabelledSample drawn = drawn_texts(500, 2, 4);
   for (const int threads : {1, 2, 3, 8}) {
     NgramFeatures features = learn_features(drawn.texts, rules_of("1-2", "2-3"), 2);
     const SparseRows rows = training_rows(Context(threads), drawn.texts, features);

@@ -139,7 +139,7 @@ TEST(CountNgrams, ForgetsTheRarestWhereThereIsNoRoom) {
 }
 
 TEST(CountRows, AreWhatANaiveCountSays) {
-  const LabelledTexts drawn = drawn_texts(600, 2, 3);
+  const LabelledSample drawn = drawn_texts(600, 2, 3);
   const NgramRules rules = rules_of("1-3", "2-4");
   for (const NgramKind kind : {NgramKind::kWords, NgramKind::kCharacters}) {
     const CountedNgrams known = count_ngrams(drawn.texts, rules, kind, {.least_texts = 2});

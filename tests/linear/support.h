@@ -13,7 +13,7 @@
 namespace fovea {
 
 /// Texts with what is true of each, in the form of LinearData.
-struct LabelledTexts {
+struct LabelledSample {
   std::vector<std::string> texts;
   Examples truth;
 
@@ -38,9 +38,10 @@ inline std::string draw_words(Draws& draws, index count, index words) {
 
 /// Texts of classes in turn: a word in `one_in` is a word of the text's class, any other says
 /// nothing.
-inline LabelledTexts drawn_texts(index texts, index classes, index one_in, std::uint64_t seed = 1) {
+inline LabelledSample drawn_texts(index texts, index classes, index one_in,
+                                  std::uint64_t seed = 1) {
   Draws draws(seed);
-  LabelledTexts all;
+  LabelledSample all;
   for (index i = 0; i < texts; ++i) {
     const index label = i % classes;
     std::string text;
@@ -72,7 +73,7 @@ struct Fitted {
   FitObserver observer = {};
 };
 
-inline std::optional<LinearFit> try_fit(const LabelledTexts& of, const Fitted& how) {
+inline std::optional<LinearFit> try_fit(const LabelledSample& of, const Fitted& how) {
   const Context context(how.threads);
   NgramFeatures features = learn_features(of.texts, how.rules, how.classes);
   const SparseRows rows = training_rows(context, of.texts, features);
@@ -86,7 +87,7 @@ inline std::optional<LinearFit> try_fit(const LabelledTexts& of, const Fitted& h
   return fit_linear(context, data, how.options, 1, how.observer);
 }
 
-inline LinearFit fit(const LabelledTexts& of, const Fitted& how) { return *try_fit(of, how); }
+inline LinearFit fit(const LabelledSample& of, const Fitted& how) { return *try_fit(of, how); }
 
 /// [classes] probabilities, or the number.
 inline std::vector<float> predict(const LinearModel& model, const std::string& text) {
@@ -97,7 +98,7 @@ inline std::vector<float> predict(const LinearModel& model, const std::string& t
 }
 
 /// The share of texts whose label has the largest probability.
-inline double accuracy(const LinearModel& model, const LabelledTexts& of) {
+inline double accuracy(const LinearModel& model, const LabelledSample& of) {
   double right = 0;
   for (std::size_t i = 0; i < of.texts.size(); ++i) {
     const std::vector<float> p = predict(model, of.texts[i]);
