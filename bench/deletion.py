@@ -43,7 +43,7 @@ def answers(options, model, texts, kind):
     if done.returncode != 0:
         sys.exit(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return [line.get("probabilities") or {"": line["number"]} for line in lines]
+    return [line.get("probabilities") or {"": line["value"]} for line in lines]
 
 
 def measure_of(answer, label):
