@@ -43,6 +43,7 @@ std::vector<RunReport> two_runs() {
   a.settings = {{"recipe.lr", "0.1", "0.1"}, {"model.width", "8", "8"}};
   a.losses.validation = {{5, 2}, {10, 1.5}};
   a.losses.best = 10;
+  a.updates = 10;
   a.metrics = {{"accuracy", {{5, 0.5}, {10, 0.75}}}};
   RunReport b = a;
   b.name = "b";
@@ -69,6 +70,10 @@ TEST(SummaryTable, SaysWhatWasReached) {
   EXPECT_EQ(xml_error(html), "");
   EXPECT_THAT(html, HasSubstr("<td>1.5</td><td>10</td><td>1.5</td><td>accuracy 0.75</td>"));
   EXPECT_THAT(html, HasSubstr("in training"));
+  RunReport solved = two_runs()[0];  // its evaluations are of settings that were tried
+  solved.updates = 0;
+  EXPECT_THAT(summary_table({&solved, 1}, kEnglish),
+              HasSubstr("<td>–</td><td>–</td><td>0:00</td><td>1.5</td><td>–</td>"));
   RunReport several = two_runs()[0];
   several.metrics.push_back({"span_f1", {{5, 0.25}, {10, 0.5}}});
   EXPECT_THAT(summary_table({&several, 1}, kEnglish),
