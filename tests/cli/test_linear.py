@@ -180,8 +180,8 @@ class Features(LinearTest):
         self.assert_error(done, 4, "--top-features is of linear models")
         done = self.run_fovea("explain", self.folder / "bag", "a film", "--top-features", "5")
         self.assert_error(done, 2, "TEXT has no effect with --top-features")
-        done = self.run_fovea("explain", self.folder / "bag", "--top-features", "0")
-        self.assert_error(done, 2, "--top-features: 0")
+        done = self.run_fovea("explain", self.folder / "bag", "--top-features", "-1")
+        self.assert_error(done, 2, "--top-features: -1")
 
 
 class Runs(LinearTest):
