@@ -358,7 +358,7 @@ void multiply_rows(const Context& ctx, Rows<const float> x, const BlockMatrix& w
                    Vec<const float> bias, Rows<float> y) {
   constexpr index kValues = index{1} << 18;
   const index columns = w.columns();
-  const index at_once = std::clamp<index>(kValues / columns, 64, w.rows());
+  const index at_once = std::min(std::max<index>(kValues / columns, 64), w.rows());
   Scratch scratch;
   auto* const memory = scratch.allocate<float>(at_once * columns);
   PackedMatrix<float> packed;

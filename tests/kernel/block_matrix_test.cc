@@ -154,6 +154,21 @@ TEST(BlockMatrix, ARowOfAResultDependsOnItsRowAlone) {
   }
 }
 
+// The matrix has fewer rows than are widened at once. Rows of ones sum its rows.
+TEST(BlockMatrix, AMatrixOfFewRowsIsWidenedAtOnce) {
+  const Case c(kKinds[0], 2, kKinds[5], 1);
+  const std::vector<float> ones((kRowsByBlocks + 1) * kColumns, 1.F);
+  const std::vector<float> y = c.product(ones, {}, 2);
+  ASSERT_EQ(std::ssize(y), (kRowsByBlocks + 1) * c.matrix.rows());
+  for (std::size_t n = 0; n < y.size(); ++n) {
+    const auto row = c.values.begin() + static_cast<index>(n) % c.matrix.rows() * kColumns;
+    const double sum = std::accumulate(row, row + kColumns, 0.0);
+    const double largest = std::accumulate(
+        row, row + kColumns, 0.0, [](double all, float one) { return all + std::abs(one); });
+    EXPECT_NEAR(y[n], sum, 1e-6 * largest) << n;
+  }
+}
+
 TEST(BlockMatrix, RefusesWhatDoesNotFit) {
   BlockMatrix odd(40);
   EXPECT_THROWS(odd.append(BlockType::kQ8_0, 1, std::vector<std::uint8_t>(34)), kShape,
