@@ -98,25 +98,28 @@ const Shape* shape_of(const GgufHeader& header, std::string_view name) {
   return tensor == nullptr ? nullptr : &tensor->shape;
 }
 
-// As llama.cpp computes them: YaRN's ramp begins and ends at whole numbers.
+// As llama.cpp computes them: a factor without a type is linear, the amplitude is that of any type,
+// and YaRN's ramp begins and ends at whole numbers.
 RotaryScaling rotary_scaling(const Keys& keys, const LanguageModelConfig& c) {
   const GgufValue* const type = keys.find("rope.scaling.type");
-  const std::string name = type == nullptr ? "none" : std::string(type->text());
-  if (name == "none") return {};
-  const double factor = keys.number("rope.scaling.factor", 1);
-  const RotarySizes sizes{
-      .columns = c.head_dim,
-      .base = c.rope_base,
-      .trained = keys.number("rope.scaling.original_context_length", static_cast<double>(c.block))};
-  if (name == "linear") return linear_scaling(sizes, factor);
-  if (name != "yarn") {
+  const bool has_factor = keys.find("rope.scaling.factor") != nullptr;
+  const std::string name(type != nullptr ? type->text() : has_factor ? "linear" : "none");
+  const auto factor = [&] { return keys.number("rope.scaling.factor", 1); };
+  RotarySizes sizes{.columns = c.head_dim, .base = c.rope_base};
+  RotaryScaling scaling;
+  if (name == "linear") {
+    scaling = linear_scaling(sizes, factor());
+  } else if (name == "yarn") {
+    if (!(sizes.base > 1)) unknown("rope.freq_base: with yarn it is over 1");
+    sizes.trained =
+        keys.number("rope.scaling.original_context_length", static_cast<double>(c.block));
+    scaling = yarn_scaling(sizes, {.factor = factor(),
+                                   .fast = keys.number("rope.scaling.yarn_beta_fast", 32),
+                                   .slow = keys.number("rope.scaling.yarn_beta_slow", 1)});
+  } else if (name != "none") {
     unknown(fmt::format("rope.scaling.type: fovea knows none, linear and yarn, got {}",
                         printable(name)));
   }
-  RotaryScaling scaling =
-      yarn_scaling(sizes, {.factor = factor,
-                           .fast = keys.number("rope.scaling.yarn_beta_fast", 32),
-                           .slow = keys.number("rope.scaling.yarn_beta_slow", 1)});
   scaling.amplitude *= keys.number("rope.scaling.attn_factor", 1);
   return scaling;
 }

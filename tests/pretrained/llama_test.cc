@@ -250,20 +250,30 @@ TEST_F(Llama, WeightsStayInTheTypeOfTheFile) {
 }
 
 TEST_F(Llama, KeysOfScaledPositionsAreRead) {
-  const auto config = [&](const char* type) {
+  const auto config = [&](const char* type, float base = 10000) {
     return load_changed([&](LlamaFile& file) {
-             file.set("llama.rope.scaling.type", gguf_pair("llama.rope.scaling.type", type));
+             const char *key = "llama.rope.scaling.type", *freq = "llama.rope.freq_base";
+             if (type != nullptr) file.set(key, gguf_pair(key, type));
+             file.set(freq, gguf_pair(freq, base));
              file.set("llama.rope.scaling.factor", gguf_pair("llama.rope.scaling.factor", 4.F));
              file.set("llama.rope.scaling.attn_factor",
                       gguf_pair("llama.rope.scaling.attn_factor", .5F));
            })
         .config;
   };
-  EXPECT_THAT(config("linear").rotary_divisors, testing::Each(4));
-  EXPECT_EQ(config("linear").rotary_amplitude, 1);
+  // llama.cpp takes a factor without a type as linear, and multiplies by attn_factor in any case.
+  for (const char* const type : {"linear", static_cast<const char*>(nullptr)}) {
+    EXPECT_THAT(config(type).rotary_divisors, testing::Each(4));
+    EXPECT_THAT(config(type).rotary_divisors, testing::Not(testing::IsEmpty()));
+    EXPECT_EQ(config(type).rotary_amplitude, .5);
+  }
+  EXPECT_THAT(config("none").rotary_divisors, testing::IsEmpty());
+  EXPECT_EQ(config("none").rotary_amplitude, .5);
   const auto yarn = config("yarn");
   EXPECT_GT(yarn.rotary_divisors.back(), yarn.rotary_divisors.front());
   EXPECT_DOUBLE_EQ(yarn.rotary_amplitude, .5 * (.1 * std::log(4.0) + 1));
+  EXPECT_THROWS(config("yarn", 1), kModelWrongKind, "with yarn it is over 1");
+  EXPECT_THROWS(config("longrope"), kModelWrongKind, "fovea knows none, linear and yarn");
 }
 
 TEST_F(Llama, ADecoderWithItsCacheGivesTheSameLogits) {
