@@ -151,7 +151,7 @@ class Refused(GgufTest):
     def test_what_is_not_known_is_named(self):
         for needle, changed in (
             ("'mamba'", {"general_architecture": (STRING, "mamba")}),
-            ("'llama.rope.scaling.type' = 'yarn'", {"llama__rope__scaling__type": (STRING, "yarn")}),
+            ("none, linear and yarn, got 'longrope'", {"llama__rope__scaling__type": (STRING, "longrope")}),
             ("tokenizer.ggml.model", {"tokenizer_ggml_model": (STRING, "t5")}),
             ("tokenizer.ggml.pre: 'kanji'", {"tokenizer_ggml_pre": (STRING, "kanji")}),
             ("add_eos_token", {"tokenizer__ggml__add_eos_token": (BOOL, True)}),
