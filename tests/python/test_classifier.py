@@ -196,6 +196,8 @@ class ClassifierTest(unittest.TestCase):
 
     def test_ctrl_c_ends_a_fit(self):
         texts, labels = reviews(4000, 3)
+        # A shell's background process ignores it.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
         timer.start()
         with self.assertRaises(KeyboardInterrupt):
