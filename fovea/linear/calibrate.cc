@@ -306,6 +306,12 @@ std::vector<float> predictions_of(const Context& context, const CalibrationData&
 std::vector<IsotonicMap> isotonic_maps(const Context& context, const CalibrationData& data,
                                        const Calibration& by, std::span<const std::int32_t> fold,
                                        std::int32_t left_out) {
+  std::vector<index> used;
+  for (index i = 0; i < data.truth.size(); ++i) {
+    if (left_out >= 0 && fold[static_cast<std::size_t>(i)] == left_out) continue;
+    if (weight_of(data, i) > 0) used.push_back(i);
+  }
+  if (used.empty()) return {};
   const auto K = static_cast<std::size_t>(data.outputs);
   std::vector<float> log_odds(static_cast<std::size_t>(data.truth.size()) * K);
   for_all_texts(context, data, [&](index i, std::span<double> z) {
@@ -318,9 +324,7 @@ std::vector<IsotonicMap> isotonic_maps(const Context& context, const Calibration
   std::vector<IsotonicMap> maps(K);
   context.for_each(data.outputs, [&](index k) {
     std::vector<IsotonicText> texts;
-    for (index i = 0; i < data.truth.size(); ++i) {
-      if (left_out >= 0 && fold[static_cast<std::size_t>(i)] == left_out) continue;
-      if (weight_of(data, i) <= 0) continue;
+    for (const index i : used) {
       texts.push_back({log_odds[static_cast<std::size_t>(i * data.outputs + k)],
                        has_label(data, i, k), weight_of(data, i)});
     }

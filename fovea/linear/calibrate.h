@@ -50,7 +50,7 @@ std::vector<float> predictions_of(const Context& context, const CalibrationData&
                                   std::span<const IsotonicMap> isotonic = {});
 
 /// The isotonic maps of the predictions of calibrated logits, for each output, by the texts that
-/// are not of fold `left_out` (-1: by all). `fold` is [texts].
+/// are not of fold `left_out` (-1: by all), or none if no text is left. `fold` is [texts].
 std::vector<IsotonicMap> isotonic_maps(const Context& context, const CalibrationData& data,
                                        const Calibration& calibration,
                                        std::span<const std::int32_t> fold = {},

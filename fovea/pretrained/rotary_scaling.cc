@@ -73,7 +73,7 @@ RotaryScaling read_llama3(const ForeignObject& rules, const RotarySizes& sizes) 
 }
 
 RotaryScaling read_yarn(const ForeignObject& rules, const RotarySizes& sizes, double factor) {
-  if (!(sizes.base > 1)) rules.refuse("rope_theta", "with yarn it is over 1");
+  if (!(sizes.base > 1)) rules.refuse("rope_theta", "bases over 1 with yarn");
   RotaryScaling scaling = yarn_scaling(sizes, {.factor = factor,
                                                .fast = rules.number("beta_fast", kLeast, kMost, 32),
                                                .slow = rules.number("beta_slow", kLeast, kMost, 1),
@@ -108,8 +108,7 @@ RotaryRules read_rotary_rules(const ForeignObject& rules, RotarySizes sizes) {
       read.reach = factor * sizes.trained;
     }
   } else if (type != "default") {
-    rules.refuse(rules.has("rope_type") ? "rope_type" : "type",
-                 "fovea knows default, linear, llama3 and yarn");
+    rules.refuse(rules.has("rope_type") ? "rope_type" : "type", "default, linear, llama3 and yarn");
   }
   rules.refuse_others();
   return read;

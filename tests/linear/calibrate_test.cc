@@ -181,6 +181,8 @@ TEST(Calibrate, FindsStepsThatNoSigmoidHas) {
   std::fill(fold.begin() + 10'000, fold.end(), 1);
   const auto others = isotonic_maps(Context(1), data, by, fold, 0);
   EXPECT_NE(others[0].probabilities, maps[0].probabilities);
+  std::fill(fold.begin(), fold.end(), 0);  // equal texts are in one fold
+  EXPECT_TRUE(isotonic_maps(Context(1), data, by, fold, 0).empty());
 }
 
 TEST(Calibrate, LosesNothing) {

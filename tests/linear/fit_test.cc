@@ -299,6 +299,17 @@ TEST(LinearFit, ChoosesCOfManyLabelsBySomeOfThem) {
   }
 }
 
+// One fold has all texts, so no text is left for the map that it is measured with.
+TEST(LinearFit, EqualTextsHaveIsotonicMaps) {
+  LabelledSample drawn = drawn_texts(100, 3, 12);
+  std::fill(drawn.texts.begin(), drawn.texts.end(), "one text");
+  Fitted how{.task = ClassifierTask::kSingleLabel, .classes = 3};
+  how.options.calibrate = CalibrationKind::kIsotonic;
+  const LinearFit found = fit(drawn, how);
+  ASSERT_EQ(found.unseen.size(), 300U);
+  for (const float p : found.unseen) EXPECT_NEAR(p, 1.0 / 3, 0.05);
+}
+
 TEST(LinearFit, IsotonicMapsAreMeasuredOnTextsThatTheyHaveNotSeen) {
   const LabelledSample drawn = drawn_texts(300, 2, 12);
   Fitted how;

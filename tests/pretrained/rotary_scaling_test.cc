@@ -57,7 +57,8 @@ TEST(RotaryScaling, SaysHowFarAModelReads) {
 }
 
 TEST(RotaryScaling, RefusesWhatItDoesNotKnow) {
-  EXPECT_THROWS(read({{"rope_type", "longrope"}}), kModelWrongKind, "longrope");
+  EXPECT_THROWS(read({{"rope_type", "longrope"}}), kModelWrongKind,
+                "\"longrope\"; fovea knows default, linear, llama3 and yarn");
   EXPECT_THROWS(read({{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}), kModelWrongKind,
                 "partial_rotary_factor");
   EXPECT_THROWS(read({{"rope_type", "linear"}}), kModelDamaged, "'factor' is missing");
