@@ -91,9 +91,9 @@ class SafetensorsSource : public TensorSource {
   Tensor read(std::size_t n) const override;
   std::optional<BlockType> block_type(std::size_t n) const override;
   std::vector<std::uint8_t> blocks(std::size_t n) const override;
-  /// The shape of a tensor of any type.
   /// "F16": the type in the file.
   std::string_view type(std::size_t n) const { return header_.entries[n].type->name; }
+  /// The shape of a tensor of any type.
   const Shape& shape(std::size_t n) const { return header_.entries[n].shape; }
   /// Writes the values of a tensor of F32, F16 or BF16 to as many floats, a piece at a time. Throws
   /// kModelWrongKind for another type, kShape for another number of values.
