@@ -93,7 +93,7 @@ struct TopFeatures {
   }
 };
 
-Json json_of_features(const std::vector<LabelFeatures>& labels) {
+Json::Object json_of_features(const std::vector<LabelFeatures>& labels) {
   Json::Array list;
   for (const LabelFeatures& label : labels) {
     Json::Array features;
@@ -102,7 +102,7 @@ Json json_of_features(const std::vector<LabelFeatures>& labels) {
     }
     list.push_back(Json::Object{{"label", label.label}, {"features", std::move(features)}});
   }
-  return Json::Object{{"labels", std::move(list)}};
+  return {{"labels", std::move(list)}};
 }
 
 std::string text_of_features(const std::vector<LabelFeatures>& labels) {
@@ -116,7 +116,7 @@ std::string text_of_features(const std::vector<LabelFeatures>& labels) {
   return text;
 }
 
-int explain_features(const Arguments& arguments) {
+int explain_features(const Arguments& arguments, index count) {
   if (arguments.has("TEXT")) {
     throw Error(ErrorCode::kUsage, "explain: TEXT has no effect with --top-features",
                 "leave it out");
@@ -125,17 +125,16 @@ int explain_features(const Arguments& arguments) {
                  {"layer", "head", "tokens", "saliency", "target", "token", "column", "truncate",
                   "sample", "joint", "time", "steps"},
                  " with --top-features");
-  TopFeatures top;
   ExplainPage page;
-  read_options(arguments, top, page);
+  read_options(arguments, page);
   const fs::path folder = arguments.text("DIR");
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
-  const std::vector<LabelFeatures> labels = top_features(load_classifier(folder), top.count);
+  const std::vector<LabelFeatures> labels = top_features(load_classifier(folder), count);
   if (!page.page.empty()) {
     write_file_atomically(page.page, draw_features_page(labels, folder.string(), page.lang));
     note(fmt::format("wrote {}", page.page));
   }
-  print(arguments.on("json") ? json_of_features(labels).line() + "\n" : text_of_features(labels));
+  arguments.on("json") ? print_json(json_of_features(labels)) : print(text_of_features(labels));
   return 0;
 }
 
@@ -238,9 +237,9 @@ int explain(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: no model was named",
                 "fovea explain DIR TEXT, or without a model fovea explain --q TEXT --kv TEXT");
   }
-  if (arguments.has("top-features") && arguments.text("top-features") != "0") {
-    return explain_features(arguments);
-  }
+  TopFeatures top;
+  read_options(arguments, top);
+  if (top.count > 0) return explain_features(arguments, top.count);
   return explain_folder(arguments);
 }
 

@@ -25,6 +25,27 @@ namespace {
 constexpr index kBlock = 32;   // values of a small block
 constexpr index kSummed = 16;  // values of x whose sum is known
 
+constexpr BlockLayout layout(BlockType type) {
+  switch (type) {
+    case BlockType::kQ4_0:
+      return {kBlock, 18};
+    case BlockType::kQ4_1:
+      return {kBlock, 20};
+    case BlockType::kQ8_0:
+      return {kBlock, 34};
+    case BlockType::kQ4_K:
+      return {256, 144};
+    case BlockType::kQ5_K:
+      return {256, 176};
+    case BlockType::kQ6_K:
+      return {256, 210};
+    case BlockType::kFloat16:
+    case BlockType::kBFloat16:
+      break;
+  }
+  return {1, 2};
+}
+
 /// One row of the weight, by its type.
 struct BlockKernels {
   /// The row times x; sums[b] is the sum of values [16 b, 16 (b + 1)) of x.
@@ -80,7 +101,7 @@ HWY_INLINE Whole HalvesAt(const std::uint8_t* q) {
   return hn::PromoteTo(hn::Rebind<std::int32_t, Half>(), halves);
 }
 
-// Each type: the values and bytes of a block, and ForParts(block, f), which calls
+// Each type: the layout of a block, and ForParts(block, f), which calls
 // f(first, count, scales, at) for the parts of values that share d and m; at(i) are the numbers q
 // of the values from first + i on.
 
@@ -93,7 +114,7 @@ HWY_INLINE void ForHalves(const std::uint8_t* q, Scales scales, F&& f) {
 }
 
 struct Q4_0 {
-  static constexpr index kValues = kBlock, kBytes = 18;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ4_0);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     const float d = FloatAt(block);
@@ -102,7 +123,7 @@ struct Q4_0 {
 };
 
 struct Q4_1 {
-  static constexpr index kValues = kBlock, kBytes = 20;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ4_1);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     ForHalves(block + 4, {FloatAt(block), FloatAt(block + 2)}, f);
@@ -110,7 +131,7 @@ struct Q4_1 {
 };
 
 struct Q8_0 {
-  static constexpr index kValues = kBlock, kBytes = 34;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ8_0);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     const auto* const q = reinterpret_cast<const std::int8_t*>(block + 2);
@@ -129,7 +150,7 @@ HWY_INLINE Scales LargeScales(const std::uint8_t* block, index k) {
 
 // Each 32 bytes hold 64 values, the low halves first.
 struct Q4_K {
-  static constexpr index kValues = 256, kBytes = 144;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ4_K);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     for (index k = 0; k < 8; k += 2) {
@@ -144,7 +165,7 @@ struct Q4_K {
 
 // The same, and a fifth bit of each value: bit k of 32 bytes.
 struct Q5_K {
-  static constexpr index kValues = 256, kBytes = 176;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ5_K);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     for (index k = 0; k < 8; k += 2) {
@@ -165,7 +186,7 @@ struct Q5_K {
 // Halves of 128 values: 64 bytes hold four of their six bits, the low halves first, 32 bytes the
 // other two. A scale of 8 bits for each 16 values.
 struct Q6_K {
-  static constexpr index kValues = 256, kBytes = 210;
+  static constexpr BlockLayout kLayout = layout(BlockType::kQ6_K);
   template <class F>
   static HWY_INLINE void ForParts(const std::uint8_t* block, F&& f) {
     const float d = FloatAt(block + 208);
@@ -193,11 +214,11 @@ float DotBlocks(const std::uint8_t* row, const float* x, const float* sums, inde
   const Half d;
   auto total = hn::Zero(d);
   float least = 0;
-  for (index b = 0; b < columns / Type::kValues; ++b) {
-    const float* const at = x + b * Type::kValues;
-    const float* const parts = sums + b * (Type::kValues / kSummed);
-    Type::ForParts(row + b * Type::kBytes, [&](index first, index count, Scales scales,
-                                               auto numbers) HWY_ATTR {
+  for (index b = 0; b < columns / Type::kLayout.values; ++b) {
+    const float* const at = x + b * Type::kLayout.values;
+    const float* const parts = sums + b * (Type::kLayout.values / kSummed);
+    Type::ForParts(row + b * Type::kLayout.bytes, [&](index first, index count, Scales scales,
+                                                      auto numbers) HWY_ATTR {
       auto sum = hn::Zero(d);
       float of_part = 0;
       for (index i = 0; i < count; i += kStep) {
@@ -215,10 +236,10 @@ float DotBlocks(const std::uint8_t* row, const float* x, const float* sums, inde
 template <class Type>
 void WidenBlocks(const std::uint8_t* row, index columns, float* to) {
   const Half d;
-  for (index b = 0; b < columns / Type::kValues; ++b) {
-    float* const at = to + b * Type::kValues;
-    Type::ForParts(row + b * Type::kBytes, [&](index first, index count, Scales scales,
-                                               auto numbers) HWY_ATTR {
+  for (index b = 0; b < columns / Type::kLayout.values; ++b) {
+    float* const at = to + b * Type::kLayout.values;
+    Type::ForParts(row + b * Type::kLayout.bytes, [&](index first, index count, Scales scales,
+                                                      auto numbers) HWY_ATTR {
       for (index i = 0; i < count; i += kStep) {
         const auto product = hn::Mul(hn::Set(d, scales.d), hn::ConvertTo(d, numbers(i)));
         hn::StoreU(hn::Add(product, hn::Set(d, scales.m)), d, at + first + i);
@@ -376,26 +397,7 @@ void multiply_rows(const Context& ctx, Rows<const float> x, const BlockMatrix& w
 
 }  // namespace
 
-BlockLayout layout_of(BlockType type) {
-  switch (type) {
-    case BlockType::kQ4_0:
-      return {kBlock, 18};
-    case BlockType::kQ4_1:
-      return {kBlock, 20};
-    case BlockType::kQ8_0:
-      return {kBlock, 34};
-    case BlockType::kQ4_K:
-      return {256, 144};
-    case BlockType::kQ5_K:
-      return {256, 176};
-    case BlockType::kQ6_K:
-      return {256, 210};
-    case BlockType::kFloat16:
-    case BlockType::kBFloat16:
-      break;
-  }
-  return {1, 2};
-}
+BlockLayout layout_of(BlockType type) { return layout(type); }
 
 void BlockMatrix::append(BlockType type, index rows, std::vector<std::uint8_t> blocks) {
   const index values = layout_of(type).values;

@@ -41,8 +41,7 @@ Variable ConvolutionLayer::forward(Tape& tape, Variable x, ConvolutionState& sta
   return forward(tape, x, {}, &state);
 }
 
-TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope)
-    : widths_(o.widths), whole_(o.whole) {
+TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope) : whole_(o.whole) {
   check(!o.widths.empty(), "text cnn: it needs a window at least");
   columns_ = checked_product(static_cast<index>(o.widths.size()), o.out, "columns of a text cnn");
   index number = 0;
@@ -56,9 +55,10 @@ TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope)
 
 Variable TextCnn::windows(Tape& tape, Variable x, const PackedRows& rows) const {
   std::vector<Variable> all;
-  for (std::size_t w = 0; w < windows_.size(); ++w) {
-    const Variable y = windows_[w].forward(tape, x, rows);
-    all.push_back(whole_ ? whole_windows(tape, y, widths_[w], rows) : y);
+  for (const ConvolutionLayer& window : windows_) {
+    const Variable y = window.forward(tape, x, rows);
+    const index width = window.weight().value.shape()[1];
+    all.push_back(whole_ ? whole_windows(tape, y, width, rows) : y);
   }
   return concat_columns(tape, all);
 }

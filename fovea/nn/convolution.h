@@ -76,7 +76,6 @@ class TextCnn {
 
  private:
   std::vector<ConvolutionLayer> windows_;
-  std::vector<index> widths_;
   bool whole_;
   index columns_;
 };

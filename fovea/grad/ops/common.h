@@ -2,6 +2,8 @@
 // Helpers of the ops.
 #pragma once
 
+#include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -25,6 +27,14 @@ inline void check_operand(std::string_view op, std::string_view name, Variable x
 inline void check_vector(std::string_view op, std::string_view name, Variable x, index size,
                          DType dtype) {
   if (x.defined()) check_operand(op, name, x, 1, size, dtype);
+}
+
+/// 0, 1, .., count - 1, in the memory of the tape: ids of rows that are used in their order, and
+/// the offsets of sequences of one row each.
+inline Vec<const std::int32_t> numbers(Tape& tape, index count) {
+  auto* const memory = tape.saved<std::int32_t>(count);
+  std::iota(memory, memory + count, 0);
+  return {memory, count};
 }
 
 /// The blocks of a weight that lies in them, or null.

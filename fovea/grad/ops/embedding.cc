@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -78,9 +77,7 @@ EmbeddingTable<float> widened_rows(Tape& tape, const TableRows& rows, const Bloc
   const index N = rows.ids.size, C = blocks.columns();
   const Rows<float> table(tape.saved<float>(N * C), N, C);
   widen_rows(tape.context(), blocks, rows.ids, table);
-  auto* const places = tape.saved<std::int32_t>(N);
-  std::iota(places, places + N, 0);
-  return {.table = table, .ids = {places, N}, .scale = rows.scale};
+  return {.table = table, .ids = numbers(tape, N), .scale = rows.scale};
 }
 
 template <class T>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <numeric>
-
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
+#include "fovea/kernel/convolution.h"
 #include "fovea/kernel/over_time.h"
 
 namespace fovea {
@@ -21,24 +20,17 @@ void for_each_row(Vec<const std::int32_t> offsets, Row row, F&& copy, G&& withou
   }
 }
 
-// 0, 1, .., count - 1: the offsets of sequences of one row each.
-Vec<const std::int32_t> numbers(Tape& tape, index count) {
-  auto* const memory = tape.saved<std::int32_t>(count);
-  std::iota(memory, memory + count, 0);
-  return {memory, count};
-}
-
 // Zeros in the rows whose window reaches beyond the ends of its sequence.
 template <class T>
 void clear_ends(const Context& context, Vec<const std::int32_t> offsets, index width, Rows<T> x) {
-  const index before = (width - 1) / 2, after = width / 2;
+  const Window window{.width = width};
   const double work = static_cast<double>(width) * static_cast<double>(x.columns);
   context.for_ranges(offsets.size - 1, work, [&](index begin, index end) {
     for (index s = begin; s < end; ++s) {
       const index first = offsets[s], last = offsets[s + 1];
       if (last - first < width) continue;
-      for (index n = first; n < first + before; ++n) std::fill_n(x[n], x.columns, T{0});
-      for (index n = last - after; n < last; ++n) std::fill_n(x[n], x.columns, T{0});
+      for (index n = first; n < first + window.before(); ++n) std::fill_n(x[n], x.columns, T{0});
+      for (index n = last - window.after(); n < last; ++n) std::fill_n(x[n], x.columns, T{0});
     }
   });
 }
