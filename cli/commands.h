@@ -38,6 +38,7 @@ Command conformance_check_command();
 Command bench_attention_command();
 Command bench_step_command();
 Command reproduce_command();
+Command import_command();
 Command export_command();
 Command report_command();
 Command tokenizer_train_command();

@@ -582,9 +582,14 @@ std::vector<std::string> paths_in(const std::vector<Field>& fields) {
   return files;
 }
 
+std::optional<TokenizerData> tokenizer_data_of(const StoredRun* stored, std::string_view file) {
+  if (stored == nullptr) return std::nullopt;
+  return tokenizer_data_from_text(stored->file(file), stored->path(file));
+}
+
 std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored, std::string_view file) {
   if (stored == nullptr) return nullptr;
-  return make_tokenizer(tokenizer_data_from_text(stored->file(file), stored->path(file)));
+  return make_tokenizer(*tokenizer_data_of(stored, file));
 }
 
 std::string epilog_of(const TrainingHelp& help) {

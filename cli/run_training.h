@@ -136,6 +136,10 @@ class Training {
                             StartAt start, TrainingObserver& observer) const = 0;
 };
 
+/// What a tokenizer's file of the stored run holds; nothing if there is no run. Throws
+/// kModelDamaged, kModelMissing.
+std::optional<TokenizerData> tokenizer_data_of(const StoredRun* stored,
+                                               std::string_view file = "tokenizer.txt");
 /// The tokenizer in a file of the stored run; null if there is no run. Throws kModelDamaged,
 /// kModelMissing.
 std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored,

@@ -15,6 +15,7 @@
 #include "fovea/base/option.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/language_model.h"
+#include "fovea/task/language_model/base.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
 
@@ -88,6 +89,7 @@ std::string lm_epilog() {
   fovea train lm --train a.txt b.txt --valid c.txt --layers 6 --width 384 -o model
   fovea train lm --train book.txt --model lstm --width 256 -o model
   fovea train lm --train book.txt --model encoder --encoder conv3,attention:window=64,gru -o model
+  fovea train lm --base smollm2.gguf --train notes.txt -o notes     a pretrained model, on your text
   fovea train lm -c recipe.toml --lr 3e-4 -o model     a flag counts more than the file
   fovea train lm --resume -o model                     go on after an interruption)",
        .settings_from = "defaults, --preset, --config, the environment"});
@@ -122,14 +124,20 @@ class LanguageModelTraining final
   LanguageModelSettings settings_in(const std::string& config, const std::string& name) override {
     return settings_from_text(config, name);
   }
+  LanguageModelSettings usual(const LanguageModelSettings& given) const override {
+    LanguageModelSettings settings;
+    if (!given.text.base.empty()) apply_base_recipe(settings);
+    return settings;
+  }
   void complete(LanguageModelSettings& settings, const Said& said) const override {
     if (said.resumes) return;
+    if (!settings.text.base.empty()) return take_base(settings, said.set);
     check_vocabulary(settings.text, said.set);
     take_usual_sizes(settings.model, said.set);
   }
 
   LanguageModelRun make_run(const StoredRun* stored) const override {
-    return prepare_run(settings_, tokenizer_of(stored));
+    return prepare_run(settings_, tokenizer_data_of(stored));
   }
 };
 

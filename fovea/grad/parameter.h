@@ -119,7 +119,7 @@ struct Parameter {
   /// call gradient_to_write().
   Tensor gradient;
   Decay decay = Decay::kYes;
-  /// Never trained: layers read it as a constant, and the optimizer leaves it out.
+  /// Never trained: the tape reads it as a constant, and the optimizer leaves it out.
   bool frozen = false;
   std::uint64_t version = 0;  ///< add one when you change `value`: it is then packed again
   bool has_gradient = false;  ///< false: `gradient` counts as zero, whatever is in its memory

@@ -59,7 +59,7 @@ Variable Tape::parameter_leaf(Parameter& parameter) {
   const index rows = columns == 0 ? 0 : tensor.size() / columns;
   const Variable x = leaf(tensor.bytes().data(), rows, columns, columns, tensor.dtype());
   x.value_->parameter = &parameter;
-  x.value_->needs_gradient = mode_ == TapeMode::kTrain;
+  x.value_->needs_gradient = mode_ == TapeMode::kTrain && !parameter.frozen;
   return x;
 }
 

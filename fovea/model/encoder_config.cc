@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/encoder_config.h"
 
+#include <fmt/ranges.h>
+
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <system_error>
 
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
 
 namespace fovea {
 
@@ -103,6 +108,26 @@ void resolve_encoder(EncoderConfig& c) {
   check_attention(c);
   check_size("ff", c.ff, 1);
   checked_product(c.heads, c.head_dim, "--heads x --head-dim");
+}
+
+std::vector<double> divisors_of(const EncoderConfig& c) {
+  std::vector<double> divisors;
+  for (std::string_view rest = c.rotary_divisors; !rest.empty();) {
+    const std::string_view text = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
+    const char* const end = text.data() + text.size();
+    double& value = divisors.emplace_back(0);
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc{} && stop == end && value > 0 && std::isfinite(value)) continue;
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("rotary_divisors: expected numbers over 0, got {}", printable(text)),
+                "they are those of the model from elsewhere that this one began from");
+  }
+  return divisors;
+}
+
+std::string divisors_text(std::span<const double> divisors) {
+  return fmt::format("{}", fmt::join(divisors, ","));
 }
 
 }  // namespace fovea

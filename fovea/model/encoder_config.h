@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
@@ -57,10 +58,6 @@ struct EncoderConfig {
   bool freeze_embeddings = false;       ///< the table of the tokens is never trained
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
   bool pools = false;                   ///< rows of a text become one, as textcnn needs it
-  double norm_epsilon = 1e-5;           ///< of the norms of layers; pretrained models have others
-  std::vector<double> rotary_divisors = {};  ///< of the angles of rotary positions, as Rotary has
-  double rotary_amplitude = 1;               ///< them; of pretrained models alone
-
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;
   index heads = 4;
@@ -79,6 +76,8 @@ struct EncoderConfig {
   index t5_max_distance = 128;
   index shaw_clip = 16;
   double rope_base = 10000;
+  std::string rotary_divisors = {};  ///< divisors_of(), with commas between
+  double rotary_amplitude = 1;
   bool qk_norm = false;
   AttentionScoreKind score = AttentionScoreKind::kDot;
   AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
@@ -88,6 +87,7 @@ struct EncoderConfig {
   NormKind norm = NormKind::kLayer;
   NormPosition norm_position = NormPosition::kPre;
   LayerNormVariant ln_variant = LayerNormVariant::kStandard;
+  double norm_epsilon = 1e-5;
   bool bias = false;
   LayerActivation activation = LayerActivation::kGelu;
   index vocabulary = 0;
@@ -156,6 +156,10 @@ struct EncoderConfig {
           {.range = ValueRange::in(1, kLargestSize), .part = "shaw"});
     visit("rope_base", rope_base, "--position rotary: base of the angles",
           {.range = ValueRange::over(0), .part = "rotary"});
+    visit("rotary_divisors", rotary_divisors,
+          "of a model that reads farther than it was trained to", {.is_option = false});
+    visit("rotary_amplitude", rotary_amplitude, "the same: factor of cosines and sines",
+          {.is_option = false});
   }
 
   template <class Visitor>
@@ -182,6 +186,8 @@ struct EncoderConfig {
           {.part = "norm"});
     visit("ln_variant", ln_variant, "--norm layer: divide by sqrt(var + eps), or by std + eps",
           {.part = "norm"});
+    visit("norm_epsilon", norm_epsilon, "added to variances and mean squares of norms",
+          {.is_option = false});
     visit("bias", bias, "biases in projections and norms", {.part = "bias"});
     visit("activation", activation, "activation of the feed-forward network",
           {.part = "activation"});
@@ -194,6 +200,12 @@ struct EncoderConfig {
           {.is_option = false});
   }
 };
+
+/// The divisors of the angles of rotary positions, as Rotary has them; none: all are 1. Throws
+/// kOptionValue unless they are numbers over 0.
+std::vector<double> divisors_of(const EncoderConfig& config);
+/// As the configuration has them.
+std::string divisors_text(std::span<const double> divisors);
 
 /// Throws kOptionValue unless the value is in `least` to `most`.
 void check_size(std::string_view name, index value, index least, index most = kLargestSize);

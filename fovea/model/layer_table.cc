@@ -463,7 +463,7 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
   o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   o.qk_epsilon = c.norm_epsilon;
   o.variant = variant_of(c);
-  o.rotary_divisors = c.rotary_divisors;
+  o.rotary_divisors = divisors_of(c);
   o.variant.scale = spec.scale;
   o.parts = parts_of(c);
   return o;

@@ -141,12 +141,14 @@ void read_divisors(const TensorSource& tensors, LanguageModelConfig& c) {
          kDivisors, c.head_dim / 2);
   }
   const Tensor values = tensors.read(n);
+  std::vector<double> divisors;
   for (const float value : values.vec<float>()) {
     if (!(value > 0 && std::isfinite(value))) {
       fail(ErrorCode::kModelDamaged, "{}: expected numbers over 0, got {}", kDivisors, value);
     }
-    c.rotary_divisors.push_back(value);
+    divisors.push_back(value);
   }
+  c.rotary_divisors = divisors_text(divisors);
 }
 
 LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& row) {
@@ -170,7 +172,7 @@ LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& r
   }
   c.rope_base = keys.number("rope.freq_base", 10000);
   const RotaryScaling scaling = rotary_scaling(keys, c);
-  c.rotary_divisors = scaling.divisors;
+  c.rotary_divisors = divisors_text(scaling.divisors);
   c.rotary_amplitude = scaling.amplitude;
   c.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
   c.tie = shape_of(header, "output.weight") == nullptr;
@@ -273,6 +275,15 @@ LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& 
     c.vocabulary = table->front();
     return resolve(c);
   });
+}
+
+LanguageModelConfig load_gguf_config(const fs::path& path) {
+  const std::string where = path.string();
+  const FileSource file(path);
+  const GgufSource tensors(file, where);
+  LanguageModelConfig config = config_of_gguf(tensors.header(), where);
+  named(where, [&] { read_divisors(tensors, config); });
+  return config;
 }
 
 PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) {

@@ -112,7 +112,7 @@ void read_rotary(const ForeignObject& config, Config& c) {
     const double trained = static_cast<double>(c.block);
     RotaryRules rules = read_rotary_rules(config.object(key), {c.head_dim, c.rope_base, trained});
     c.rope_base = rules.base;
-    c.rotary_divisors = std::move(rules.scaling.divisors);
+    c.rotary_divisors = divisors_text(rules.scaling.divisors);
     c.rotary_amplitude = rules.scaling.amplitude;
     if (rules.reach > trained) {
       c.block = static_cast<index>(std::min(rules.reach, static_cast<double>(kLargestSize)));
@@ -287,6 +287,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kHead = "lm_head.weight";
+constexpr std::string_view kConfigName = "config.json", kTokenizerName = "tokenizer.json";
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
 // The files of a folder as one source. Models that were saved without their head lack the prefix of
@@ -330,9 +331,9 @@ bool is_buffer(std::string_view name) {
 // A tied head that is stored all the same.
 bool is_buffer_or_head(std::string_view name) { return is_buffer(name) || name == kHead; }
 
-std::optional<Json> json_if_there(const fs::path& file) {
-  if (!fs::exists(file)) return std::nullopt;
-  return read_foreign_json(file);
+std::optional<Json> json_if_there(const ModelFiles& files, std::string_view name) {
+  if (!files.has(name)) return std::nullopt;
+  return files.json(name);
 }
 
 void add_end(PretrainedText& text, std::int64_t number) {
@@ -359,35 +360,35 @@ token named_token(const ByteBpe& bpe, const Json* name) {
                                                  : kNoToken;
 }
 
-std::string chat_template(const fs::path& folder, const Json* settings) {
-  const fs::path file = folder / "chat_template.jinja";
-  if (fs::exists(file)) return read_foreign_file(file, kMostTextBytes);
+std::string chat_template(const ModelFiles& files, const Json* settings) {
+  constexpr std::string_view kName = "chat_template.jinja";
+  if (files.has(kName)) return files.text(kName, kMostTextBytes);
   const Json* const found = settings == nullptr ? nullptr : settings->find("chat_template");
   const auto* const text = found == nullptr ? nullptr : found->get_if<std::string>();
   return text == nullptr ? std::string() : *text;
 }
 
 // The tokenizer has a name for each row of the table of embeddings, which may have more rows.
-PretrainedText read_text(const fs::path& folder, const Json& config) {
-  const fs::path file = folder / "tokenizer.json";
-  BpeOfJson read = bpe_of_json(read_foreign_json(file, kMostTokenizerBytes), file.string());
-  const ForeignObject sizes(config, (folder / "config.json").string());
+PretrainedText read_text(const ModelFiles& files, const Json& config) {
+  const std::string file = files.path(kTokenizerName);
+  BpeOfJson read = bpe_of_json(files.json(kTokenizerName), file);
+  const ForeignObject sizes(config, files.path(kConfigName));
   const auto vocabulary = static_cast<std::size_t>(sizes.whole("vocab_size", 1, kLargestSize));
   if (read.model.names.size() > vocabulary) {
-    fail(ErrorCode::kModelDamaged, "{}: {} tokens; the model has {}", file.string(),
-         read.model.names.size(), vocabulary);
+    fail(ErrorCode::kModelDamaged, "{}: {} tokens; the model has {}", file, read.model.names.size(),
+         vocabulary);
   }
   // Tables are padded to a round number of rows, not to many times the tokens.
   if (vocabulary > 2 * read.model.names.size() + 1024) {
     fail(ErrorCode::kModelDamaged, "{}: vocab_size is {}; {} has {} tokens", sizes.where(),
-         vocabulary, file.string(), read.model.names.size());
+         vocabulary, file, read.model.names.size());
   }
   while (read.model.names.size() < vocabulary) {
     read.model.names.push_back(fmt::format("[UNUSED{}]", read.model.names.size()));
     read.model.kinds.push_back(BpeTokenKind::kUnused);
   }
-  const auto settings = json_if_there(folder / "tokenizer_config.json");
-  const auto generation = json_if_there(folder / "generation_config.json");
+  const auto settings = json_if_there(files, "tokenizer_config.json");
+  const auto generation = json_if_there(files, "generation_config.json");
   // The mark that an empty text begins with, whether or not others do.
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
   read.model.begin = read.begin;
@@ -399,14 +400,14 @@ PretrainedText read_text(const fs::path& folder, const Json& config) {
   if (generation) add_ends(text, generation->find("eos_token_id"));
   add_ends(text, config.find("eos_token_id"));
   if (settings) add_end(text, named_token(*text.bpe, settings->find("eos_token")));
-  text.chat_template = chat_template(folder, settings ? &*settings : nullptr);
+  text.chat_template = chat_template(files, settings ? &*settings : nullptr);
   return text;
 }
 
 }  // namespace
 
 bool is_hugging_face(const fs::path& folder) {
-  const fs::path file = folder / "config.json";
+  const fs::path file = folder / kConfigName;
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return false;
   // Models of fovea have no such file: what is wrong with the configuration is then said.
@@ -418,17 +419,26 @@ bool is_hugging_face(const fs::path& folder) {
   }
 }
 
+PretrainedText text_of_files(const ModelFiles& files) {
+  return read_text(files, files.json(kConfigName));
+}
+
+LanguageModelConfig config_of_files(const ModelFiles& files) {
+  const Json json = files.json(kConfigName);
+  return read_hugging_face_config(ForeignObject(json, files.path(kConfigName))).config;
+}
+
 PretrainedText load_hugging_face_text(const fs::path& folder) {
-  return read_text(folder, read_foreign_json(folder / "config.json"));
+  return text_of_files(ModelFiles(folder));
 }
 
 PretrainedLanguageModel load_hugging_face(const fs::path& folder,
                                           const PretrainedOptions& options) {
-  const fs::path file = folder / "config.json";
-  const Json json = read_foreign_json(file);
-  HuggingFaceModel model = read_hugging_face_config(ForeignObject(json, file.string()));
+  const ModelFiles files(folder);
+  const Json json = files.json(kConfigName);
+  HuggingFaceModel model = read_hugging_face_config(ForeignObject(json, files.path(kConfigName)));
   PretrainedLanguageModel loaded{
-      .config = model.config, .text = read_text(folder, json), .model = nullptr};
+      .config = model.config, .text = read_text(files, json), .model = nullptr};
   const FolderSource tensors(folder, model.architecture.name == "gpt2" ? "transformer." : "model.");
   detail::named(folder.string(), [&] {
     detail::make_model(loaded,

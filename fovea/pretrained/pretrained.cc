@@ -9,6 +9,7 @@
 #include "fovea/model/encoder_config.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/tensor/zip.h"
 
 namespace fovea {
 
@@ -20,8 +21,37 @@ PretrainedLanguageModel load_pretrained(const fs::path& path, const PretrainedOp
   return is_gguf(path) ? load_gguf(path, options) : load_hugging_face(path, options);
 }
 
+LanguageModelConfig load_pretrained_config(const fs::path& path) {
+  return is_gguf(path) ? load_gguf_config(path) : config_of_files(ModelFiles(path));
+}
+
 PretrainedText load_pretrained_text(const fs::path& path) {
   return is_gguf(path) ? load_gguf_text(path) : load_hugging_face_text(path);
+}
+
+namespace {
+
+// What the text of a folder is read from; that of a GGUF file is in its metadata.
+constexpr std::string_view kTextFiles[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                           "generation_config.json", "chat_template.jinja"};
+constexpr std::string_view kGgufText = "text.gguf";
+
+}  // namespace
+
+std::string kept_text(const fs::path& path) {
+  if (!is_gguf(path)) return ModelFiles(path).archive(kTextFiles);
+  const FileSource file(path);
+  const ZipMember text{std::string(kGgufText),
+                       gguf_without_tensors(file, parse_gguf_header(file, path.string()))};
+  return zip_bytes({&text, 1});
+}
+
+PretrainedText read_kept_text(std::string_view archive, const std::string& where) {
+  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  if (!files.has(kGgufText)) return text_of_files(files);
+  const std::string text = files.text(kGgufText);
+  const MemorySource source(text);
+  return text_of_gguf(parse_gguf_header(source, where), where);
 }
 
 std::string pretrained_checksum(const fs::path& path) {
@@ -81,6 +111,7 @@ void make_model(PretrainedLanguageModel& loaded, const WeightFile& file,
     check_size("max_context", options.max_context, 1, c.block);
     c.block = options.max_context;
   }
+  c.dropout = options.dropout;
   require_memory("the model", bytes_of(c, file.tensors, options.weights),
                  "take a smaller model, or use a machine that has more memory");
   loaded.model = std::make_unique<LanguageModel>(

@@ -14,6 +14,7 @@
 #include "fovea/base/fields.h"
 #include "fovea/model/language_model.h"
 #include "fovea/pretrained/architecture.h"
+#include "fovea/pretrained/model_files.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 
@@ -36,6 +37,7 @@ struct PretrainedLanguageModel {
 
 struct PretrainedOptions {
   index max_context = 0;
+  double dropout = 0;  ///< no field: of who trains the model
   /// No field: who generates text asks for weights as they lie.
   WeightTypes weights = WeightTypes::kFloat32;
 
@@ -51,6 +53,9 @@ struct PretrainedOptions {
 /// The sizes of a model by the header of a GGUF file; `where` begins each message. Throws
 /// kModelDamaged, and kModelWrongKind for what is not known, by its name.
 LanguageModelConfig config_of_gguf(const GgufHeader& header, const std::string& where);
+
+/// With the divisors of rotary positions, which may be a tensor of the file.
+LanguageModelConfig load_gguf_config(const std::filesystem::path& path);
 
 /// The tokenizer of a GGUF file, and what the file says of texts. Throws as config_of_gguf().
 PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where);
@@ -72,13 +77,21 @@ PretrainedLanguageModel load_hugging_face(const std::filesystem::path& folder,
                                           const PretrainedOptions& options = {});
 /// The tokenizer of such a folder and its marks; the tensors are not read.
 PretrainedText load_hugging_face_text(const std::filesystem::path& folder);
+PretrainedText text_of_files(const ModelFiles& files);
+LanguageModelConfig config_of_files(const ModelFiles& files);
 
 // The next three take a GGUF file or such a folder.
 
 bool is_pretrained(const std::filesystem::path& path);
+/// What the model is made of, resolved; its tensors are not read.
+LanguageModelConfig load_pretrained_config(const std::filesystem::path& path);
 PretrainedLanguageModel load_pretrained(const std::filesystem::path& path,
                                         const PretrainedOptions& options = {});
 PretrainedText load_pretrained_text(const std::filesystem::path& path);
+/// All of a PretrainedText, as the archive that a model keeps that began from this one:
+/// read_kept_text() makes it of these bytes, which are called `where` in its errors.
+std::string kept_text(const std::filesystem::path& path);
+PretrainedText read_kept_text(std::string_view archive, const std::string& where);
 /// The kind of the tokenizer in a folder, as tokenizer.json calls it: "BPE", "WordPiece"; of a
 /// vocab.txt alone "WordPiece", "" if there is neither. Throws kModelDamaged.
 std::string tokenizer_model(const std::filesystem::path& folder);

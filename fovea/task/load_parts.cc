@@ -64,10 +64,13 @@ void require_model_kind(std::string_view text, const std::string& name, std::str
       fmt::format("name the folder of {}; fovea inspect shows what a folder holds", called));
 }
 
+TokenizerData read_tokenizer_data(const fs::path& folder, std::string_view file) {
+  return tokenizer_data_from_text(read_model_file(folder, file), (folder / file).string());
+}
+
 std::unique_ptr<Tokenizer> load_tokenizer(const fs::path& folder, index vocabulary,
                                           std::string_view file) {
-  const std::string text = read_model_file(folder, file);
-  auto tokenizer = make_tokenizer(tokenizer_data_from_text(text, (folder / file).string()));
+  auto tokenizer = make_tokenizer(read_tokenizer_data(folder, file));
   if (tokenizer->vocabulary_size() != vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
          tokenizer->vocabulary_size(), vocabulary);

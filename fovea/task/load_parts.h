@@ -58,6 +58,11 @@ void check_stored(const std::string& name, const Check& check) {
   }
 }
 
+/// What tokenizer.txt, or another such file, holds. Throws as read_model_file() does, and
+/// kModelDamaged.
+TokenizerData read_tokenizer_data(const std::filesystem::path& folder,
+                                  std::string_view file = "tokenizer.txt");
+
 /// The tokenizer of a model folder. Throws as read_model_file() does, and kModelDamaged if it does
 /// not have `vocabulary` tokens.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder, index vocabulary,

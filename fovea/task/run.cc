@@ -96,16 +96,19 @@ double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads obs
 
 // The files of the vocabulary are held by the run and by the trainer, and a checkpoint has copies
 // of both, which are copied once more while they are written.
-double vocabulary_bytes(const Tokenizer* tokenizer) {
+double vocabulary_bytes(const TokenizerData& tokenizer) {
   constexpr double kCopies = 4, kFiles = 2, kCountDigits = 8;
   double bytes = 0;
-  if (tokenizer == nullptr) return bytes;  // a run of random tokens
-  for (const CountedWord& word : tokenizer->data().words) {
+  for (const CountedWord& word : tokenizer.words) {
     bytes += kFiles * static_cast<double>(word.word.size()) + kCountDigits;
   }
   constexpr double kBase64 = 1.4;
-  bytes += kBase64 * static_cast<double>(tokenizer->data().model.size());
+  bytes += kBase64 * static_cast<double>(tokenizer.model.size());
   return kCopies * bytes;
+}
+
+double vocabulary_bytes(const Tokenizer* tokenizer) {
+  return tokenizer == nullptr ? 0 : vocabulary_bytes(tokenizer->data());
 }
 
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {

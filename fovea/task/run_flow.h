@@ -72,7 +72,8 @@ ObservedHeads observed_heads(const Config& config) {
 /// Bytes of the history of so many updates.
 double record_bytes(const TrainOptions& recipe, index updates, ObservedHeads observed);
 
-/// Bytes of the files of a tokenizer of words, or of none.
+/// Bytes of the files of a tokenizer, or of none.
+double vocabulary_bytes(const TokenizerData& tokenizer);
 double vocabulary_bytes(const Tokenizer* tokenizer);
 
 // ---- FLOPs

@@ -142,6 +142,7 @@ class GgufHeaderReader {
     const std::uint64_t tensors = count("tensors", kLeastTensorBytes);
     const std::uint64_t pairs = count("keys", kLeastPairBytes);
     for (std::uint64_t n = 0; n < pairs; ++n) add_pair();
+    header_.metadata_end = at_;
     check_twice("key", header_.metadata, &GgufPair::key);
     header_.alignment = alignment();
     refuse_parts();
@@ -435,6 +436,14 @@ bool is_gguf(const std::filesystem::path& path) {
 GgufHeader parse_gguf_header(const ByteSource& file, std::string_view where,
                              std::uint64_t most_bytes) {
   return GgufHeaderReader(file, where, most_bytes).read();
+}
+
+std::string gguf_without_tensors(const ByteSource& file, const GgufHeader& header) {
+  std::string bytes(header.metadata_end, '\0');
+  file.read(0, bytes);
+  // Behind the first word and the version stands the number of tensors.
+  std::memset(bytes.data() + kMagic.size() + sizeof(std::uint32_t), 0, sizeof(std::uint64_t));
+  return bytes;
 }
 
 // ------------------------------------------------------------------------------------- tensors

@@ -88,6 +88,7 @@ struct GgufTensor {
 struct GgufHeader {
   std::uint32_t version = 0;
   std::uint64_t alignment = 0;
+  std::uint64_t metadata_end = 0;   ///< where the metadata end
   std::uint64_t bytes = 0;          ///< from the first byte of the file to the end of the header
   std::vector<GgufPair> metadata;   ///< in the order of the file
   std::vector<GgufTensor> tensors;  ///< the same
@@ -115,6 +116,9 @@ index value_count(const GgufHeader& header);
 /// part of a split file), and what file.read throws.
 GgufHeader parse_gguf_header(const ByteSource& file, std::string_view where,
                              std::uint64_t most_bytes = kMaxGgufHeaderBytes);
+
+/// A file of the same metadata, without tensors.
+std::string gguf_without_tensors(const ByteSource& file, const GgufHeader& header);
 
 /// The tensors of a file, widened to float32 block by block as they are read.
 class GgufSource : public TensorSource {

@@ -184,6 +184,8 @@ bool parse_switch(LineReader& reader, std::string_view key, bool without) {
   return !without;
 }
 
+bool holds_files(std::string_view kind) { return kind == kPieceKind || kind == kPretrainedKind; }
+
 }  // namespace
 
 bool is_special_word(std::string_view word, bool marks) {
@@ -207,7 +209,7 @@ std::string to_text(const TokenizerData& data) {
     text += fmt::format("unknown {}\nwords {}\n", data.unknown, data.words.size());
     for (const CountedWord& word : data.words)
       text += fmt::format("{} {}\n", word.word, word.count);
-  } else if (data.kind == kPieceKind) {
+  } else if (holds_files(data.kind)) {
     text += fmt::format("model {}\n", data.model.size());
     for (std::size_t at = 0; at < data.model.size(); at += kBytesOfLine) {
       text += base64(std::string_view(data.model).substr(at, kBytesOfLine)) + '\n';
@@ -231,7 +233,7 @@ TokenizerData tokenizer_data_from_text(std::string_view text, std::string_view n
     data.split = parse_split(reader);
     data.unknown = parse_number(reader, "unknown", std::numeric_limits<index>::max());
     data.words = parse_words(reader, data.marks);
-  } else if (data.kind == kPieceKind) {
+  } else if (holds_files(data.kind)) {
     data.model = parse_model(reader);
   } else {
     data.characters = parse_characters(reader);

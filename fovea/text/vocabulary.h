@@ -37,6 +37,8 @@ inline constexpr token kBeginWord = 2;
 inline constexpr token kEndWord = 3;
 inline constexpr std::string_view kWordKind = "word";
 inline constexpr std::string_view kPieceKind = "sentencepiece";
+/// The tokenizer of a model from elsewhere: no option chooses it.
+inline constexpr std::string_view kPretrainedKind = "pretrained";
 
 constexpr std::span<const std::string_view> special_words(bool marks) {
   return std::span(kSpecialWords).first(marks ? 4 : 2);
@@ -70,7 +72,8 @@ struct TokenizerData {
   WordSplit split = WordSplit::kSpaces;   ///< kind word: what ends one
   index unknown = 0;  ///< kind word: words of the training text that are not in the vocabulary
   std::vector<CountedWord> words = {};  ///< kind word: the ids behind special_words
-  std::string model = {};               ///< kind sentencepiece: the bytes of its .model file
+  /// Kind sentencepiece: the bytes of its .model file; pretrained: an archive of its files.
+  std::string model = {};
 
   bool operator==(const TokenizerData&) const = default;
 };
@@ -91,8 +94,8 @@ struct TokenizerData {
 /// where they are true and false; they may be in a file of any kind. Behind them stands
 /// `split punctuation` where words are split so. Words are UTF-8 and hold no
 /// white space; behind each stands its count. Kind sentencepiece has `model BYTES` and the bytes of
-/// the .model file in base64, 72 a line: one file holds all of the tokenizer. The checksum is
-/// FNV-1a (64 bits) of every byte before its line.
+/// the .model file in base64, 72 a line: one file holds all of the tokenizer. So has kind
+/// pretrained. The checksum is FNV-1a (64 bits) of every byte before its line.
 std::string to_text(const TokenizerData& data);
 
 /// Reads exactly what to_text writes. Throws kModelDamaged, which gives the file `name`, the line,

@@ -24,13 +24,14 @@ from attention_support import problem
 from support import FOVEA, CommandTest, words
 from bert_support import write_model
 from frames_support import gestures
+from gguf_support import gguf
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
 from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "generate", "classify",
-            "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "eval", "inspect", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
+            "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "eval", "inspect", "import", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
             "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
             "completion", "man")
 TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
@@ -98,6 +99,8 @@ def cheaper(arguments):
         assert said, "a page shows a length that this test cannot shorten"
         stop = said[1] + "u"
     small = SMALL[4:] if "--model" in arguments else SMALL  # a Transformer's layers and heads
+    if "--base" in arguments:  # which has its own
+        small = ["--batch-size", "4"]
     resumes = any(argument.startswith("--resume") for argument in arguments)
     return [*arguments, *([] if resumes else small), "--stop-after", stop, "--threads", "2"]
 
@@ -256,6 +259,8 @@ class Pages(CommandTest):
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
         write_model(self.folder / "minilm")
+        (self.folder / "smollm2.gguf").write_bytes(gguf())
+        (self.folder / "notes.txt").write_text(words(8), encoding="utf-8")
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
         (self.folder / "two-texts.tsv").write_text("the cat\tthe dog\n")
         (self.folder / "novel.txt").write_text("我们在北京学习。\n")

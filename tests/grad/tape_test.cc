@@ -32,6 +32,16 @@ Parameter make_parameter(std::vector<float> values) {
   return p;
 }
 
+TEST(Tape, AFrozenParameterIsRead) {
+  Parameter frozen = make_parameter({1, 2, 3}), trained = make_parameter({4, 5, 6});
+  frozen.frozen = true;
+  Tape tape{Context(1)};
+  const Variable y = multiply(tape, tape.parameter(frozen), tape.parameter(trained));
+  tape.backward(sum(tape, y));
+  EXPECT_FALSE(frozen.has_gradient);
+  EXPECT_THAT(to_vector(trained.finished_gradient().vec<float>()), ElementsAre(1, 2, 3));
+}
+
 TEST(Tape, AddsUpTheGradientsOfAllUses) {
   Tape tape{Context(1)};
   const Variable x = matrix(tape);

@@ -263,14 +263,14 @@ TEST_F(Llama, KeysOfScaledPositionsAreRead) {
   };
   // llama.cpp takes a factor without a type as linear, and multiplies by attn_factor in any case.
   for (const char* const type : {"linear", static_cast<const char*>(nullptr)}) {
-    EXPECT_THAT(config(type).rotary_divisors, testing::Each(4));
-    EXPECT_THAT(config(type).rotary_divisors, testing::Not(testing::IsEmpty()));
+    EXPECT_THAT(divisors_of(config(type)), testing::Each(4));
+    EXPECT_THAT(divisors_of(config(type)), testing::Not(testing::IsEmpty()));
     EXPECT_EQ(config(type).rotary_amplitude, .5);
   }
-  EXPECT_THAT(config("none").rotary_divisors, testing::IsEmpty());
+  EXPECT_THAT(divisors_of(config("none")), testing::IsEmpty());
   EXPECT_EQ(config("none").rotary_amplitude, .5);
   const auto yarn = config("yarn");
-  EXPECT_GT(yarn.rotary_divisors.back(), yarn.rotary_divisors.front());
+  EXPECT_GT(divisors_of(yarn).back(), divisors_of(yarn).front());
   EXPECT_DOUBLE_EQ(yarn.rotary_amplitude, .5 * (.1 * std::log(4.0) + 1));
   EXPECT_THROWS(config("yarn", 1), kModelWrongKind, "with yarn it is over 1");
   EXPECT_THROWS(config("longrope"), kModelWrongKind, "fovea knows none, linear and yarn");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
@@ -62,6 +63,15 @@ Predicted predicted_by(const EvaluationBatches& set, const Tokenizer& tokenizer)
   return all;
 }
 
+// A test is cut into texts as long as the model sees, whatever it was trained on; a batch has as
+// many tokens as there.
+BatchOptions batches_of_test(const LanguageModelSettings& settings) {
+  BatchOptions batches = batches_of(settings);
+  const index trained = std::exchange(batches.block, settings.model.block);
+  batches.batch_size = std::max<index>(1, batches.batch_size * trained / batches.block);
+  return batches;
+}
+
 }  // namespace
 
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
@@ -70,10 +80,11 @@ TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loade
   const std::string all =
       read_text(files, text.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8);
   require_token_memory(all, *loaded.tokenizer, loaded.settings.model.block);
+  const BatchOptions batches = batches_of_test(loaded.settings);
   const EvaluationBatches set(
-      data_kind(text.data).evaluation(all, *loaded.tokenizer, batches_of(loaded.settings).cut(),
+      data_kind(text.data).evaluation(all, *loaded.tokenizer, batches.cut(),
                                       files.size() == 1 ? name_of_input(files[0]) : "test text"),
-      text.batch_size);
+      batches.batch_size);
   require_memory("the evaluation", evaluation_memory(context, loaded.settings.model, set),
                  "free some memory, or use a machine that has more");
   Tape tape(context, TapeMode::kInference);

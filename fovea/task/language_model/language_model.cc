@@ -10,6 +10,7 @@
 #include "fovea/config/json.h"
 #include "fovea/model/language_model.h"
 #include "fovea/model/layer_table.h"
+#include "fovea/task/language_model/base.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_flow.h"
 #include "fovea/train/model_folder.h"
@@ -113,10 +114,28 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   }
   LoadedLanguageModel loaded;
   loaded.settings = load_settings(folder);
-  loaded.tokenizer = load_tokenizer(folder, loaded.settings.model.vocabulary);
+  TextCutter cutter = make_cutter(read_tokenizer_data(folder), (folder / "tokenizer.txt").string());
+  const index tokens = cutter.tokenizer->vocabulary_size();
+  if (tokens != loaded.settings.model.vocabulary) {
+    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
+         tokens, loaded.settings.model.vocabulary);
+  }
+  loaded.tokenizer = std::move(cutter.tokenizer);
+  loaded.pretrained = std::move(cutter.pretrained);
   loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
                                            loaded.settings.recipe.seed);
   return loaded;
+}
+
+LanguageModel load_weights_of(const fs::path& folder, const LanguageModelConfig& config,
+                              std::uint64_t seed) {
+  return std::move(*load_model<LanguageModel>(folder, sizes_of, config, seed));
+}
+
+TextCutter make_cutter(const TokenizerData& data, const std::string& where) {
+  if (data.kind != kPretrainedKind) return {make_tokenizer(data)};
+  PretrainedText text = read_kept_text(data.model, where);
+  return {byte_bpe_tokenizer(text.bpe), std::move(text)};
 }
 
 void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {
@@ -128,11 +147,15 @@ struct TaskOf<LanguageModelRun> {
   using Objective = LanguageModelObjective;
 
   static std::vector<NamedFile> files(const LanguageModelRun& run) {
-    return first_files(config_text(run.settings), run.tokenizer->data());
+    return first_files(config_text(run.settings), run.tokenizer_data);
   }
 
   static LanguageModel make(const LanguageModelRun& run) {
-    return LanguageModel(run.settings.model, run.settings.recipe.seed);
+    LanguageModel model = run.from_base
+                              ? load_base(run.settings)
+                              : LanguageModel(run.settings.model, run.settings.recipe.seed);
+    if (!run.architecture.empty()) freeze_what_is_lacking(model, run.architecture);
+    return model;
   }
 
   static index tokens(const LanguageModelRun& run) { return run.training->largest_batch(); }
@@ -147,7 +170,7 @@ struct TaskOf<LanguageModelRun> {
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
     return {.gradients = update_gradients(run),
             .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.tokenizer.get())};
+            .vocabulary = vocabulary_bytes(run.tokenizer_data)};
   }
 
   static RowCounts rows(const LanguageModelRun& run) {

@@ -31,13 +31,16 @@ struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
-  /// What a model from elsewhere says of its texts; nothing for one that fovea has trained.
+  /// What a model from elsewhere says of its texts; also of one that fovea has trained further.
   std::optional<PretrainedText> pretrained = {};
 };
 
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
 /// kModelWrongKind for a model of another kind.
 LanguageModelSettings load_settings(const std::filesystem::path& folder);
+/// Loads the model of a folder, with what `config` changes of what is in its config.json.
+LanguageModel load_weights_of(const std::filesystem::path& folder,
+                              const LanguageModelConfig& config, std::uint64_t seed);
 /// Loads a model: a folder, or a model from elsewhere. Throws as load_settings() and
 /// load_pretrained() do, and kModelDamaged if the files of a folder do not belong together.
 LoadedLanguageModel load_language_model(const std::filesystem::path& path,
@@ -50,13 +53,24 @@ LanguageModelSettings settings_from_text(std::string_view text, const std::strin
 /// A run that is ready to begin.
 struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, EvaluationBatches> {
   std::unique_ptr<Tokenizer> tokenizer;
+  TokenizerData tokenizer_data = {};  ///< all of it, as the folder keeps it
+  bool from_base = false;             ///< its model begins with the weights of --base
+  std::string architecture = {};      ///< of the model from elsewhere that it began from, or ""
   std::size_t text_bytes = 0;
 };
 
-/// Checks all options, reads the text, and learns the tokenizer unless `known` is given. Writes
-/// nothing.
+/// Checks all options, reads the text, and learns the tokenizer unless there is a --base, or
+/// `known` is given, of a run that goes on. Writes nothing.
 LanguageModelRun prepare_run(LanguageModelSettings settings,
-                             std::unique_ptr<Tokenizer> known = nullptr);
+                             std::optional<TokenizerData> known = std::nullopt);
+
+/// How a language model cuts texts.
+struct TextCutter {
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::optional<PretrainedText> pretrained = {};  ///< of a model that is, or began, from elsewhere
+};
+/// The tokenizer of these data; `where` is their file, for messages. Throws kModelDamaged.
+TextCutter make_cutter(const TokenizerData& data, const std::string& where);
 
 extern template RunCost cost_of(const LanguageModelRun&);
 extern template double flops_of_update(const Context&, const LanguageModelRun&);

@@ -7,6 +7,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
+#include "fovea/task/language_model/base.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
@@ -18,14 +19,14 @@ namespace fovea {
 namespace {
 
 RunIdentity identity_of(const LanguageModelSettings& s, const Corpus& corpus,
-                        const Tokenizer& tokenizer) {
+                        const TokenizerData& tokenizer) {
   std::string cut = fmt::format("{} {}", s.text.data, corpus.train.size());
   if (!s.text.by_length) cut += " as they come";
   if (s.text.max_length > 0) {
     cut += fmt::format(" {} {}", s.text.max_length, to_string(s.text.truncate));
   }
   return identity_of_run(to_json(s.model), xxh3_128({cut, corpus.train, corpus.valid}),
-                         xxh3_128(to_text(tokenizer.data())));
+                         xxh3_128(to_text(tokenizer)));
 }
 
 // The book's tables are 50 times as wide as GPT-2's, and its output has a matrix of its own.
@@ -67,6 +68,7 @@ void note_lines(const Sequences& sequences, const LanguageModelRun& run, std::st
 // A word must not be cut in two, either: nor those that pieces are parts of.
 SplitAt split_of(const TextOptions& options) {
   const SplitAt split_at = data_kind(options.data).split_at;
+  if (options.tokenizer == kPretrainedKind) return split_at;
   const TokenizerKind& kind = tokenizer_kind(options.tokenizer);
   const bool words = kind.has_words || kind.has_model;
   return words && split_at == SplitAt::kCharacter ? SplitAt::kWord : split_at;
@@ -101,7 +103,7 @@ void note_text(LanguageModelRun& run) {
 
 }  // namespace
 
-LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tokenizer> known) {
+LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<TokenizerData> known) {
   check_options(settings);
   // Checks the sizes before any file is read.
   LanguageModelConfig probe = settings.model;
@@ -118,19 +120,28 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::unique_ptr<Tok
                    .split_at = split_of(settings.text)});
 
   LanguageModelRun run;
-  run.tokenizer = known ? std::move(known) : learn_from(settings.text, corpus.train);
+  run.from_base = !known && !settings.text.base.empty();
+  if (run.from_base) known = tokenizer_of_base(settings.text.base);
+  if (known) {
+    TextCutter cutter = make_cutter(*known, "tokenizer.txt");
+    run.tokenizer = std::move(cutter.tokenizer);
+    if (cutter.pretrained) run.architecture = cutter.pretrained->architecture;
+  } else {
+    run.tokenizer = learn_from(settings.text, corpus.train);
+  }
+  run.tokenizer_data = known ? std::move(*known) : run.tokenizer->data();
   settings.model.vocabulary = run.tokenizer->vocabulary_size();
   settings.model = resolve(settings.model);
-  require_token_memory(corpus.train, *run.tokenizer, settings.model.block);
   const BatchOptions batches = batches_of(settings);
+  require_token_memory(corpus.train, *run.tokenizer, batches.block);
   run.training = data.training(corpus.train, *run.tokenizer, batches);
   if (!corpus.valid.empty()) {
-    require_token_memory(corpus.valid, *run.tokenizer, settings.model.block);
+    require_token_memory(corpus.valid, *run.tokenizer, batches.block);
     run.validation.emplace(
         data.evaluation(corpus.valid, *run.tokenizer, batches.cut(), "validation text"),
         settings.text.batch_size);
   }
-  run.identity = identity_of(settings, corpus, *run.tokenizer);
+  run.identity = identity_of(settings, corpus, run.tokenizer_data);
   run.text_bytes = corpus.train.size() + corpus.valid.size();
   run.notes = corpus.notes;
   run.settings = std::move(settings);

@@ -87,6 +87,10 @@ constexpr std::array kLanguageModelPresets = {
 };
 
 void check_text(const TextOptions& text) {
+  if (text.tokenizer == kPretrainedKind && !text.base.empty()) {
+    data_kind(text.data);
+    return;
+  }
   const TokenizerKind& kind = tokenizer_kind(text.tokenizer);
   data_kind(text.data);
   require_subword_model(kind.has_model, text.tokenizer_model, "--tokenizer-model");
@@ -111,7 +115,7 @@ void apply_preset(std::string_view name, LanguageModelSettings& settings) {
 }
 
 BatchOptions batches_of(const LanguageModelSettings& s) {
-  return {.block = s.model.block,
+  return {.block = s.text.sequence_length > 0 ? s.text.sequence_length : s.model.block,
           .batch_size = s.text.batch_size,
           .accumulate = s.recipe.accumulate,
           .seed = s.recipe.seed,
@@ -126,6 +130,9 @@ void check_options(const LanguageModelSettings& s) {
   check_options(batches_of(s));
   check_fields(s, LanguageModelSettings());
   check_text(s.text);
+  require_option(s.text.sequence_length <= s.model.block,
+                 Hint{"the model sees --block tokens at once"}, "sequence_length",
+                 s.text.sequence_length, "at most --block ({})", s.model.block);
   require_together(s.recipe.patience == 0 || !s.text.valid.empty() || s.text.valid_fraction > 0,
                    fmt::format("--patience {}", s.recipe.patience),
                    "has no effect without --valid-fraction",

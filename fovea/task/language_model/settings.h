@@ -19,6 +19,7 @@ namespace fovea {
 
 /// The text, and how it is cut into sequences.
 struct TextOptions {
+  std::string base;
   std::vector<std::string> train;
   std::vector<std::string> valid;
   double valid_fraction = 0.1;
@@ -34,9 +35,14 @@ struct TextOptions {
   Truncate truncate = Truncate::kEnd;
   bool by_length = true;
   index batch_size = 12;
+  index sequence_length = 0;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
+    visit("base", base,
+          "begin from this model: a folder of fovea or of Hugging Face, or a GGUF file; its layers "
+          "and its tokens are kept",
+          {.is_path = true, .place = HelpPlace::kModel, .shown = "MODEL"});
     visit("train", train, "text files to train on, joined in this order", kDataFiles);
     visit("valid", valid, "text files to validate on", kDataFiles);
     visit("valid_fraction", valid_fraction,
@@ -65,6 +71,10 @@ struct TextOptions {
     visit("by_length", by_length, "--data lines: a batch holds lines of about the same length");
     visit("batch_size", batch_size, "sequences per batch",
           {.resume = OnResume::kNoted, .place = HelpPlace::kTraining});
+    visit("sequence_length", sequence_length,
+          "most tokens of a sequence to train on; 0: as many as the model sees, --block",
+          {.range = ValueRange::in(0, kLargestSize, "as many as --block"),
+           .place = HelpPlace::kTraining});
   }
 };
 

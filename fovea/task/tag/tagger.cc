@@ -219,8 +219,7 @@ void check_columns(const TaggerConfigFile& file, const std::string& name) {
 
 std::unique_ptr<Tokenizer> load_named(const fs::path& folder, std::string_view file) {
   const std::string name(file);
-  return make_tokenizer(
-      tokenizer_data_from_text(read_model_file(folder, name), (folder / name).string()));
+  return make_tokenizer(read_tokenizer_data(folder, name));
 }
 
 TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& settings) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// fovea import: makes a folder of fovea from a model of another program.
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "fovea/base/error.h"
+#include "fovea/task/language_model/base.h"
+#include "fovea/train/options.h"
+
+namespace fovea::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ImportOptions {
+  std::string output = {};
+  Precision dtype = Precision::kFloat32;
+  bool json = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("output", output, "folder to write", {.shown = "DIR", .also = "o"});
+    visit("dtype", dtype, "type of the weights that are written");
+    visit("json", json, "print the result as one JSON object");
+  }
+};
+
+int import_from(const Arguments& arguments) {
+  ImportOptions options;
+  read_options(arguments, options);
+  begin_command(arguments, {}, options.output);
+  if (options.output.empty()) {
+    throw Error(ErrorCode::kUsage, "import: --output is missing",
+                "name a folder: fovea import MODEL -o DIR");
+  }
+  const fs::path folder = options.output;
+  if (fs::exists(folder) && (!fs::is_directory(folder) || !fs::is_empty(folder))) {
+    throw Error(ErrorCode::kOutputExists, fmt::format("{}: is there already", folder.string()),
+                "choose another folder");
+  }
+  const std::string architecture = import_model(arguments.text("MODEL"), folder, options.dtype);
+  if (options.json) {
+    print_json({{"architecture", architecture}, {"output", options.output}});
+  } else {
+    note(fmt::format("{}: {}", options.output, architecture));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command import_command() {
+  return {.name = "import",
+          .summary = "Makes a folder of fovea from a model of another program.",
+          .positionals = {{"MODEL", "a folder of Hugging Face, or a GGUF file"}},
+          .options = joined({said_or_not(ImportOptions(), "Options"), message_options()}),
+          .epilog = R"(Examples:
+  fovea import smollm2.gguf -o smollm2
+  fovea import folder -o mine --dtype bf16
+  fovea train lm --base mine --train notes.txt -o further)",
+          .run = import_from};
+}
+
+}  // namespace fovea::cli

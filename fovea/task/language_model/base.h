@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model that a training begins from (--base): one of fovea, or one from elsewhere. Its layers,
+// their sizes and its tokens are those of the run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fovea/task/language_model/language_model.h"
+
+namespace fovea {
+
+/// Recipe and batches with which a model that is trained already goes on, where nobody says more:
+/// small steps, one pass over the text.
+void apply_base_recipe(LanguageModelSettings& settings);
+
+/// Takes from settings.text.base what it decides. `set`: the names of the fields that a user has
+/// set. Throws kOptionValue for one of them that the base has otherwise, and what loading throws.
+void take_base(LanguageModelSettings& settings, const std::vector<std::string>& set);
+
+/// The tokenizer of a model, as a folder of fovea keeps it.
+TokenizerData tokenizer_of_base(const std::filesystem::path& base);
+
+/// The model of settings.text.base, with what settings.model changes.
+LanguageModel load_base(const LanguageModelSettings& settings);
+
+/// Freezes the parameters that models of this architecture do not have, such as most biases of
+/// qwen2: they are zero, and stay so.
+void freeze_what_is_lacking(const LanguageModel& model, std::string_view architecture);
+
+/// Makes a model folder of a model from elsewhere. Returns its architecture. Throws as loading
+/// does, before anything is written, kDiskFull and kWrite.
+std::string import_model(const std::filesystem::path& model, const std::filesystem::path& folder,
+                         Precision type);
+
+}  // namespace fovea
