@@ -17,6 +17,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/linear.h"
+#include "fovea/task/language_model/adapters.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"
 #include "fovea/tensor/safetensors.h"
@@ -27,9 +28,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class ExportForm { kHuggingFace, kGguf, kCompact };
+enum class ExportForm { kHuggingFace, kGguf, kPeft, kCompact };
 constexpr EnumName<ExportForm> kExportFormNames[] = {{ExportForm::kHuggingFace, "hf"},
                                                      {ExportForm::kGguf, "gguf"},
+                                                     {ExportForm::kPeft, "peft"},
                                                      {ExportForm::kCompact, "compact"}};
 std::span<const EnumName<ExportForm>> enum_names(ExportForm) { return kExportFormNames; }
 
@@ -44,16 +46,17 @@ struct ExportOptions {
   std::span<const std::string_view> files() const {
     if (to == ExportForm::kGguf) return {};
     if (to == ExportForm::kCompact) return kCompactFiles;
+    if (to == ExportForm::kPeft) return kPeftFiles;
     return kExportedFiles;
   }
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit(
-        "to", to,
-        "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
-        "llama.cpp opens; compact: a linear classifier in a few megabytes, which fovea reads like "
-        "any other");
+    visit("to", to,
+          "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
+          "llama.cpp opens; peft: the adapters of --lora, as PEFT opens them; compact: a linear "
+          "classifier in a few megabytes, which fovea reads like "
+          "any other");
     visit("output", output, "folder to write, or the file of --to gguf",
           {.shown = "PATH", .also = "o"});
     visit("dtype", dtype, "--to hf (f32 or bf16) and gguf: type of the weights",
@@ -150,6 +153,16 @@ void write_compact(const std::string& model, const ExportOptions& options) {
   }
 }
 
+void write_peft(const std::string& model, const ExportOptions& options) {
+  export_peft(model, options.output);
+  if (options.json) {
+    print_json(
+        {{"output", options.output}, {"files", Json::Array(kPeftFiles.begin(), kPeftFiles.end())}});
+  } else {
+    note(fmt::format("{}: adapters", options.output));
+  }
+}
+
 int export_model(const Arguments& arguments) {
   ExportOptions options;
   read_options(arguments, options);
@@ -159,15 +172,28 @@ int export_model(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "export: --output is missing",
                 "name a folder: fovea export DIR -o exported");
   }
-  refuse_options(arguments, {options.to == ExportForm::kCompact ? "dtype" : "size"},
-                 fmt::format(" with --to {}", to_string(options.to)));
+  const bool is_compact = options.to == ExportForm::kCompact;
+  const bool has_dtype = !is_compact && options.to != ExportForm::kPeft;
+  if (!has_dtype)
+    refuse_options(arguments, {"dtype"}, fmt::format(" with --to {}", to_string(options.to)));
+  if (!is_compact)
+    refuse_options(arguments, {"size"}, fmt::format(" with --to {}", to_string(options.to)));
   if (is_file) {
     check_page_file({"--output", options.output, options.overwrite, "GGUF file", ".gguf", "GGUF"});
   } else {
     check_folder(options.output, arguments.text("DIR"), options);
   }
-  options.to == ExportForm::kCompact ? write_compact(arguments.text("DIR"), options)
-                                     : write_language_model(arguments.text("DIR"), options);
+  const std::string model = arguments.text("DIR");
+  switch (options.to) {
+    case ExportForm::kCompact:
+      write_compact(model, options);
+      break;
+    case ExportForm::kPeft:
+      write_peft(model, options);
+      break;
+    default:
+      write_language_model(model, options);
+  }
   return 0;
 }
 
@@ -182,6 +208,7 @@ Command export_command() {
   fovea export model -o exported
   fovea export model --to hf -o exported --dtype bf16
   fovea export model --to gguf -o model.gguf --dtype q8_0
+  fovea export adapters --to peft -o peft
   fovea export linear --to compact -o compact
 
 In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))",

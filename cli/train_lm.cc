@@ -126,12 +126,13 @@ class LanguageModelTraining final
   }
   LanguageModelSettings usual(const LanguageModelSettings& given) const override {
     LanguageModelSettings settings;
-    if (!given.text.base.empty()) apply_base_recipe(settings);
+    settings.from.lora = given.from.lora;
+    if (!given.from.base.empty()) apply_base_recipe(settings);
     return settings;
   }
   void complete(LanguageModelSettings& settings, const Said& said) const override {
     if (said.resumes) return;
-    if (!settings.text.base.empty()) return take_base(settings, said.set);
+    if (!settings.from.base.empty()) return take_base(settings, said.set);
     check_vocabulary(settings.text, said.set);
     take_usual_sizes(settings.model, said.set);
   }

@@ -109,6 +109,17 @@ class MissedUpdates {
   ~MissedUpdates() = default;
 };
 
+struct Parameter;
+
+/// What is learned of a weight that is frozen: its rows from `first` on are W0 + scale B A (LoRA:
+/// Hu et al. 2021, section 4.1).
+struct LowRank {
+  Parameter* a = nullptr;  ///< [r, in]
+  Parameter* b = nullptr;  ///< [rows, r]
+  index first = 0;
+  double scale = 1;
+};
+
 /// A model owns it; its address must not change while a tape uses it. Not thread safe while it is
 /// trained.
 struct Parameter {
@@ -134,6 +145,9 @@ struct Parameter {
   /// If set, the values lie here and not in `value`, whose memory is not read: a weight as it lies
   /// in a file. linear() and embedding() read it, in inference.
   std::shared_ptr<const BlockMatrix> blocks;
+  /// Of a weight that linear() reads: `value` holds their sum, and backward makes the gradients of
+  /// A and B.
+  std::vector<LowRank> changes;
   PackedWeight packed;
 
   /// Makes all updates of `value` that are due. Ops on the tape do so.

@@ -114,9 +114,7 @@ Embedding::Embedding(const EmbeddingOptions& options, const ParameterScope& scop
                   .init = options.init},
                  scope) {}
 
-Variable Embedding::table(Tape& tape) const {
-  return tokens_->frozen ? constant_rows(tape, tokens_->value) : tape.table(*tokens_);
-}
+Variable Embedding::table(Tape& tape) const { return tape.table(*tokens_); }
 
 TableRows Embedding::tokens_at(Tape& tape, Vec<const std::int32_t> ids) const {
   return {table(tape), ids, options_.padding, options_.scale};

@@ -12,6 +12,16 @@ from support import SMALL, CommandTest
 FEW = ["--batch-size", 4, "--sequence-length", 16, "--threads", 2]
 
 
+def tensors_of(path):
+    """The bytes of each tensor of a safetensors file."""
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    begin = 8 + size
+    return {name: data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]] for name, one in header.items()}
+
+
 class BaseTest(CommandTest):
     def foreign(self, name="m.gguf", **changed):
         path = self.folder / name
@@ -57,6 +67,23 @@ class FromGguf(BaseTest):
         self.succeed("train", "lm", f"--resume={again}/checkpoints/step-000004", "--overwrite")
         self.assertEqual((again / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
 
+    def test_frozen_parts_stay_as_they_are(self):
+        base, run = self.foreign(), self.folder / "run"
+        self.succeed("import", base, "-o", self.folder / "as-it-was")
+        self.begin(base, run, "--stop-after", "4u", "--freeze", "embeddings,0")
+        was, now = (tensors_of(folder / "model.safetensors") for folder in (self.folder / "as-it-was", run))
+        kept = {name for name in was if was[name] == now[name]}
+        self.assertEqual(kept, {name for name in was if name.startswith(("embedding.", "blocks.0."))})
+        again = self.folder / "again"  # resuming keeps them, too
+        shutil.copytree(run, again)
+        self.succeed("train", "lm", "--resume", "-o", again, "--stop-after", "8u")
+        later = tensors_of(again / "model.safetensors")
+        self.assertEqual({name for name in was if was[name] == later[name]}, kept)
+        for wrong in ("2", "embedding", "1-0", "0,,1"):
+            self.fails(2, "--freeze: expected embeddings, or layers from 0 to 1", "train", "lm", "--base", base,
+                       "--train", self.text, "-o", self.folder / "x", "--freeze", wrong)
+        self.fails(2, "--freeze", "train", "lm", "--train", self.text, "-o", self.folder / "x", "--freeze", "0")
+
     def test_defaults_are_those_of_a_model_that_is_trained_already(self):
         base = self.foreign(llama_context_length=(U32, 4096))
         shown = self.succeed("train", "lm", "--base", base, "--train", self.text, "--dump-config").stdout.decode()
@@ -73,6 +100,76 @@ class FromGguf(BaseTest):
         self.fails(4, "nowhere", *train[:3], self.folder / "nowhere", *train[4:])
         self.assertFalse((self.folder / "run").exists())
         self.succeed(*train, "--layers", 2, "--stop-after", "1u", "--dropout", 0.1, *FEW)  # what the base has is no error
+
+
+class Adapters(BaseTest):
+    def test_train_resume_and_use(self):
+        base, run, again = self.foreign(llama_context_length=(U32, 400)), self.folder / "run", self.folder / "again"
+        before = self.loss(base)
+        self.begin(base, run, "--lora", 2, "--stop-after", "40u", "--save-every", "20u", "--keep", 3, "--lr", "2e-2")
+        self.assertLess(self.loss(run), before - 0.05)
+        tensors = tensors_of(run / "model.safetensors")
+        self.assertEqual(len(tensors), 2 * 7 * 2)  # layers, products of each, A and B
+        name = "base_model.model.model.layers.1.self_attn.v_proj.lora_B.weight"
+        self.assertEqual(len(tensors[name]), 8 * 2 * 4)
+        self.assertLess((run / "checkpoints/step-000040/model.safetensors").stat().st_size, 20000)
+        self.succeed("generate", run, "hello", "--chat", "--max-tokens", 5)
+        self.assertIn("whole", self.succeed("inspect", run, "--verify").stdout.decode())
+        self.succeed("inspect", run)
+        shutil.copytree(run, again)
+        self.succeed("train", "lm", f"--resume={again}/checkpoints/step-000020", "--overwrite")
+        self.assertEqual((again / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
+        threads = self.folder / "threads"
+        self.begin(base, threads, "--lora", 2, "--stop-after", "40u", "--save-every", "20u", "--keep", 3, "--lr", "2e-2",
+                   "--threads", 1)
+        self.assertEqual(tensors_of(threads / "model.safetensors"), tensors)
+
+    def test_no_update_is_the_base(self):
+        base, run = self.foreign(), self.folder / "run"
+        self.begin(base, run, "--lora", 4, "--lora-targets", "q,v", "--stop-after", "1u", "--lr", "1e-30", "--weight-decay", 0)
+        self.assertAlmostEqual(self.loss(run), self.loss(base), 6)
+        self.assertEqual({name.split(".")[-3] for name in tensors_of(run / "model.safetensors")}, {"q_proj", "v_proj"})
+
+    def test_export(self):
+        base, run, peft, whole = self.foreign(), self.folder / "run", self.folder / "peft", self.folder / "whole"
+        self.begin(base, run, "--lora", 2, "--lora-alpha", 8, "--lora-rs", "--stop-after", "2u")
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+        config = json.loads((peft / "adapter_config.json").read_text())
+        self.assertEqual((config["r"], config["lora_alpha"], config["use_rslora"], config["peft_type"]), (2, 8, True, "LORA"))
+        self.assertEqual(config["target_modules"],
+                         ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"])
+        self.assertEqual(tensors_of(peft / "adapter_model.safetensors"), tensors_of(run / "model.safetensors"))
+        self.begin(base, whole, "--stop-after", "1u")
+        self.fails(4, "holds no adapters", "export", whole, "--to", "peft", "-o", self.folder / "x")
+
+    def test_of_a_model_of_fovea(self):
+        own, run = self.folder / "own", self.folder / "run"
+        self.train(own, "--stop-after", "2u", "--bias", "--activation", "gelu-tanh")  # a GPT-2
+        self.begin(own, run, "--lora", 2, "--stop-after", "30u", "--lr", "1e-2")
+        self.assertLess(self.loss(run), self.loss(own))
+        self.assertIn("base_model.model.transformer.h.1.mlp.c_fc.lora_A.weight", tensors_of(run / "model.safetensors"))
+
+    def test_the_base_must_be_the_same(self):
+        base, run = self.foreign(), self.folder / "run"
+        self.begin(base, run, "--lora", 2, "--stop-after", "2u")
+        data = bytearray(base.read_bytes())
+        data[-5] ^= 1
+        base.write_bytes(data)
+        self.fails(4, "not the model that the adapters were trained on", "generate", run, "a")
+        self.fails(4, "not the model that the adapters were trained on", "train", "lm", "--resume", "-o", run,
+                   "--stop-after", "4u")
+        base.unlink()
+        self.fails(4, "the base of these adapters is not there", "generate", run, "a")
+
+    def test_what_does_not_fit_is_named(self):
+        base = self.foreign()
+        train = ["train", "lm", "--base", base, "--train", self.text, "-o", self.folder / "run", *FEW]
+        self.fails(2, "the model has no products 'c_attn'; it has down_proj, gate_proj", *train, "--lora", 2,
+                   "--lora-targets", "q,c_attn")
+        self.fails(2, "--lora", *train, "--lora", -1)
+        self.fails(2, "--lora-alpha", *train, "--lora-alpha", 4)
+        self.fails(2, "--lora", "train", "lm", "--train", self.text, "-o", self.folder / "x", "--lora", 2)
+        self.fails(2, "--freeze", *train, "--lora", 2, "--freeze", "0")
 
 
 class FromFovea(BaseTest):

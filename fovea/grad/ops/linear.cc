@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <initializer_list>
+#include <span>
+
+#include "fovea/base/memory.h"
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
 #include "fovea/grad/ops/weight_panels.h"
@@ -8,9 +13,17 @@ namespace fovea {
 
 namespace {
 
+/// A LowRank of the weight on this tape.
+struct ChangeCall {
+  Variable a, b;
+  index first;
+  double scale;
+};
+
 struct LinearCall {
   Variable x, weight, bias, y;
   Activation f;
+  std::span<const ChangeCall> changes;
 };
 
 // f with the type of the values of x: T, or bfloat16 if they were made for one product.
@@ -69,6 +82,56 @@ bool share_memory(const ProductGradient<T>& dx, const GradientOut<T>& dw) {
   return !dx.rows.is_rounded() && dx.rows.values().data == dw.rows.data;
 }
 
+// dB = scale dy^T (x A^T) and dA = scale (dy B)^T x, of the columns of dy that the change makes.
+template <class T>
+void pull_change(Tape& tape, const ChangeCall& change, ProductRows<const T> dy,
+                 ProductRows<const T> x) {
+  const Context& context = tape.context();
+  const index N = x.rows(), r = change.a.rows();
+  const ProductRows<const T> own = dy.columns_slice(change.first, change.first + change.b.rows());
+  Scratch scratch;
+  const auto product = [&](ProductRows<const T> left, Variable weight, Form form) {
+    const Rows<T> rows(scratch.allocate<T>(N * r), N, r);
+    const WeightPanels<T> panels(tape, weight, form, N);
+    matmul(context, left, panels.panels, ProductRows<T>(rows));
+    scale<T>(context, change.scale, rows, rows);
+    return rows;
+  };
+  if (const auto db = tape.gradient_for<T>(change.b)) {
+    const Rows<T> h = product(x, change.a, Form::kTransposed);
+    matmul_at_b(context, own, ProductRows<const T>(h), db.rows, db.store);
+  }
+  if (const auto da = tape.gradient_for<T>(change.a)) {
+    const Rows<T> t = product(own, change.b, Form::kPlain);
+    matmul_at_b(context, ProductRows<const T>(t), x, da.rows, da.store);
+  }
+}
+
+// The changes of a weight, on the tape.
+std::span<const ChangeCall> changes_of(Tape& tape, Variable weight) {
+  Parameter* const parameter = weight.parameter();
+  if (parameter == nullptr || tape.mode() != TapeMode::kTrain) return {};
+  const auto n = std::ssize(parameter->changes);
+  auto* const calls = tape.saved<ChangeCall>(n);
+  for (index i = 0; i < n; ++i) {
+    const LowRank& change = parameter->changes[static_cast<std::size_t>(i)];
+    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale};
+  }
+  return {calls, static_cast<std::size_t>(n)};
+}
+
+std::span<const Variable> inputs_of(Tape& tape, std::initializer_list<Variable> usual,
+                                    std::span<const ChangeCall> changes) {
+  const std::size_t size = usual.size() + 2 * changes.size();
+  auto* const inputs = tape.saved<Variable>(static_cast<index>(size));
+  Variable* next = std::copy(usual.begin(), usual.end(), inputs);
+  for (const ChangeCall& change : changes) {
+    *next++ = change.a;
+    *next++ = change.b;
+  }
+  return {inputs, size};
+}
+
 template <class T>
 void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
   const Context& context = tape.context();
@@ -87,6 +150,7 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
     }
     if (dw) matmul_at_b(context, dy, x, dw.rows, dw.store);
   }
+  for (const ChangeCall& change : call.changes) pull_change(tape, change, dy, x);
   if (const auto db = tape.gradient_for<T>(call.bias)) {
     column_sums(context, dy, db.vec(), db.store);
   }
@@ -121,7 +185,9 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
   if (const BlockMatrix* const blocks = blocks_of(weight)) {
     return linear_by_blocks(tape, x, *blocks, bias, f);
   }
-  const bool records = tape.records({x, weight, bias});
+  const std::span<const ChangeCall> changes = changes_of(tape, weight);
+  const std::span<const Variable> inputs = inputs_of(tape, {x, weight, bias}, changes);
+  const bool records = tape.records(inputs);
   const bool for_product = records && reader == ForReader::kProduct;
   const bool rounded = for_product && keeps_rounded(tape, dtype, f);
   const Variable y = tape.result(x.rows(), out, rounded ? DType::kBFloat16 : dtype);
@@ -131,7 +197,7 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
     const MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
     matmul(tape.context(), rows_of<const T>(x), panels.panels, rows_of<T>(y), options);
     if (for_product) tape.set_slope<T>(y, slope.data);
-    tape.record(y, {x, weight, bias}, [call = LinearCall{x, weight, bias, y, f}, slope](Tape& t) {
+    tape.record(y, inputs, [call = LinearCall{x, weight, bias, y, f, changes}, slope](Tape& t) {
       backward<T>(t, call, slope);
     });
   });

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/language_model/adapters.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_flow.h"
 #include "fovea/train/model_folder.h"
@@ -59,8 +62,8 @@ void require_as_base(const Field& said, const Field& base, const std::string& wh
 void apply_base_recipe(LanguageModelSettings& s) {
   s.text.batch_size = 4;
   s.text.sequence_length = kUsualSequence;
-  s.recipe.lr = 1e-4;
-  s.recipe.min_lr = 1e-5;
+  s.recipe.lr = s.from.lora > 0 ? 5e-4 : 1e-4;
+  s.recipe.min_lr = s.recipe.lr / 10;
   s.recipe.warmup = 20;
   s.recipe.beta2 = 0.999;
   s.recipe.weight_decay = 0.01;
@@ -70,7 +73,7 @@ void apply_base_recipe(LanguageModelSettings& s) {
 }
 
 void take_base(LanguageModelSettings& settings, const std::vector<std::string>& set) {
-  const fs::path base = settings.text.base;
+  const fs::path base = settings.from.base;
   LanguageModelSettings theirs = settings_of_base(base);
   std::vector<Field> said = fields_of(settings), has_base = fields_of(theirs);
   for (std::size_t n = 0; n < said.size(); ++n) {
@@ -85,6 +88,7 @@ void take_base(LanguageModelSettings& settings, const std::vector<std::string>& 
                             theirs.model.block),
                 "give a smaller --block; --sequence-length is that of the sequences to train on");
   }
+  if (settings.from.lora > 0) settings.from.base_checksum = weights_checksum(base);
   if (has(set, "model.block")) theirs.model.block = settings.model.block;
   if (has(set, "model.dropout")) theirs.model.dropout = settings.model.dropout;
   settings.model = std::move(theirs.model);
@@ -107,7 +111,7 @@ TokenizerData tokenizer_of_base(const fs::path& base) {
 }
 
 LanguageModel load_base(const LanguageModelSettings& settings) {
-  const fs::path base = settings.text.base;
+  const fs::path base = settings.from.base;
   const LanguageModelConfig& config = settings.model;
   if (is_pretrained(base)) {
     PretrainedLanguageModel loaded =
@@ -128,6 +132,68 @@ void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
   }
 }
 
+namespace {
+
+// The numbers in "7" or "2-5"; nothing for another text, or for a layer that there is not.
+std::optional<std::pair<index, index>> layers_in(std::string_view text, index layers) {
+  const std::size_t dash = text.find('-');
+  const std::vector<index> first = parse_numbers(text.substr(0, dash), ','),
+                           last = dash == text.npos ? first
+                                                    : parse_numbers(text.substr(dash + 1), ',');
+  if (first.size() != 1 || last.size() != 1) return std::nullopt;
+  if (first[0] < 0 || first[0] > last[0] || last[0] >= layers) return std::nullopt;
+  return std::pair(first[0], last[0]);
+}
+
+// The beginnings of the names of the parameters of these parts.
+std::vector<std::string> prefixes_of(const LanguageModelConfig& c, std::string_view parts) {
+  const bool is_transformer = c.kind == LanguageModelKind::kTransformer;
+  std::vector<std::string> prefixes;
+  while (true) {
+    const std::string_view part = parts.substr(0, parts.find(','));
+    if (part == "embeddings") {
+      prefixes.push_back("embedding.");
+    } else if (const auto layers = layers_in(part, c.layers)) {
+      for (index n = layers->first; n <= layers->second; ++n) {
+        prefixes.push_back(fmt::format("{}.{}.", is_transformer ? "blocks" : "encoder.layers", n));
+      }
+    } else {
+      throw Error(ErrorCode::kOptionValue,
+                  fmt::format("--freeze: expected embeddings, or layers from 0 to {}; got '{}'",
+                              c.layers - 1, printable(part)),
+                  "as in --freeze embeddings,0-3");
+    }
+    if (part.size() == parts.size()) return prefixes;
+    parts.remove_prefix(part.size() + 1);
+  }
+}
+
+}  // namespace
+
+void freeze_parts(const LanguageModel& model, std::string_view parts) {
+  for (const std::string& prefix : prefixes_of(model.config(), parts)) {
+    for (Parameter* const parameter : model.parameters()) {
+      if (parameter->name.starts_with(prefix)) parameter->frozen = true;
+    }
+  }
+}
+
+void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {
+  if (!run.architecture.empty()) freeze_what_is_lacking(model, run.architecture);
+  if (!run.settings.from.freeze.empty()) freeze_parts(model, run.settings.from.freeze);
+}
+
+index frozen_count(const LanguageModelRun& run) {
+  const LanguageModel shapes(run.settings.model,
+                             ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  freeze_for(shapes, run);
+  index count = 0;
+  for (const Parameter* const parameter : shapes.parameters()) {
+    if (parameter->frozen) count += parameter->value.shape().size();
+  }
+  return count;
+}
+
 std::string import_model(const fs::path& path, const fs::path& folder, Precision type) {
   if (!fs::exists(path)) {
     throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such file or folder", path.string()),
@@ -142,7 +208,7 @@ std::string import_model(const fs::path& path, const fs::path& folder, Precision
   LanguageModelSettings settings;
   settings.model = loaded.config;
   settings.text.tokenizer = kPretrainedKind;
-  settings.text.base = fs::absolute(path).string();
+  settings.from.base = fs::absolute(path).string();
   settings.text.batch_size = 1;
   settings.recipe.save_dtype = type;
   const std::vector<NamedFile> files = first_files(config_text(settings), tokenizer_of_base(path));

@@ -16,19 +16,28 @@ namespace fovea {
 /// small steps, one pass over the text.
 void apply_base_recipe(LanguageModelSettings& settings);
 
-/// Takes from settings.text.base what it decides. `set`: the names of the fields that a user has
+/// Takes from settings.from.base what it decides. `set`: the names of the fields that a user has
 /// set. Throws kOptionValue for one of them that the base has otherwise, and what loading throws.
 void take_base(LanguageModelSettings& settings, const std::vector<std::string>& set);
 
 /// The tokenizer of a model, as a folder of fovea keeps it.
 TokenizerData tokenizer_of_base(const std::filesystem::path& base);
 
-/// The model of settings.text.base, with what settings.model changes.
+/// The model of settings.from.base, with what settings.model changes.
 LanguageModel load_base(const LanguageModelSettings& settings);
 
 /// Freezes the parameters that models of this architecture do not have, such as most biases of
 /// qwen2: they are zero, and stay so.
 void freeze_what_is_lacking(const LanguageModel& model, std::string_view architecture);
+
+/// Freezes what --freeze names: "embeddings,0-3". Throws kOptionValue for what the model does not
+/// have, or where nothing is left to train.
+void freeze_parts(const LanguageModel& model, std::string_view parts);
+
+/// Freezes what a run does not train.
+void freeze_for(const LanguageModel& model, const LanguageModelRun& run);
+/// How many parameters that are.
+index frozen_count(const LanguageModelRun& run);
 
 /// Makes a model folder of a model from elsewhere. Returns its architecture. Throws as loading
 /// does, before anything is written, kDiskFull and kWrite.

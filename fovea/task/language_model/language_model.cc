@@ -10,6 +10,7 @@
 #include "fovea/config/json.h"
 #include "fovea/model/language_model.h"
 #include "fovea/model/layer_table.h"
+#include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/base.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_flow.h"
@@ -62,12 +63,19 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
   return sizeof(float) * values;
 }
 
+AdapterSizes adapter_sizes(const LanguageModelRun& run) {
+  return adapter_sizes(run.settings.model, run.settings.from, run.architecture);
+}
+
 double update_gradients(const LanguageModelRun& run) {
   const LanguageModelConfig c = resolve(run.settings.model);
+  if (run.settings.from.lora > 0) return gradient_bytes(adapter_sizes(run).trained, {});
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
-  return gradient_bytes(parameter_count(c), {&table, c.tie ? std::size_t{0} : std::size_t{1}});
+  const bool is_sparse = !c.tie && run.settings.from.freeze.empty();
+  return gradient_bytes(parameter_count(c) - frozen_count(run),
+                        {&table, is_sparse ? std::size_t{1} : std::size_t{0}});
 }
 
 }  // namespace
@@ -122,6 +130,12 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   }
   loaded.tokenizer = std::move(cutter.tokenizer);
   loaded.pretrained = std::move(cutter.pretrained);
+  if (loaded.settings.from.lora > 0) {
+    const std::string architecture = loaded.pretrained ? loaded.pretrained->architecture : "";
+    loaded.model =
+        std::make_unique<LanguageModel>(load_adapted(folder, loaded.settings, architecture));
+    return loaded;
+  }
   loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
                                            loaded.settings.recipe.seed);
   return loaded;
@@ -140,6 +154,7 @@ TextCutter make_cutter(const TokenizerData& data, const std::string& where) {
 
 void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {
   given.model.vocabulary = began.model.vocabulary;
+  given.from.base_checksum = began.from.base_checksum;
 }
 
 template <>
@@ -154,7 +169,7 @@ struct TaskOf<LanguageModelRun> {
     LanguageModel model = run.from_base
                               ? load_base(run.settings)
                               : LanguageModel(run.settings.model, run.settings.recipe.seed);
-    if (!run.architecture.empty()) freeze_what_is_lacking(model, run.architecture);
+    freeze_for(model, run);
     return model;
   }
 
@@ -168,9 +183,14 @@ struct TaskOf<LanguageModelRun> {
   }
 
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
+    const auto [trained, adapted] = adapter_sizes(run);
+    const index frozen =
+        trained > 0 ? parameter_count(run.settings.model) - trained : frozen_count(run);
     return {.gradients = update_gradients(run),
             .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.tokenizer_data)};
+            .vocabulary = vocabulary_bytes(run.tokenizer_data),
+            .frozen = frozen,
+            .more = sizeof(float) * static_cast<double>(trained + adapted)};
   }
 
   static RowCounts rows(const LanguageModelRun& run) {
@@ -277,8 +297,33 @@ Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
   return model_.loss(tape_, view(batch), options_);
 }
 
+LanguageModelObjective::LanguageModelObjective(const Context& context, const LanguageModel& model,
+                                               const LanguageModelRun& run, LossOptions options)
+    : ObjectiveOf(context, model, run, options) {
+  if (run.settings.from.lora > 0) adapters_ = make_adapters(model, run.settings, run.architecture);
+}
+
+std::span<Parameter* const> LanguageModelObjective::parameters() {
+  return adapters_ ? adapters_->parameters() : ObjectiveOf::parameters();
+}
+
+void LanguageModelObjective::merge_adapters() {
+  if (adapters_) adapters_->merge(free_tape().context());
+}
+
+index LanguageModelObjective::begin_update(index update) {
+  merge_adapters();
+  return ObjectiveOf::begin_update(update);
+}
+
+std::optional<Validation> LanguageModelObjective::validate(const Interrupted& interrupted) {
+  merge_adapters();
+  return ObjectiveOf::validate(interrupted);
+}
+
 std::optional<Validation> LanguageModelObjective::validate_training(
     const Interrupted& interrupted) {
+  merge_adapters();
   return validation_of(loss_of(free_tape(), model_, run_.training->sequences(),
                                run_.validation->batch_size(), interrupted));
 }

@@ -16,6 +16,7 @@
 
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
+#include "fovea/nn/low_rank.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/settings.h"
 #include "fovea/task/objective.h"
@@ -111,11 +112,20 @@ std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Seq
 class LanguageModelObjective final
     : public ObjectiveOf<LanguageModelRun, LanguageModel, LossOptions> {
  public:
-  using ObjectiveOf::ObjectiveOf;
+  LanguageModelObjective(const Context& context, const LanguageModel& model,
+                         const LanguageModelRun& run, LossOptions options = {});
 
+  /// Of a run with adapters, these alone.
+  std::span<Parameter* const> parameters() override;
+  index begin_update(index update) override;
+  std::optional<Validation> validate(const Interrupted& interrupted) override;
   std::optional<Validation> validate_training(const Interrupted& interrupted) override;
 
  private:
+  void merge_adapters();
+
+  std::unique_ptr<LowRankAdapters> adapters_;
+
   index targets_of(const Batch& batch) const override { return batch.target_count(); }
   Variable loss_of_batch(const Batch& batch) override;
   std::optional<Validation> measure_set(const EvaluationBatches& set,

@@ -7,6 +7,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/config/json.h"
 #include "fovea/data/corpus.h"
+#include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/base.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
@@ -120,8 +121,10 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
                    .split_at = split_of(settings.text)});
 
   LanguageModelRun run;
-  run.from_base = !known && !settings.text.base.empty();
-  if (run.from_base) known = tokenizer_of_base(settings.text.base);
+  const bool adapts = settings.from.lora > 0;
+  if (known && adapts) require_same_base(settings.from);
+  run.from_base = !settings.from.base.empty() && (!known || adapts);
+  if (run.from_base && !known) known = tokenizer_of_base(settings.from.base);
   if (known) {
     TextCutter cutter = make_cutter(*known, "tokenizer.txt");
     run.tokenizer = std::move(cutter.tokenizer);
@@ -145,6 +148,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   run.text_bytes = corpus.train.size() + corpus.valid.size();
   run.notes = corpus.notes;
   run.settings = std::move(settings);
+  frozen_count(run);  // --freeze names what the model has
   note_text(run);
   note_warmup(run);
   note_wide_logits(run);

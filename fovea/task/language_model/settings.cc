@@ -86,8 +86,8 @@ constexpr std::array kLanguageModelPresets = {
                         apply_source},
 };
 
-void check_text(const TextOptions& text) {
-  if (text.tokenizer == kPretrainedKind && !text.base.empty()) {
+void check_text(const TextOptions& text, bool has_base) {
+  if (text.tokenizer == kPretrainedKind && has_base) {
     data_kind(text.data);
     return;
   }
@@ -129,7 +129,9 @@ void check_options(const LanguageModelSettings& s) {
   check_options(s.recipe);
   check_options(batches_of(s));
   check_fields(s, LanguageModelSettings());
-  check_text(s.text);
+  check_text(s.text, !s.from.base.empty());
+  require_together(s.from.lora == 0 || s.from.freeze.empty(), "--lora, --freeze",
+                   "adapters leave all of the model as it is", "leave --freeze out");
   require_option(s.text.sequence_length <= s.model.block,
                  Hint{"the model sees --block tokens at once"}, "sequence_length",
                  s.text.sequence_length, "at most --block ({})", s.model.block);

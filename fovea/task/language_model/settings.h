@@ -19,7 +19,6 @@ namespace fovea {
 
 /// The text, and how it is cut into sequences.
 struct TextOptions {
-  std::string base;
   std::vector<std::string> train;
   std::vector<std::string> valid;
   double valid_fraction = 0.1;
@@ -39,10 +38,6 @@ struct TextOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    visit("base", base,
-          "begin from this model: a folder of fovea or of Hugging Face, or a GGUF file; its layers "
-          "and its tokens are kept",
-          {.is_path = true, .place = HelpPlace::kModel, .shown = "MODEL"});
     visit("train", train, "text files to train on, joined in this order", kDataFiles);
     visit("valid", valid, "text files to validate on", kDataFiles);
     visit("valid_fraction", valid_fraction,
@@ -78,13 +73,55 @@ struct TextOptions {
   }
 };
 
+/// The model that a training begins from, and what of it is trained.
+struct BaseOptions {
+  std::string base;
+  std::string base_checksum;
+  std::string freeze;
+  index lora = 0;
+  double lora_alpha = 0;
+  bool lora_rs = false;
+  std::string lora_targets = "all";
+
+  template <class Visitor>
+  void visit_fields(Visitor&& given) {
+    const auto visit = under("A model to begin from", given);
+    visit("base", base,
+          "begin from this model: a folder of fovea or of Hugging Face, or a GGUF file; its layers "
+          "and its tokens are kept",
+          {.is_path = true, .place = HelpPlace::kModel, .shown = "MODEL"});
+    visit("freeze", freeze,
+          "parts of --base that are not trained: embeddings, and layers by their numbers from 0, "
+          "such "
+          "as embeddings,0-3",
+          {.needs = {"base"}, .shown = "PARTS"});
+    visit("base_checksum", base_checksum, "of its weights, if adapters need it",
+          {.is_option = false});
+    visit("lora", lora,
+          "train adapters of this rank, and not the weights of --base (Hu et al. 2021); 0: the "
+          "weights",
+          {.range = ValueRange::in(0, 4096, "the weights"), .needs = {"base"}});
+    visit("lora_alpha", lora_alpha, "adapters count alpha / rank times; 0: twice the rank",
+          {.range = ValueRange::from(0, "twice the rank"), .needs = {"lora"}});
+    visit("lora_rs", lora_rs, "adapters count alpha / sqrt(rank) times (Kalajdzievski 2023)",
+          {.needs = {"lora"}});
+    visit("lora_targets", lora_targets,
+          "which products have adapters: q, k, v, o, up, down, gate, or names of tensors, with "
+          "commas "
+          "between; all: each",
+          {.needs = {"lora"}, .shown = "NAMES"});
+  }
+};
+
 struct LanguageModelSettings {
+  BaseOptions from;
   TextOptions text;
   LanguageModelConfig model;
   TrainOptions recipe;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
+    visit("from", from, "the model to begin from", {.resume = OnResume::kNo});
     visit_groups(visit, *this);
   }
 };
