@@ -31,7 +31,7 @@ TEST(Base, WhatAModelLacksIsNotTrained) {
   biases.erase("blocks.0.attention.qkv.bias");
   biases.erase("blocks.1.attention.qkv.bias");
   EXPECT_EQ(frozen, biases);
-  EXPECT_THAT(frozen, testing::Contains("blocks.0.attention.output.bias"));
+  EXPECT_THAT(frozen, testing::Contains("blocks.0.attention.out.bias"));
 }
 
 }  // namespace
