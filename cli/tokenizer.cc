@@ -77,38 +77,34 @@ class PieceLines final : public LineTokenizer {
 };
 
 // Pieces are written as the vocabulary has them: without spaces.
-class ByteBpeLines final : public LineTokenizer {
+class SubwordLines final : public LineTokenizer {
  public:
-  explicit ByteBpeLines(const std::string& file) : bpe_(load_pretrained_text(file).bpe) {}
+  explicit SubwordLines(const std::string& file) : subwords_(load_pretrained_text(file).subwords) {}
 
-  index size() const override { return bpe_->size(); }
+  index size() const override { return subwords_->size(); }
   std::vector<EncodedPiece> encode(std::string_view line) const override {
     std::vector<token> ids;
-    bpe_->encode(ids, line);
+    subwords_->encode(ids, valid_utf8(line));
     std::vector<EncodedPiece> pieces;
-    for (const token id : ids) pieces.push_back({bpe_->name(id), id});
+    for (const token id : ids) pieces.push_back({subwords_->name(id), id});
     return pieces;
   }
   token id_of(std::string_view piece) const override {
-    const token id = bpe_->id_of(piece);
+    const token id = subwords_->id_of(piece);
     if (id != kNoToken) return id;
     throw Error(ErrorCode::kInputFormat,
                 fmt::format("{} is no piece of the vocabulary", excerpt(piece)),
                 "decode with the model that has encoded");
   }
   std::string decode(std::span<const EncodedPiece> pieces) const override {
-    std::string text;
-    for (const EncodedPiece& piece : pieces) bpe_->append_bytes(text, piece.id);
-    return text;
+    std::vector<token> ids;
+    for (const EncodedPiece& piece : pieces) ids.push_back(piece.id);
+    return subwords_->decode(ids);
   }
-  std::string decode(std::span<const token> ids) const override {
-    std::string text;
-    for (const token id : ids) bpe_->append_bytes(text, id);
-    return text;
-  }
+  std::string decode(std::span<const token> ids) const override { return subwords_->decode(ids); }
 
  private:
-  std::shared_ptr<const ByteBpe> bpe_;
+  std::shared_ptr<const Subwords> subwords_;
 };
 
 // Pieces are written as the vocabulary has them: "##ing" continues a word.
@@ -140,12 +136,12 @@ class WordPieceLines final : public LineTokenizer {
 };
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
-  if (is_gguf(file)) return std::make_unique<ByteBpeLines>(file);
+  if (is_gguf(file)) return std::make_unique<SubwordLines>(file);
   // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
   const fs::path folder = file;
   if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
     const std::string kind = tokenizer_model(folder);
-    if (kind == "BPE") return std::make_unique<ByteBpeLines>(file);
+    if (kind == "BPE" || kind == "Unigram") return std::make_unique<SubwordLines>(file);
     if (!kind.empty()) return std::make_unique<WordPieceLines>(file);
   }
   return std::make_unique<PieceLines>(file);

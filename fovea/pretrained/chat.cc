@@ -42,7 +42,8 @@ bool take(std::string_view& text, std::string_view front) {
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(std::string_view program, const ByteBpe& bpe) : bpe_(bpe) {
+ChatTemplate::ChatTemplate(std::string_view program, const Subwords& subwords)
+    : subwords_(subwords) {
   const std::string text = with_newlines(program);
   std::string_view rest = text;
   bool known = take(rest, kLoop);
@@ -56,8 +57,8 @@ ChatTemplate::ChatTemplate(std::string_view program, const ByteBpe& bpe) : bpe_(
   }
   if (known && rest == kTurns) {
     for (const std::string_view mark : {kStart, kEnd}) {
-      const token id = bpe.id_of(mark);
-      if (id != kNoToken && bpe.is_mark(id)) continue;
+      const token id = subwords.id_of(mark);
+      if (id != kNoToken && subwords.is_mark(id)) continue;
       throw Error(ErrorCode::kModelWrongKind,
                   fmt::format("the vocabulary lacks {}, which the chat template needs", mark),
                   "without --chat the model goes on with a text");
@@ -73,15 +74,15 @@ ChatTemplate::ChatTemplate(std::string_view program, const ByteBpe& bpe) : bpe_(
 
 std::vector<token> ChatTemplate::tokens(const std::vector<ChatTurn>& turns) const {
   std::vector<token> ids;
-  const auto mark = [&](std::string_view name) { ids.push_back(bpe_.id_of(name)); };
+  const auto mark = [&](std::string_view name) { ids.push_back(subwords_.id_of(name)); };
   for (const ChatTurn& turn : turns) {
     mark(kStart);
-    bpe_.encode(ids, turn.role + "\n" + turn.text, Marks::kAreText);
+    subwords_.encode(ids, turn.role + "\n" + turn.text, Marks::kAreText);
     mark(kEnd);
-    bpe_.encode(ids, "\n");
+    subwords_.encode(ids, "\n");
   }
   mark(kStart);
-  bpe_.encode(ids, "assistant\n");
+  subwords_.encode(ids, "assistant\n");
   return ids;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fovea/text/tokenizer/byte_bpe.h"
+#include "fovea/text/tokenizer/subwords.h"
 
 namespace fovea {
 
@@ -22,7 +22,7 @@ class ChatTemplate {
  public:
   /// Throws kModelWrongKind for a template that is not known, or none, or whose marks the
   /// vocabulary lacks.
-  ChatTemplate(std::string_view program, const ByteBpe& bpe);
+  ChatTemplate(std::string_view program, const Subwords& subwords);
 
   /// The system prompt of the template, for a conversation that gives none; "" for nothing.
   const std::string& usual_system() const { return system_; }
@@ -32,7 +32,7 @@ class ChatTemplate {
   std::vector<token> tokens(const std::vector<ChatTurn>& turns) const;
 
  private:
-  const ByteBpe& bpe_;
+  const Subwords& subwords_;
   std::string system_;
 };
 

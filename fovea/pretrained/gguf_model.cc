@@ -18,6 +18,8 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/rotary_scaling.h"
 #include "fovea/text/sentencepiece/piece_model.h"
+#include "fovea/text/tokenizer/byte_bpe.h"
+#include "fovea/text/tokenizer/scored_pieces.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -207,9 +209,9 @@ token token_at(const GgufHeader& header, std::string_view key, std::size_t token
   fail(ErrorCode::kModelDamaged, "{}: token {} of {}", name, id, tokens);
 }
 
-bool flag_at(const GgufHeader& header, std::string_view key) {
+bool flag_at(const GgufHeader& header, std::string_view key, bool usual = false) {
   const GgufValue* const value = header.find(std::string(kVocabulary) + std::string(key));
-  return value != nullptr && value->flag();
+  return value == nullptr ? usual : value->flag();
 }
 
 PreSplit split_of(const GgufHeader& header) {
@@ -219,46 +221,115 @@ PreSplit split_of(const GgufHeader& header) {
                       names_in(pre_splits())));
 }
 
-ByteBpeModel bpe_of(const GgufHeader& header) {
-  const std::string kind(header.at("tokenizer.ggml.model").text());
-  if (kind != "gpt2") {
-    unknown(fmt::format("tokenizer.ggml.model: fovea reads gpt2 (byte-level BPE), got {}",
-                        printable(kind)));
+struct GgufNames {
+  std::vector<std::string> names;
+  std::vector<BpeTokenKind> kinds;
+};
+
+GgufNames names_of(const GgufHeader& header) {
+  GgufNames read{texts_of(header.at("tokenizer.ggml.tokens")), {}};
+  const GgufValue& kinds = header.at("tokenizer.ggml.token_type");
+  if (read.names.size() > kMaxGgufHeaderBytes || kinds.size() != read.names.size()) {
+    fail(ErrorCode::kModelDamaged, "tokenizer.ggml.token_type has {} numbers for {} tokens",
+         kinds.size(), read.names.size());
   }
+  for (std::size_t n = 0; n < kinds.size(); ++n) read.kinds.push_back(kind_from(kinds.whole(n)));
+  return read;
+}
+
+std::shared_ptr<const Subwords> bytes_of(const GgufHeader& header) {
   if (flag_at(header, "add_space_prefix")) {
     unknown("tokenizer.ggml.add_space_prefix: true is not of a byte-level BPE");
   }
   ByteBpeModel model;
   model.split = split_of(header);
-  model.names = texts_of(header.at("tokenizer.ggml.tokens"));
-  const GgufValue& kinds = header.at("tokenizer.ggml.token_type");
-  if (model.names.size() > kMaxGgufHeaderBytes || kinds.size() != model.names.size()) {
-    fail(ErrorCode::kModelDamaged, "tokenizer.ggml.token_type has {} numbers for {} tokens",
-         kinds.size(), model.names.size());
-  }
-  for (std::size_t n = 0; n < kinds.size(); ++n) model.kinds.push_back(kind_from(kinds.whole(n)));
+  GgufNames read = names_of(header);
+  model.names = std::move(read.names);
+  model.kinds = std::move(read.kinds);
   model.merges = texts_of(header.at("tokenizer.ggml.merges"));
   model.begin = token_at(header, "bos_token_id", model.names.size());
   model.end = token_at(header, "eos_token_id", model.names.size());
-  return model;
+  return std::make_shared<const ByteBpe>(std::move(model));
+}
+
+// Of texts that are one token wherever they stand, llama.cpp takes the scores, too.
+PieceType piece_type(BpeTokenKind kind) {
+  switch (kind) {
+    case BpeTokenKind::kUnknown:
+      return PieceType::kUnknown;
+    case BpeTokenKind::kControl:
+      return PieceType::kControl;
+    case BpeTokenKind::kByte:
+      return PieceType::kByte;
+    default:
+      return PieceType::kNormal;
+  }
+}
+
+// Pieces of SentencePiece's BPE, which llama.cpp joins by their scores.
+std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header) {
+  GgufNames read = names_of(header);
+  const GgufValue& scores = header.at("tokenizer.ggml.scores");
+  if (scores.size() != read.names.size()) {
+    fail(ErrorCode::kModelDamaged, "tokenizer.ggml.scores has {} numbers for {} tokens",
+         scores.size(), read.names.size());
+  }
+  ScoredPiecesModel model;
+  PieceModel& pieces = model.pieces;
+  pieces.algorithm = PieceAlgorithm::kBpe;
+  pieces.normalizer.remove_extra_whitespaces = false;
+  for (std::size_t n = 0; n < read.names.size(); ++n) {
+    const BpeTokenKind kind = read.kinds[n];
+    pieces.pieces.push_back({.text = std::move(read.names[n]),
+                             .score = static_cast<float>(scores.number(n)),
+                             .type = piece_type(kind)});
+    pieces.byte_fallback |= kind == BpeTokenKind::kByte;
+    if (kind == BpeTokenKind::kUserDefined) model.wholes.push_back(static_cast<token>(n));
+  }
+  const auto is_unknown = [](const ModelPiece& one) { return one.type == PieceType::kUnknown; };
+  const token other = token_at(header, "unknown_token_id", pieces.pieces.size());
+  if (other != kNoToken && std::ranges::none_of(pieces.pieces, is_unknown)) {
+    pieces.pieces[static_cast<std::size_t>(other)].type = PieceType::kUnknown;
+  }
+  check_piece_model(pieces, "tokenizer.ggml.tokens");
+  model.prefix = flag_at(header, "add_space_prefix", true);
+  model.begin = token_at(header, "bos_token_id", pieces.pieces.size());
+  model.end = token_at(header, "eos_token_id", pieces.pieces.size());
+  return std::make_shared<const ScoredPieces>(std::move(model), "tokenizer.ggml.tokens");
+}
+
+std::shared_ptr<const Subwords> subwords_of(const GgufHeader& header) {
+  const std::string kind(header.at("tokenizer.ggml.model").text());
+  if (kind == "gpt2") return bytes_of(header);
+  if (kind == "llama") return pieces_of(header);
+  unknown(fmt::format(
+      "tokenizer.ggml.model: fovea reads gpt2 (byte-level BPE) and llama (SentencePiece), got {}",
+      printable(kind)));
+}
+
+// Whether a text begins with the mark. llama.cpp puts it before texts of some cuts where the file
+// does not say.
+bool begins_with_mark(const GgufHeader& header) {
+  const bool is_pieces = header.at("tokenizer.ggml.model").text() == "llama";
+  return flag_at(header, "add_bos_token", is_pieces || split_of(header).begins);
 }
 
 // Marks that end a turn, by their names: files do not always say which tokens do.
-constexpr std::string_view kEndNames[] = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",
-                                          "<|end_of_text|>"};
+constexpr std::string_view kEndNames[] = {"<|im_end|>", "<|endoftext|>",   "<|eot_id|>",
+                                          "<|eom_id|>", "<|end_of_text|>", "<end_of_turn>"};
 
-std::vector<token> ends_of(const GgufHeader& header, const ByteBpe& bpe) {
-  const auto tokens = static_cast<std::size_t>(bpe.size());
+std::vector<token> ends_of(const GgufHeader& header, const Subwords& subwords) {
+  const auto tokens = static_cast<std::size_t>(subwords.size());
   std::vector<token> ends;
   const auto add = [&](token id) {
     if (id != kNoToken && std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
   };
-  add(bpe.model().end);
+  add(subwords.special().end);
   add(token_at(header, "eot_token_id", tokens));
   add(token_at(header, "eom_token_id", tokens));
   for (const std::string_view name : kEndNames) {
-    const token id = bpe.id_of(name);
-    if (id != kNoToken && bpe.is_mark(id)) add(id);
+    const token id = subwords.id_of(name);
+    if (id != kNoToken && subwords.is_mark(id)) add(id);
   }
   return ends;
 }
@@ -289,15 +360,12 @@ LanguageModelConfig load_gguf_config(const fs::path& path) {
 PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) {
   return named(where, [&] {
     PretrainedText text{.architecture = architecture_name(header)};
-    text.bpe = std::make_shared<const ByteBpe>(bpe_of(header));
-    // llama.cpp puts the mark before texts of some cuts where the file does not say.
-    const bool says = header.find("tokenizer.ggml.add_bos_token") != nullptr;
-    const bool begins = says ? flag_at(header, "add_bos_token") : text.bpe->model().split.begins;
-    if (begins) text.begin = text.bpe->model().begin;
+    text.subwords = subwords_of(header);
+    if (begins_with_mark(header)) text.begin = text.subwords->special().begin;
     if (flag_at(header, "add_eos_token")) {
       unknown("tokenizer.ggml.add_eos_token: fovea does not put an end behind each text");
     }
-    text.ends = ends_of(header, *text.bpe);
+    text.ends = ends_of(header, *text.subwords);
     if (const GgufValue* const chat = header.find("tokenizer.chat_template")) {
       text.chat_template = chat->text();
     }
@@ -317,9 +385,9 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
   PretrainedLanguageModel loaded{.config = config_of_gguf(tensors.header(), where),
                                  .text = text_of_gguf(tensors.header(), where),
                                  .model = nullptr};
-  if (loaded.text.bpe->size() != loaded.config.vocabulary) {
+  if (loaded.text.subwords->size() != loaded.config.vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", where,
-         loaded.text.bpe->size(), loaded.config.vocabulary);
+         loaded.text.subwords->size(), loaded.config.vocabulary);
   }
   named(where, [&] {
     read_divisors(tensors, loaded.config);

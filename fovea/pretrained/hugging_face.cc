@@ -10,11 +10,11 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
+#include "fovea/pretrained/folder_subwords.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/rotary_scaling.h"
-#include "fovea/pretrained/tokenizer_files.h"
 
 namespace fovea {
 
@@ -337,7 +337,7 @@ std::optional<Json> json_if_there(const ModelFiles& files, std::string_view name
 }
 
 void add_end(PretrainedText& text, std::int64_t number) {
-  if (number < 0 || number >= text.bpe->size())
+  if (number < 0 || number >= text.subwords->size())
     return;  // of a larger table than that of the tokenizer
   const auto id = static_cast<token>(number);
   if (std::ranges::find(text.ends, id) == text.ends.end()) text.ends.push_back(id);
@@ -353,10 +353,10 @@ void add_ends(PretrainedText& text, const Json* ids) {
 }
 
 // A token by its name, or by an object that has it.
-token named_token(const ByteBpe& bpe, const Json* name) {
+token named_token(const Subwords& subwords, const Json* name) {
   if (name == nullptr) return kNoToken;
-  if (const auto* const text = name->get_if<std::string>()) return bpe.id_of(*text);
-  return name->get_if<Json::Object>() != nullptr ? named_token(bpe, name->find("content"))
+  if (const auto* const text = name->get_if<std::string>()) return subwords.id_of(*text);
+  return name->get_if<Json::Object>() != nullptr ? named_token(subwords, name->find("content"))
                                                  : kNoToken;
 }
 
@@ -368,38 +368,27 @@ std::string chat_template(const ModelFiles& files, const Json* settings) {
   return text == nullptr ? std::string() : *text;
 }
 
-// The tokenizer has a name for each row of the table of embeddings, which may have more rows.
 PretrainedText read_text(const ModelFiles& files, const Json& config) {
-  const std::string file = files.path(kTokenizerName);
-  BpeOfJson read = bpe_of_json(files.json(kTokenizerName), file);
   const ForeignObject sizes(config, files.path(kConfigName));
-  const auto vocabulary = static_cast<std::size_t>(sizes.whole("vocab_size", 1, kLargestSize));
-  if (read.model.names.size() > vocabulary) {
-    fail(ErrorCode::kModelDamaged, "{}: {} tokens; the model has {}", file, read.model.names.size(),
-         vocabulary);
-  }
-  // Tables are padded to a round number of rows, not to many times the tokens.
-  if (vocabulary > 2 * read.model.names.size() + 1024) {
-    fail(ErrorCode::kModelDamaged, "{}: vocab_size is {}; {} has {} tokens", sizes.where(),
-         vocabulary, file, read.model.names.size());
-  }
-  while (read.model.names.size() < vocabulary) {
-    read.model.names.push_back(fmt::format("[UNUSED{}]", read.model.names.size()));
-    read.model.kinds.push_back(BpeTokenKind::kUnused);
-  }
-  const auto settings = json_if_there(files, "tokenizer_config.json");
-  const auto generation = json_if_there(files, "generation_config.json");
+  const index rows = sizes.whole("vocab_size", 1, kLargestSize);
   // The mark that an empty text begins with, whether or not others do.
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
-  read.model.begin = read.begin;
-  if (read.begin == kNoToken && begin < std::ssize(read.model.names)) {
-    read.model.begin = static_cast<token>(begin);
+  FolderSubwords read =
+      read_folder_subwords(files, rows, begin < rows ? static_cast<token>(begin) : kNoToken);
+  if (read.before.size() > 1 || !read.after.empty()) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: the tokenizer puts marks behind each text, or several before it",
+                            files.path(kTokenizerName)),
+                kReadableHint);
   }
-  PretrainedText text{.architecture = sizes.text("model_type"), .begin = read.begin};
-  text.bpe = std::make_shared<const ByteBpe>(std::move(read.model));
+  PretrainedText text{.architecture = sizes.text("model_type"),
+                      .subwords = std::move(read.subwords)};
+  if (!read.before.empty()) text.begin = read.before.front();
+  const auto settings = json_if_there(files, "tokenizer_config.json");
+  const auto generation = json_if_there(files, "generation_config.json");
   if (generation) add_ends(text, generation->find("eos_token_id"));
   add_ends(text, config.find("eos_token_id"));
-  if (settings) add_end(text, named_token(*text.bpe, settings->find("eos_token")));
+  if (settings) add_end(text, named_token(*text.subwords, settings->find("eos_token")));
   text.chat_template = chat_template(files, settings ? &*settings : nullptr);
   return text;
 }

@@ -16,15 +16,15 @@
 #include "fovea/pretrained/architecture.h"
 #include "fovea/pretrained/model_files.h"
 #include "fovea/tensor/gguf.h"
-#include "fovea/text/tokenizer/byte_bpe.h"
+#include "fovea/text/tokenizer/subwords.h"
 
 namespace fovea {
 
 /// How a pretrained model cuts a text, begins it, ends it and writes the turns of a conversation.
 struct PretrainedText {
-  std::string architecture = {};            ///< "llama"
-  std::shared_ptr<const ByteBpe> bpe = {};  ///< of its tokenizer
-  token begin = kNoToken;                   ///< stands before each text; kNoToken: nothing does
+  std::string architecture = {};                  ///< "llama"
+  std::shared_ptr<const Subwords> subwords = {};  ///< its vocabulary
+  token begin = kNoToken;          ///< stands before each text; kNoToken: nothing does
   std::vector<token> ends = {};    ///< each of these ends what it writes; the usual one first
   std::string chat_template = {};  ///< "": none
 };

@@ -221,12 +221,47 @@ BpeOfJson read(const Json& json, const std::string& where) {
 }  // namespace
 
 BpeOfJson bpe_of_json(const Json& json, const std::string& where) {
-  try {
-    return read(json, where);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kConfig) throw;  // a value of another type
-    throw error.with(ErrorCode::kModelDamaged, fmt::format("{}: {}", where, error.what()));
+  return named_as_damaged(where, [&] { return read(json, where); });
+}
+
+namespace {
+
+// The ids of a special token of a template.
+void append_marks(const ForeignObject& processor, const std::string& name, index tokens,
+                  std::vector<token>& ids) {
+  const ForeignObject mark = processor.object("special_tokens").object(name);
+  for (const Json& id : mark.array("ids")) {
+    const auto* const number = id.get_if<std::int64_t>();
+    if (number == nullptr || *number < 0 || *number >= tokens) {
+      mark.fail_value("ids", "ids of tokens");
+    }
+    ids.push_back(static_cast<token>(*number));
   }
+}
+
+}  // namespace
+
+// A text is `single`: marks, the text, marks; all of type 0.
+MarksAround marks_of_template(const ForeignObject& processor, index tokens) {
+  MarksAround marks;
+  bool seen = false;
+  for (const Json& piece : processor.array("single")) {
+    const ForeignObject from(piece, processor.where() + ": single");
+    const bool is_text = from.has("Sequence");
+    const ForeignObject part = from.object(is_text ? "Sequence" : "SpecialToken");
+    from.refuse_others();
+    part.require("type_id", 0);
+    if (!is_text) {
+      append_marks(processor, part.text("id"), tokens, seen ? marks.after : marks.before);
+      continue;
+    }
+    if (part.text("id") != "A" || seen) part.refuse("id", "one text, A");
+    seen = true;
+  }
+  if (!seen) processor.fail_value("single", "a place for the text");
+  processor.ignore({"pair"});
+  processor.refuse_others();
+  return marks;
 }
 
 namespace {
@@ -329,40 +364,6 @@ void read_decoder(const ForeignObject& file, WordPieceModel& model) {
   from.refuse_others();
 }
 
-// The ids of a special token of a template.
-void append_marks(const ForeignObject& processor, const std::string& name,
-                  std::vector<token>& ids) {
-  const ForeignObject mark = processor.object("special_tokens").object(name);
-  for (const Json& id : mark.array("ids")) {
-    const auto* const number = id.get_if<std::int64_t>();
-    if (number == nullptr || *number < 0 || *number > kMostTokens) {
-      mark.fail_value("ids", "ids of tokens");
-    }
-    ids.push_back(static_cast<token>(*number));
-  }
-}
-
-// A text is `single`: marks, the text, marks; all of type 0.
-void read_template(const ForeignObject& processor, WordPieceModel& model) {
-  bool seen = false;
-  for (const Json& piece : processor.array("single")) {
-    const ForeignObject from(piece, processor.where() + ": single");
-    const bool is_text = from.has("Sequence");
-    const ForeignObject part = from.object(is_text ? "Sequence" : "SpecialToken");
-    from.refuse_others();
-    part.require("type_id", 0);
-    if (!is_text) {
-      append_marks(processor, part.text("id"), seen ? model.after : model.before);
-      continue;
-    }
-    if (part.text("id") != "A" || seen) part.refuse("id", "one text, A");
-    seen = true;
-  }
-  if (!seen) processor.fail_value("single", "a place for the text");
-  processor.ignore({"pair"});
-  processor.refuse_others();
-}
-
 token bert_mark(const ForeignObject& processor, std::string_view key) {
   const Json::Array& pair = processor.array(key);
   const auto* const id = pair.size() == 2 ? pair[1].get_if<std::int64_t>() : nullptr;
@@ -376,7 +377,12 @@ void read_processor(const ForeignObject& file, WordPieceModel& model) {
   if (!file.has("post_processor")) return;
   const ForeignObject from = file.object("post_processor");
   const std::string type = from.text("type");
-  if (type == "TemplateProcessing") return read_template(from, model);
+  if (type == "TemplateProcessing") {
+    MarksAround marks = marks_of_template(from, std::ssize(model.names));
+    model.before = std::move(marks.before);
+    model.after = std::move(marks.after);
+    return;
+  }
   if (type != "BertProcessing") from.refuse("type", "TemplateProcessing and BertProcessing");
   model.before = {bert_mark(from, "cls")};
   model.after = {bert_mark(from, "sep")};

@@ -4,16 +4,40 @@
 // asks for tokens decides about these.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 #include "fovea/text/tokenizer/wordpiece.h"
 
 namespace fovea {
+
+/// The marks that a model wants around a text.
+struct MarksAround {
+  std::vector<token> before, after;
+};
+
+/// `single` of a TemplateProcessing, one of the post-processors of a tokenizer.json with `tokens`
+/// tokens. Throws kModelWrongKind, kModelDamaged.
+MarksAround marks_of_template(const ForeignObject& processor, index tokens);
+
+/// What `read` returns. A value of another type, which it finds in a file, is kModelDamaged.
+template <class Read>
+auto named_as_damaged(const std::string& where, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kConfig) throw;
+    throw error.with(ErrorCode::kModelDamaged, fmt::format("{}: {}", where, error.what()));
+  }
+}
 
 struct BpeOfJson {
   ByteBpeModel model;

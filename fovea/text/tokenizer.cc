@@ -53,7 +53,7 @@ std::vector<std::int32_t> Tokenizer::bytes_predicted() const {
 
 void SpaceDropper::drop(std::string& bytes) {
   if (rule_ == LineSpace::kKept || bytes.empty()) return;
-  const bool ends_line = bytes.back() == '\n';
+  const bool ends_line = bytes.back() == '\n' && rule_ != LineSpace::kOneDroppedAtFirst;
   if (at_start_ && bytes.front() == ' ') {
     const std::size_t first = std::min(bytes.find_first_not_of(' '), bytes.size());
     bytes.erase(0, rule_ == LineSpace::kAllDropped ? first : 1);
@@ -66,7 +66,9 @@ void SpaceDropper::drop(std::string& bytes) {
 
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::string_view before)
     : tokenizer_(tokenizer),
-      spaces_(tokenizer.line_space(), before.empty() || ends_with_white_space(before)),
+      spaces_(tokenizer.line_space(),
+              before.empty() || (ends_with_white_space(before) &&
+                                 tokenizer.line_space() != LineSpace::kOneDroppedAtFirst)),
       separates_(!before.empty() && !ends_with_white_space(before)) {}
 
 std::string StreamDecoder::push(token id) {

@@ -21,8 +21,9 @@ struct SpecialTokens {
   token unknown = kNoToken;  ///< stands for every word that is not in the vocabulary
 };
 
-/// Whether white space at the beginning of a line is a part of the text.
-enum class LineSpace { kKept, kOneDropped, kAllDropped };
+/// Whether white space at the beginning of a line is a part of the text. kOneDroppedAtFirst: one is
+/// dropped at the beginning of the whole text, and kept behind newlines.
+enum class LineSpace { kKept, kOneDropped, kAllDropped, kOneDroppedAtFirst };
 
 /// A cut of a text that is drawn: the same for the same seed, epoch and number, whatever was drawn
 /// before.

@@ -23,16 +23,19 @@ struct Predicted {
   index unknown = 0;
 };
 
-// The spaces that decoding leaves out in front of the targets: subwords begin each line with one.
+// The spaces that decoding leaves out in front of the targets: subwords begin each line, or the text,
+// with one.
 index spaces_left_out(const Batch& batch, const Tokenizer& tokenizer,
                       const std::vector<bool>& begins_with_space) {
+  const LineSpace rule = tokenizer.line_space();
   index count = 0;
   for (std::size_t n = 0; n < batch.targets.size(); ++n) {
     const token target = batch.targets[n];
     if (target == kIgnoredTarget || !begins_with_space[static_cast<std::size_t>(target)]) continue;
     std::string before;
     tokenizer.append_bytes(before, batch.ids[n]);
-    if (before == "\n" || batch.ids[n] == tokenizer.special().begin) ++count;
+    const bool begins_line = before == "\n" && rule != LineSpace::kOneDroppedAtFirst;
+    if (begins_line || batch.ids[n] == tokenizer.special().begin) ++count;
   }
   return count;
 }

@@ -212,7 +212,7 @@ FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
 namespace {
 
 ChatTemplate template_of(const LoadedLanguageModel& loaded) {
-  if (loaded.pretrained) return {loaded.pretrained->chat_template, *loaded.pretrained->bpe};
+  if (loaded.pretrained) return {loaded.pretrained->chat_template, *loaded.pretrained->subwords};
   throw Error(ErrorCode::kModelWrongKind, "a model of fovea has no chat template",
               "take a model that was trained on conversations");
 }

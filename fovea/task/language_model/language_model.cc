@@ -104,7 +104,7 @@ LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
   loaded.settings.model = std::move(read.config);
   loaded.settings.text.tokenizer = "byte-bpe";
   loaded.settings.text.batch_size = 1;
-  loaded.tokenizer = byte_bpe_tokenizer(read.text.bpe);
+  loaded.tokenizer = subwords_tokenizer(read.text.subwords);
   loaded.model = std::move(read.model);
   loaded.pretrained = std::move(read.text);
   return loaded;
@@ -149,7 +149,7 @@ LanguageModel load_weights_of(const fs::path& folder, const LanguageModelConfig&
 TextCutter make_cutter(const TokenizerData& data, const std::string& where) {
   if (data.kind != kPretrainedKind) return {make_tokenizer(data)};
   PretrainedText text = read_kept_text(data.model, where);
-  return {byte_bpe_tokenizer(text.bpe), std::move(text)};
+  return {subwords_tokenizer(text.subwords), std::move(text)};
 }
 
 void keep_found(LanguageModelSettings& given, const LanguageModelSettings& began) {

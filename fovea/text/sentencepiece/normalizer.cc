@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "fovea/base/check.h"
-#include "fovea/base/machine.h"
 #include "fovea/base/types.h"
 #include "fovea/base/words.h"
 #include "fovea/text/sentencepiece/piece_model.h"
@@ -26,35 +25,21 @@ CharsMap::Match rewritten(const CharsMap& map, std::string_view text) {
   return {length, text.substr(0, length)};
 }
 
-// The normalised text while it grows. A rule may make any number of bytes of one, so its bytes are
-// counted before any of them is looked at or kept.
-class GrowingText {
- public:
-  explicit GrowingText(std::size_t bytes) : bytes_(bytes) {}
-
-  void count(std::string_view replacement) {
-    // The rules of NFKC make at most 11 bytes of one.
-    constexpr std::size_t kMostOfByte = 64, kMostOfAnyText = std::size_t{64} << 10;
-    made_ += replacement.size();
-    if (made_ > kMostOfAnyText + kMostOfByte * bytes_) {
-      throw Error(ErrorCode::kInputFormat,
-                  fmt::format("the model's rules make more than {} of a text of {}",
-                              size_text(kMostOfAnyText + kMostOfByte * bytes_), size_text(bytes_)),
-                  "name another model: rules that write characters in another way make no text so "
-                  "much longer");
-    }
-    memory_.grow_to(kBytesOfSpace * static_cast<double>(made_));
-  }
-
- private:
-  static constexpr double kBytesOfSpace = kSpaceSymbol.size();
-
-  const std::size_t bytes_;
-  std::size_t made_ = 0;
-  GrowingMemory memory_{"a line with the model's rules", "use shorter lines"};
-};
-
 }  // namespace
+
+void GrowingText::count(std::string_view replacement) {
+  // The rules of NFKC make at most 11 bytes of one.
+  constexpr std::size_t kMostOfByte = 64, kMostOfAnyText = std::size_t{64} << 10;
+  made_ += replacement.size();
+  if (made_ > kMostOfAnyText + kMostOfByte * bytes_) {
+    throw Error(ErrorCode::kInputFormat,
+                fmt::format("the model's rules make more than {} of a text of {}",
+                            size_text(kMostOfAnyText + kMostOfByte * bytes_), size_text(bytes_)),
+                "name another model: rules that write characters in another way make no text so "
+                "much longer");
+  }
+  memory_.grow_to(static_cast<double>(kSpaceSymbol.size() * made_));
+}
 
 std::size_t announced_length(char first) {
   const auto byte = static_cast<unsigned char>(first);
@@ -181,17 +166,36 @@ std::string_view CharsMap::text_at(std::uint32_t place) const {
   return std::string_view(texts_).substr(place, texts_.find('\0', place) - place);
 }
 
-CharsMap::Match CharsMap::longest(std::string_view text) const {
-  Match match;
-  if (text.empty() || !begins_[static_cast<unsigned char>(text.front())]) return match;
+template <class F>
+void CharsMap::visit(std::string_view text, F&& f) const {
+  if (text.empty() || !begins_[static_cast<unsigned char>(text.front())]) return;
   std::size_t base = children_of(0);
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto label = static_cast<unsigned char>(text[i]);
     const std::size_t at = base ^ label;
-    if (!is_child(at, label)) break;
+    if (!is_child(at, label)) return;
     base = children_of(at);
-    if (ends_rule(units_[at])) match = {i + 1, text_at(units_[base] & ~kIsValue)};
+    if (ends_rule(units_[at]) && !f(i + 1, base)) return;
   }
+}
+
+CharsMap::Match CharsMap::longest(std::string_view text) const {
+  std::size_t length = 0, value = 0;
+  visit(text, [&](std::size_t bytes, std::size_t at) {
+    length = bytes;
+    value = at;
+    return true;
+  });
+  if (length == 0) return {};
+  return {length, text_at(units_[value] & ~kIsValue)};
+}
+
+CharsMap::Match CharsMap::shortest(std::string_view text) const {
+  Match match;
+  visit(text, [&](std::size_t bytes, std::size_t at) {
+    match = {bytes, text_at(units_[at] & ~kIsValue)};
+    return false;
+  });
   return match;
 }
 

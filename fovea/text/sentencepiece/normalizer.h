@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/machine.h"
 #include "fovea/text/sentencepiece/piece_model.h"
 
 namespace fovea {
@@ -32,10 +33,15 @@ class CharsMap {
   };
   /// The rule with the longest prefix of the text.
   Match longest(std::string_view text) const;
+  /// The one with the shortest.
+  Match shortest(std::string_view text) const;
 
  private:
   struct Walk;
 
+  // Calls f for each rule with a prefix of the text, shortest first, until it returns false.
+  template <class F>
+  void visit(std::string_view text, F&& f) const;
   bool is_child(std::size_t at, unsigned char label) const;
   std::size_t children_of(std::size_t at) const;
   std::string_view text_at(std::uint32_t place) const;
@@ -44,6 +50,23 @@ class CharsMap {
   std::vector<std::uint32_t> units_;
   std::string texts_;
   std::array<bool, 256> begins_ = {};  // whether a rule begins with this byte
+};
+
+/// A text that rules write, while it grows. A rule may make any number of bytes of one, so its
+/// bytes are counted before any of them is looked at or kept: 64 of each byte that there was, and
+/// 64 KiB.
+class GrowingText {
+ public:
+  /// `bytes` of the text that is rewritten.
+  explicit GrowingText(std::size_t bytes) : bytes_(bytes) {}
+
+  /// Throws kInputFormat, kOutOfMemory.
+  void count(std::string_view replacement);
+
+ private:
+  const std::size_t bytes_;
+  std::size_t made_ = 0;
+  GrowingMemory memory_{"a line with the model's rules", "use shorter lines"};
 };
 
 /// Bytes of the character that begins with this byte, as its first bits say.

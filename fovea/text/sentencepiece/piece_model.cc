@@ -119,7 +119,9 @@ void read_trainer(ProtoReader message, PieceModel& model, SpecialNames& names,
 
 class PieceChecks {
  public:
-  PieceChecks(PieceModel& model, std::string_view name) : model_(model), name_(name) {}
+  PieceChecks(PieceModel& model, std::string_view name) : model_(model), name_(name) {
+    model.unknown = kNoToken;
+  }
 
   void run(const SpecialNames& names) {
     if (model_.pieces.empty()) fail("it has no pieces");
@@ -151,6 +153,7 @@ class PieceChecks {
 
   void check_text(const ModelPiece& piece) const {
     const std::string_view text = piece.text;
+    if (text.empty()) fail("a piece is empty");
     require_length("the piece", text);
     if (text.find('\0') != text.npos || find_invalid_utf8(text)) {
       fail(fmt::format("the piece {} is no text", printable(text)));
@@ -219,6 +222,10 @@ PieceModel read_piece_model(std::string_view file, std::string_view name) {
   }
   PieceChecks(model, name).run(names);
   return model;
+}
+
+void check_piece_model(PieceModel& model, std::string_view name) {
+  PieceChecks(model, name).run({});
 }
 
 int byte_of_piece(std::string_view text) {

@@ -67,6 +67,9 @@ inline constexpr std::size_t kLongestPiece = 2048;
 /// models of words or characters.
 PieceModel read_piece_model(std::string_view file, std::string_view name);
 
+/// Finds the unknown piece of a model that was made from elsewhere. Throws the same.
+void check_piece_model(PieceModel& model, std::string_view name);
+
 /// The bytes of such a file, 256 MiB at most. Throws kModelDamaged for a larger one, and as
 /// read_file.
 std::string piece_model_bytes(const std::string& file);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/text/sentencepiece/sentencepiece.h"
 
+#include <utility>
+
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/text/utf8.h"
@@ -85,9 +87,10 @@ void append_spaced(std::string& out, std::string_view piece) {
 }
 
 SentencePiece::SentencePiece(std::string_view file, std::string_view name)
-    : model_(read_piece_model(file, name)),
-      normalizer_(model_, name),
-      cutter_(cutter_of(model_, normalizer_)) {
+    : SentencePiece(read_piece_model(file, name), name) {}
+
+SentencePiece::SentencePiece(PieceModel model, std::string_view name)
+    : model_(std::move(model)), normalizer_(model_, name), cutter_(cutter_of(model_, normalizer_)) {
   for (const bool texts : {false, true}) {
     for (std::size_t id = 0; id < model_.pieces.size(); ++id) {
       const ModelPiece& piece = model_.pieces[id];

@@ -33,6 +33,8 @@ class SentencePiece {
   /// `file` are the bytes of a .model file. Throws as read_piece_model does, and kModelDamaged for
   /// rules of normalization that contradict themselves.
   explicit SentencePiece(std::string_view file, std::string_view name = "model");
+  /// Pieces that check_piece_model() has checked.
+  SentencePiece(PieceModel model, std::string_view name);
   SentencePiece(const SentencePiece&) = delete;
   SentencePiece& operator=(const SentencePiece&) = delete;
 

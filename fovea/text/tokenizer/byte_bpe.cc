@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <queue>
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
@@ -57,24 +55,6 @@ bool append_bytes_of_name(std::string& out, std::string_view name) {
               "get the model again, or take another one");
 }
 
-// A part of a text is a chain of tokens, of which neighbours are joined.
-struct Link {
-  token id;
-  std::int32_t before, behind;  // -1: none
-};
-
-// Two neighbours that could be joined: the pair of lowest rank first, of equal ones the leftmost.
-struct Candidate {
-  std::uint32_t rank;
-  std::int32_t left;
-  token left_id, right_id, joined;
-};
-struct IsLater {
-  bool operator()(const Candidate& a, const Candidate& b) const {
-    return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
-  }
-};
-
 }  // namespace
 
 std::string name_of_bytes(std::string_view bytes) {
@@ -105,8 +85,7 @@ void ByteBpe::add_names() {
 }
 
 void ByteBpe::add_merges() {
-  merges_.resize(std::bit_ceil(2 * model_.merges.size() + 2));
-  factor_ = keyed_hash("merges") | 1;
+  merges_ = MergeTable(model_.merges.size());
   for (std::size_t rank = 0; rank < model_.merges.size(); ++rank) {
     const std::string_view both = model_.merges[rank];
     const std::size_t blank = both.find(' ');
@@ -119,9 +98,8 @@ void ByteBpe::add_merges() {
       damaged(
           fmt::format("merge {} ({}) joins what are no tokens, or to none", rank, printable(both)));
     }
-    Merge& slot = merges_[slot_of(pair_of(ids[0], ids[1]))];
-    if (slot.pair != kNoPair) damaged(fmt::format("merge {} is there twice", printable(both)));
-    slot = {pair_of(ids[0], ids[1]), static_cast<std::uint32_t>(rank), ids[2]};
+    if (merges_.add(ids[0], ids[1], ids[2])) continue;
+    damaged(fmt::format("merge {} is there twice", printable(both)));
   }
 }
 
@@ -139,19 +117,6 @@ void ByteBpe::add_whole_texts() {
 token ByteBpe::id_of(std::string_view name) const {
   const auto found = ids_.find(name);
   return found == ids_.end() ? kNoToken : found->second;
-}
-
-// The slot of the pair, or the empty one where it would be.
-std::size_t ByteBpe::slot_of(std::uint64_t pair) const {
-  const std::size_t mask = merges_.size() - 1;
-  std::size_t slot = (pair * factor_) >> 32 & mask;
-  while (merges_[slot].pair != pair && merges_[slot].pair != kNoPair) slot = (slot + 1) & mask;
-  return slot;
-}
-
-const ByteBpe::Merge* ByteBpe::merge_of(token left, token right) const {
-  const Merge& merge = merges_[slot_of(pair_of(left, right))];
-  return merge.pair == kNoPair ? nullptr : &merge;
 }
 
 std::pair<std::size_t, token> ByteBpe::find_whole(std::string_view text, std::size_t begin,
@@ -188,42 +153,18 @@ void ByteBpe::encode_part(std::vector<token>& ids, std::string_view part) const 
       return;
     }
   }
-  std::vector<Link> chain;
-  chain.reserve(part.size());
+  const std::size_t first = ids.size();
   for (const char byte : part) {
     const token id = bytes_[static_cast<unsigned char>(byte)];
-    if (id == kNoToken) continue;
-    const auto at = static_cast<std::int32_t>(chain.size());
-    chain.push_back({id, at - 1, at + 1});
+    if (id != kNoToken) ids.push_back(id);
   }
-  if (chain.empty()) return;
-  chain.back().behind = -1;
-  std::priority_queue<Candidate, std::vector<Candidate>, IsLater> candidates;
-  const auto offer = [&](std::int32_t left) {
-    if (left < 0 || chain[static_cast<std::size_t>(left)].behind < 0) return;
-    const Link& l = chain[static_cast<std::size_t>(left)];
-    const Link& r = chain[static_cast<std::size_t>(l.behind)];
-    const Merge* const merge = merge_of(l.id, r.id);
-    if (merge != nullptr) candidates.push({merge->rank, left, l.id, r.id, merge->joined});
-  };
-  for (std::size_t n = 0; n + 1 < chain.size(); ++n) offer(static_cast<std::int32_t>(n));
-  while (!candidates.empty()) {
-    const Candidate best = candidates.top();
-    candidates.pop();
-    Link& left = chain[static_cast<std::size_t>(best.left)];
-    if (left.id != best.left_id || left.behind < 0) continue;  // joined meanwhile
-    Link& right = chain[static_cast<std::size_t>(left.behind)];
-    if (right.id != best.right_id) continue;
-    left.id = best.joined;
-    left.behind = right.behind;
-    right.id = kNoToken;
-    if (left.behind >= 0) chain[static_cast<std::size_t>(left.behind)].before = best.left;
-    offer(left.before);
-    offer(best.left);
-  }
-  for (std::int32_t at = 0; at >= 0; at = chain[static_cast<std::size_t>(at)].behind) {
-    ids.push_back(chain[static_cast<std::size_t>(at)].id);
-  }
+  merges_.join(ids, first);
+}
+
+std::string ByteBpe::decode(std::span<const token> ids) const {
+  std::string text;
+  for (const token id : ids) append_bytes(text, id);
+  return text;
 }
 
 void ByteBpe::append_bytes(std::string& out, token id) const {
@@ -231,47 +172,6 @@ void ByteBpe::append_bytes(std::string& out, token id) const {
       !append_bytes_of_name(out, name(id))) {
     out += name(id);
   }
-}
-
-namespace {
-
-class ByteBpeTokenizer final : public Tokenizer {
- public:
-  explicit ByteBpeTokenizer(std::shared_ptr<const ByteBpe> bpe) : bpe_(std::move(bpe)) {}
-
-  TokenizerData data() const override {
-    throw Error(ErrorCode::kModelWrongKind,
-                "the tokenizer of a model from elsewhere cannot be written into a folder of fovea",
-                "use the model where it is");
-  }
-  index vocabulary_size() const override { return bpe_->size(); }
-  SpecialTokens special() const override {
-    return {.begin = bpe_->model().begin, .end = bpe_->model().end};
-  }
-  index token_count(std::string_view text) const override { return std::ssize(text); }
-
-  void append_tokens(std::vector<token>& ids, std::string_view text,
-                     std::string_view name) const override {
-    require_utf8(text, name);
-    bpe_->encode(ids, text);
-  }
-
-  bool occurs_in_learned_text(token id) const override {
-    return bpe_->kind(id) != BpeTokenKind::kUnused;
-  }
-
- private:
-  void append_known(std::string& out, token id) const override {
-    if (!bpe_->is_mark(id)) bpe_->append_bytes(out, id);
-  }
-
-  std::shared_ptr<const ByteBpe> bpe_;
-};
-
-}  // namespace
-
-std::unique_ptr<Tokenizer> byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe) {
-  return std::make_unique<ByteBpeTokenizer>(std::move(bpe));
 }
 
 namespace {

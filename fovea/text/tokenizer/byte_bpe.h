@@ -5,14 +5,14 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fovea/text/keyed_hash.h"
-#include "fovea/text/tokenizer.h"
+#include "fovea/text/tokenizer/merge_table.h"
+#include "fovea/text/tokenizer/subwords.h"
 
 namespace fovea {
 
@@ -66,15 +66,11 @@ struct ByteBpeModel {
   token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
 };
 
-/// Whether marks that are written in a text become their tokens, or the tokens of their characters.
-enum class Marks : std::uint8_t { kRead, kAreText };
-
 /// The name of a token of these bytes: each is the character that prints as itself, or else, in
 /// their order, one from U+0100 on.
 std::string name_of_bytes(std::string_view bytes);
 
-/// Immutable; any number of threads may use one at once.
-class ByteBpe {
+class ByteBpe final : public Subwords {
  public:
   /// Throws kModelDamaged for a vocabulary that contradicts itself: a name that is there twice,
   /// a merge of tokens that are not there.
@@ -83,38 +79,29 @@ class ByteBpe {
   ByteBpe& operator=(const ByteBpe&) = delete;
 
   const ByteBpeModel& model() const { return model_; }
-  index size() const { return static_cast<index>(model_.names.size()); }
-  /// kNoToken if no token has the name.
-  token id_of(std::string_view name) const;
-  const std::string& name(token id) const { return model_.names[static_cast<std::size_t>(id)]; }
   BpeTokenKind kind(token id) const { return model_.kinds[static_cast<std::size_t>(id)]; }
-  bool is_mark(token id) const {
+
+  index size() const override { return static_cast<index>(model_.names.size()); }
+  token id_of(std::string_view name) const override;
+  const std::string& name(token id) const override {
+    return model_.names[static_cast<std::size_t>(id)];
+  }
+  bool is_mark(token id) const override {
     return kind(id) == BpeTokenKind::kControl || kind(id) == BpeTokenKind::kUnknown;
   }
+  bool is_unused(token id) const override { return kind(id) == BpeTokenKind::kUnused; }
+  SpecialTokens special() const override { return {.begin = model_.begin, .end = model_.end}; }
 
-  /// Appends the tokens of valid UTF-8. A byte that has no token is left out, as by `tokenizers`.
-  void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead) const;
-  /// Appends the bytes of a token; of a mark its name.
-  void append_bytes(std::string& out, token id) const;
+  /// A byte that has no token is left out, as by `tokenizers`.
+  void encode(std::vector<token>& ids, std::string_view text,
+              Marks marks = Marks::kRead) const override;
+  std::string decode(std::span<const token> ids) const override;
+  void append_bytes(std::string& out, token id) const override;
 
  private:
-  struct Merge {
-    std::uint64_t pair = kNoPair;
-    std::uint32_t rank = 0;
-    token joined = kNoToken;
-  };
-  static constexpr std::uint64_t kNoPair = ~std::uint64_t{0};
-
-  static std::uint64_t pair_of(token left, token right) {
-    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
-           static_cast<std::uint32_t>(right);
-  }
-  std::size_t slot_of(std::uint64_t pair) const;
   void add_names();
   void add_merges();
   void add_whole_texts();
-  /// The merge of two tokens; null: they are not joined.
-  const Merge* merge_of(token left, token right) const;
   /// Finds the next text that is one token from `begin` on: its place and id.
   std::pair<std::size_t, token> find_whole(std::string_view text, std::size_t begin,
                                            Marks marks) const;
@@ -124,12 +111,8 @@ class ByteBpe {
   const ByteBpeModel model_;
   KeyedMap<std::string_view, token> ids_;
   std::array<token, 256> bytes_{};
-  std::vector<Merge> merges_;                     // a hash table: as many as a power of two
-  std::uint64_t factor_ = 1;                      // of its hash, drawn by each process
+  MergeTable merges_;
   std::array<std::vector<token>, 256> wholes_{};  // marks and texts, by first byte, longest first
 };
-
-/// The tokenizer of a model; `bpe` may be shared. Marks in a text are read.
-std::unique_ptr<Tokenizer> byte_bpe_tokenizer(std::shared_ptr<const ByteBpe> bpe);
 
 }  // namespace fovea

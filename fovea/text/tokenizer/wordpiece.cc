@@ -21,73 +21,6 @@ namespace {
   throw Error(ErrorCode::kModelDamaged, fmt::format("vocabulary: {}", what), "get the model again");
 }
 
-bool starts_with_space(std::string_view text) { return white_space_at_front(text) > 0; }
-
-// Where the white space at the end of a text begins.
-std::size_t begin_of_last_space(std::string_view text) {
-  std::size_t begin = text.size();
-  while (begin > 0) {
-    std::size_t before = begin - 1;
-    while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xc0) == 0x80) --before;
-    if (white_space_at_front(text.substr(before, begin - before)) != begin - before) break;
-    begin = before;
-  }
-  return begin;
-}
-
-std::size_t bytes_of_first_space(std::string_view text) {
-  std::size_t bytes = 0;
-  while (starts_with_space(text.substr(bytes))) bytes += white_space_at_front(text.substr(bytes));
-  return bytes;
-}
-
-// Finds added tokens from the front of a text on, the longest of those that begin at one place.
-// Each is looked for once in every part of the text, whatever their number.
-class AddedFinder {
- public:
-  AddedFinder(const std::vector<AddedToken>& added, std::string_view text)
-      : added_(added), text_(text), places_(added.size(), 0) {
-    for (std::size_t n = 0; n < added.size(); ++n) places_[n] = text.find(added[n].text);
-  }
-
-  // The first one at `from` or behind; null: there is none.
-  const AddedToken* find(std::size_t from, std::size_t& at) {
-    const AddedToken* found = nullptr;
-    at = text_.npos;
-    for (std::size_t n = 0; n < added_.size(); ++n) {  // the longest first
-      if (places_[n] < from) places_[n] = text_.find(added_[n].text, from);
-      if (places_[n] < at) {
-        at = places_[n];
-        found = &added_[n];
-      }
-    }
-    return found;
-  }
-
- private:
-  const std::vector<AddedToken>& added_;
-  std::string_view text_;
-  std::vector<std::size_t> places_;  // of each, as far as it was looked for
-};
-
-// Calls `plain` for what stands between added tokens, and appends their ids.
-template <class Plain>
-void between_added(std::vector<token>& ids, const std::vector<AddedToken>& added,
-                   std::string_view text, const Plain& plain) {
-  AddedFinder finder(added, text);
-  std::size_t done = 0, from = 0, at = 0;
-  while (const AddedToken* const found = finder.find(from, at)) {
-    std::size_t end = at + found->text.size();
-    if (found->takes_left) at = std::max(done, begin_of_last_space(text.substr(0, at)));
-    from = end;
-    if (found->takes_right) end += bytes_of_first_space(text.substr(end));
-    if (done < at) plain(text.substr(done, at - done));
-    ids.push_back(found->id);
-    done = end;
-  }
-  if (done < text.size()) plain(text.substr(done));
-}
-
 std::string tidied(std::string text) {
   constexpr std::array<std::array<std::string_view, 2>, 11> kRules = {{{" .", "."},
                                                                        {" ?", "?"},
@@ -141,6 +74,7 @@ void WordPiece::add_names() {
 
 void WordPiece::add_added() {
   is_mark_.resize(model_.names.size());
+  std::vector<AddedToken> raw, rewritten;
   for (const AddedToken& one : model_.added) {
     if (one.text.empty() || one.id < 0 || one.id >= size() || name(one.id) != one.text) {
       damaged(fmt::format("added token {} has the id {}, which is another's", printable(one.text),
@@ -148,18 +82,15 @@ void WordPiece::add_added() {
     }
     if (one.is_mark) is_mark_[static_cast<std::size_t>(one.id)] = true;
     if (!one.normalized) {
-      raw_.push_back(one);
+      raw.push_back(one);
       continue;
     }
-    normalized_.push_back(one);
-    if (model_.normalizer) normalized_.back().text = normalized(one.text, *model_.normalizer);
-    if (normalized_.back().text.empty()) normalized_.pop_back();
+    rewritten.push_back(one);
+    if (model_.normalizer) rewritten.back().text = normalized(one.text, *model_.normalizer);
+    if (rewritten.back().text.empty()) rewritten.pop_back();
   }
-  for (auto* added : {&raw_, &normalized_}) {
-    std::stable_sort(added->begin(), added->end(), [](const AddedToken& a, const AddedToken& b) {
-      return a.text.size() > b.text.size();
-    });
-  }
+  raw_ = AddedTokens(std::move(raw));
+  normalized_ = AddedTokens(std::move(rewritten));
 }
 
 token WordPiece::id_of(std::string_view name) const {
@@ -168,14 +99,16 @@ token WordPiece::id_of(std::string_view name) const {
 }
 
 void WordPiece::encode(std::vector<token>& ids, std::string_view text) const {
-  between_added(ids, raw_, text, [&](std::string_view part) {
+  const auto plain = [&](std::size_t, std::string_view part) {
     if (!model_.normalizer) return encode_normalized(ids, part);
     encode_normalized(ids, normalized(part, *model_.normalizer));
-  });
+  };
+  raw_.split(text, plain, [&](const AddedToken& added) { ids.push_back(added.id); });
 }
 
 void WordPiece::encode_normalized(std::vector<token>& ids, std::string_view text) const {
-  between_added(ids, normalized_, text, [&](std::string_view part) { encode_plain(ids, part); });
+  const auto plain = [&](std::size_t, std::string_view part) { encode_plain(ids, part); };
+  normalized_.split(text, plain, [&](const AddedToken& added) { ids.push_back(added.id); });
 }
 
 // Words end at white space; a character of punctuation is a word.

@@ -12,6 +12,7 @@
 
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/tokenizer.h"
+#include "fovea/text/tokenizer/added_tokens.h"
 
 namespace fovea {
 
@@ -34,16 +35,6 @@ std::string normalized(std::string_view text, const BertNormalizer& normalizer);
 
 /// Whether each such character is a word of its own: punctuation, and signs of ASCII.
 bool is_bert_punctuation(char32_t c);
-
-/// A text that is one token wherever it stands.
-struct AddedToken {
-  std::string text;
-  token id = kNoToken;
-  bool is_mark = true;       ///< stands for no text: [SEP]
-  bool normalized = false;   ///< it is looked for in the text that the normalizer has written
-  bool takes_left = false;   ///< with the white space before it
-  bool takes_right = false;  ///< with that behind it
-};
 
 struct WordPieceModel {
   std::vector<std::string> names;  ///< of the tokens; "##ing" continues a word
@@ -95,8 +86,8 @@ class WordPiece {
   Pieces begins_, continues_;
   token unknown_ = kNoToken;
   KeyedMap<std::string_view, token> ids_;
-  std::vector<AddedToken> raw_, normalized_;  // longest first
-  std::vector<bool> is_mark_;                 // of each token
+  AddedTokens raw_, normalized_;
+  std::vector<bool> is_mark_;  // of each token
 };
 
 }  // namespace fovea

@@ -111,7 +111,7 @@ TEST(ByteBpe, AVocabularyThatContradictsItselfIsRefused) {
 
 TEST(ByteBpeTokenizer, IsATokenizer) {
   const auto tokenizer =
-      byte_bpe_tokenizer(std::make_shared<const ByteBpe>(golden_model("smollm")));
+      subwords_tokenizer(std::make_shared<const ByteBpe>(golden_model("smollm")));
   EXPECT_EQ(tokenizer->vocabulary_size(), std::ssize(kBpeNames));
   EXPECT_EQ(tokenizer->special().begin, 1);
   EXPECT_EQ(tokenizer->special().end, 0);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The vocabulary among the files of a model of Hugging Face: tokenizer.json.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fovea/pretrained/model_files.h"
+#include "fovea/text/tokenizer/subwords.h"
+
+namespace fovea {
+
+struct FolderSubwords {
+  std::shared_ptr<const Subwords> subwords;
+  std::vector<token> before, after;  ///< the marks around each text
+};
+
+/// The vocabulary, for a model with a table of `rows` embeddings, which may be more
+/// than there are tokens. `begin` is the mark that special() names where none stands before each
+/// text. Throws kModelMissing; kModelDamaged, as for more tokens than rows; kModelWrongKind for a
+/// part that fovea does not know, by its name.
+FolderSubwords read_folder_subwords(const ModelFiles& files, index rows, token begin);
+
+}  // namespace fovea
