@@ -46,12 +46,14 @@ void warn_of_what_was_left_out(const TextScore& score) {
 }
 
 std::vector<OptionSpec> language_model_eval_options() {
-  return options_of(PretrainedOptions(), "Language models");
+  return joined({options_of(TextEvaluation(), "Language models"),
+                 options_of(PretrainedOptions(), "Language models")});
 }
 
 int eval_language_model(const Arguments& arguments) {
   PretrainedOptions pretrained;
-  read_options(arguments, pretrained);
+  TextEvaluation evaluation;
+  read_options(arguments, pretrained, evaluation);
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
@@ -59,7 +61,7 @@ int eval_language_model(const Arguments& arguments) {
   detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
                      arguments.text("DIR")));
-  const TextScore score = evaluate_text(context, loaded, files);
+  const TextScore score = evaluate_text(context, loaded, files, evaluation);
   warn_of_trained_files(loaded.settings.text.train, files);
   warn_of_what_was_left_out(score);
   print(arguments.on("json") ? evaluation_line(json_of(score), arguments.text("DIR"))

@@ -91,7 +91,7 @@ if(other_rooms)
   fovea_install_rooms(library fovea-library-targets ${other_rooms})
   fovea_install_pc(fovea library "Attention and Transformers on the CPU"
     "fovea-attention = ${PROJECT_VERSION} zlib libzstd libutf8proc sentencepiece" ${other_rooms})
-  fovea_install_headers(library fovea.h)
+  fovea_install_headers(library fovea.h models.h)
   fovea_install_rooms(reference fovea-reference-targets reference)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples COMPONENT attention

@@ -23,6 +23,7 @@ set(FOVEA_PUBLIC_HEADERS
   grad/packed_rows.h
   grad/parameter.h
   grad/tape.h
+  models.h
   nn/attention.h
   nn/block.h
   nn/convolution.h

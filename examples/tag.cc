@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags the words of a sentence: example_tag FOLDER WORD..., with a folder of `fovea train tag`.
+// Tags the words of texts: example_tag MODEL TEXT..., with a folder of `fovea train tag`.
 #include <cstdio>
-#include <string>
-#include <vector>
 
 #include "fovea/base/error.h"
-#include "fovea/task/tag/tag_predictor.h"
+#include "fovea/models.h"
 
 int main(int argc, char** argv) try {
   if (argc < 3) return 2;
-  const fovea::LoadedTagger loaded = fovea::load_tagger(argv[1]);
-  fovea::TagPredictor predictor(fovea::Context(), loaded);
-  const std::vector<std::vector<std::string>> sentences{{argv + 2, argv + argc}};
-  const auto tagged = predictor.tag(sentences);  // [sentences], [tag columns], [words]
-  for (std::size_t word = 0; word < sentences[0].size(); ++word) {
-    const std::int32_t tag = tagged[0][0].tags[word];
-    std::printf("%s\t%s\n", sentences[0][word].c_str(), loaded.tags[0].name(tag).c_str());
+  const fovea::models::Tagger tagger(argv[1]);
+  for (const auto& [words, tags] : tagger.tag({argv + 2, argv + argc})) {
+    for (std::size_t n = 0; n < words.size(); ++n) {
+      std::printf("%s\t%s\n", words[n].c_str(), tags[0][n].c_str());
+    }
+    std::printf("\n");
   }
   return 0;
 } catch (const fovea::Error& error) {

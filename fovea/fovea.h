@@ -24,6 +24,7 @@
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/parameter.h"
 #include "fovea/grad/tape.h"
+#include "fovea/models.h"
 #include "fovea/nn/attention.h"
 #include "fovea/nn/block.h"
 #include "fovea/nn/convolution.h"

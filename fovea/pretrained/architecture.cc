@@ -439,6 +439,8 @@ KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept_in_blocks(
 
 }  // namespace
 
+bool is_architecture(std::string_view name) { return find_named(kArchitectures, name) != nullptr; }
+
 const Architecture& architecture(std::string_view name) {
   if (const Architecture* const row = find_named(kArchitectures, name)) return *row;
   throw Error(ErrorCode::kModelWrongKind,

@@ -82,6 +82,7 @@ struct Architecture {
   std::span<const std::string_view> gguf_keys;
 };
 
+bool is_architecture(std::string_view name);
 /// The row of this name. Throws kModelWrongKind, which lists the known ones.
 const Architecture& architecture(std::string_view name);
 

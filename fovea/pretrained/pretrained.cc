@@ -54,6 +54,15 @@ PretrainedText read_kept_text(std::string_view archive, const std::string& where
   return text_of_gguf(parse_gguf_header(source, where), where);
 }
 
+bool is_encoder(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_regular_file(path / "modules.json", ignored)) return true;
+  if (is_gguf(path) || !is_hugging_face(path)) return false;
+  const fs::path file = path / "config.json";
+  const Json json = read_foreign_json(file);
+  return !is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"));
+}
+
 std::string pretrained_checksum(const fs::path& path) {
   if (!is_gguf(path)) return xxh3_128(read_foreign_file(path / "config.json", kMostTokenizerBytes));
   const FileSource file(path);

@@ -3,7 +3,9 @@
 
 import json
 import math
+import pathlib
 import random
+import sys
 
 from tensor_files import Tensor, safetensors_bytes
 
@@ -157,3 +159,7 @@ def vector(text, tensors, pooling="mean", normalize=True, longest=12):
     columns = list(zip(*rows_of(tokens(text, longest), tensors)))
     pooled = {"mean": [sum(c) / len(c) for c in columns], "cls": [c[0] for c in columns], "max": [max(c) for c in columns]}
     return unit(pooled[pooling]) if normalize else pooled[pooling]
+
+
+if __name__ == "__main__":  # for the examples
+    write_model(pathlib.Path(sys.argv[1]))

@@ -101,6 +101,14 @@ class Eval(GgufTest):
         self.assertNotEqual(shorter["loss"], score["loss"])
         self.assertEqual(shorter["tokens"], score["tokens"])
 
+    def test_windows_that_overlap(self):
+        model = self.write()
+        losses = [json.loads(self.succeed("eval", model, "--test", self.text, "--json", *more).stdout)["loss"]
+                  for more in ((), ("--stride", CONTEXT), ("--stride", 5))]
+        self.assertEqual(losses[0], losses[1])
+        self.assertNotEqual(losses[0], losses[2])
+        self.fails(2, "--stride", "eval", model, "--test", self.text, "--stride", CONTEXT + 1)
+
 
 class Inspect(GgufTest):
     def test_what_the_file_holds(self):

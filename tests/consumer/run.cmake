@@ -36,7 +36,7 @@ if(WAY STREQUAL pkg_config)
 endif()
 
 set(options)
-if(NOT WAY STREQUAL reference)
+if(NOT WAY MATCHES "^(reference|models)$")
   set(options -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON)  # the operator needs none, whatever else is installed
 endif()
 # With the flags of our own build, so that ccache knows what is compiled once more.
@@ -45,7 +45,12 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${WAY} -B ${scratch}/build -G 
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
   -DFOVEA_WARNINGS_ARE_ERRORS=ON -DSOURCE=${SOURCE} -DVERSION=${VERSION} ${options})
 run(${CMAKE_COMMAND} --build ${scratch}/build)
-run(${scratch}/build/consumer)
+set(arguments)
+if(WAY STREQUAL models)
+  run(${PYTHON} ${SOURCE}/tests/cli/bert_support.py ${scratch}/model)
+  set(arguments ${scratch}/model "the old cat" "a dog")
+endif()
+run(${scratch}/build/consumer ${arguments})
 
 if(WAY STREQUAL installed)
   # What users see in the prefix, and what a host of ours exports: of our symbols none but those that

@@ -82,6 +82,26 @@ Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
   return predict_read(name);
 }
 
+Tensor TextPredictor::predict_all(std::span<const std::string> texts) {
+  std::vector<std::string> names;
+  std::vector<NamedText> named;
+  names.reserve(texts.size());
+  for (std::size_t n = 0; n < texts.size(); ++n) {
+    named.push_back({texts[n], names.emplace_back(fmt::format("texts[{}]", n))});
+  }
+  const index classes = model_.config().classes;
+  Tensor all = Tensor::empty({std::ssize(texts), classes});
+  for (std::size_t begin = 0; begin < texts.size(); begin += kTextsAtOnce) {
+    const std::size_t count = std::min(kTextsAtOnce, texts.size() - begin);
+    const Rows<const float> found =
+        predict(std::span<const NamedText>(named).subspan(begin, count));
+    for (index n = 0; n < found.rows; ++n) {
+      std::copy_n(found[n], classes, all.rows<float>()[static_cast<index>(begin) + n]);
+    }
+  }
+  return all;
+}
+
 // Each text by itself: there is nothing to gain by batches.
 void TextPredictor::predict_linear(std::span<const NamedText> texts) {
   const LinearModel& model = *model_.linear;

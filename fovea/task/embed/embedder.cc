@@ -146,6 +146,30 @@ Rows<const float> Embedder::embed(std::span<const std::string_view> texts) {
   return {values_.data(), count, rules_.columns};
 }
 
+Tensor Embedder::embed_all(std::span<const std::string> texts,
+                           const std::function<void(index)>& done) {
+  const auto count = static_cast<index>(texts.size());
+  Tensor all = Tensor::empty({count, rules_.columns});
+  std::vector<std::string_view> part;
+  std::size_t bytes = 0;
+  index first = 0;
+  for (index n = 0; n < count; ++n) {
+    part.push_back(texts[static_cast<std::size_t>(n)]);
+    bytes += part.back().size();
+    const bool is_full = part.size() >= kTextsAtOnce || bytes >= kBytesAtOnce;
+    if (!is_full && n + 1 < count) continue;
+    const Rows<const float> found = embed(part);
+    for (index i = 0; i < found.rows; ++i) {
+      std::copy_n(found[i], rules_.columns, all.rows<float>()[first + i]);
+    }
+    first = n + 1;
+    part.clear();
+    bytes = 0;
+    done(first);
+  }
+  return all;
+}
+
 void Embedder::embed_batch(Tape& tape, std::span<const index> batch) {
   tape.reset(TapeMode::kInference);
   const auto text_at = [&](index n) -> const Tokens& {
@@ -270,26 +294,8 @@ CorpusVectors corpus_vectors(Embedder& embedder, const SentenceModel& model,
   require_memory("the vectors",
                  2 * static_cast<double>(count) * static_cast<double>(columns) * sizeof(float),
                  kSmallerCorpus);
-  CorpusVectors result{.vectors = Tensor::empty({count, columns}), .made = true};
-  const Rows<float> to = result.vectors.rows<float>();
-  std::vector<std::string_view> texts;
-  std::size_t bytes = 0;
-  index first = 0;
-  for (index n = 0; n < count; ++n) {
-    texts.push_back(lines[static_cast<std::size_t>(n)]);
-    bytes += texts.back().size();
-    const bool is_full = texts.size() >= Embedder::kTextsAtOnce || bytes >= Embedder::kBytesAtOnce;
-    if (!is_full && n + 1 < count) continue;
-    const Rows<const float> found = embedder.embed(texts);
-    for (index i = 0; i < found.rows; ++i) {
-      std::copy_n(found[i], columns, to[first + i]);
-      make_unit({to[first + i], columns});
-    }
-    first = n + 1;
-    texts.clear();
-    bytes = 0;
-    done(first);
-  }
+  CorpusVectors result{.vectors = embedder.embed_all(lines, done), .made = true};
+  for (index n = 0; n < count; ++n) make_unit({result.vectors.rows<float>()[n], columns});
   try {
     const NamedTensor named[] = {{std::string(kName), result.vectors}};
     write_safetensors(kept, named, {{std::string(kKey), key}});

@@ -90,6 +90,9 @@ class Embedder {
   /// [texts, rules().columns], valid until the next call. Throws kModelDamaged for a vector that is
   /// not finite.
   Rows<const float> embed(std::span<const std::string_view> texts);
+  /// The same of any number of texts. `done` is called with the number of those that are embedded.
+  Tensor embed_all(
+      std::span<const std::string> texts, const std::function<void(index)>& done = [](index) {});
 
   /// How many of all texts so far were longer than the model's longest, and truncated.
   index truncated() const { return truncated_; }

@@ -32,9 +32,23 @@ struct TextScore {
   }
 };
 
+struct TextEvaluation {
+  index stride = 0;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("stride", stride,
+          "move the window of the context by N tokens and count the last N alone, so that all but "
+          "the first window's see at least the context without N; 0: windows do not overlap",
+          {.range = ValueRange::from(0, "windows do not overlap"), .shown = "N"});
+  }
+};
+
 /// The score of the files one after another, cut into sequences as the model's own validation text
-/// was. Throws as read_text does, and kInputTooSmall; kModelDamaged if the loss is not finite.
+/// was, or into windows that overlap. Throws as read_text does, and kInputTooSmall; kOptionValue
+/// for a stride that is longer than the context, or of a model that reads lines; kModelDamaged if
+/// the loss is not finite.
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
-                        std::span<const std::string> files);
+                        std::span<const std::string> files, const TextEvaluation& options = {});
 
 }  // namespace fovea

@@ -98,6 +98,24 @@ index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt) 
   return std::count(tokens.begin(), tokens.end(), unknown);
 }
 
+std::string text_of_tokens(const Tokenizer& tokenizer, std::span<const token> ids) {
+  StreamDecoder decoder(tokenizer);
+  std::string text;
+  for (const token id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
+
+Tensor logits_of(const Context& context, const LanguageModel& model, std::span<const token> ids) {
+  const std::int32_t offsets[] = {0, static_cast<std::int32_t>(ids.size())};
+  Tape tape(context, TapeMode::kInference);
+  const Variable made = model.logits(
+      tape, {.ids = {ids.data(), std::ssize(ids)}, .targets = {}, .offsets = {offsets, 2}});
+  const Rows<float> rows = made.value<float>();
+  Tensor logits = Tensor::empty({rows.rows, rows.columns});
+  for (index n = 0; n < rows.rows; ++n) std::copy_n(rows[n], rows.columns, logits.rows<float>()[n]);
+  return logits;
+}
+
 index write_tokens(const LoadedLanguageModel& loaded, LanguageModelDecoder& decoder,
                    std::vector<token>& tokens, const SamplingOptions& options,
                    const std::function<bool(token)>& write) {

@@ -33,6 +33,13 @@ std::vector<token> never_trained(const LoadedLanguageModel& loaded);
 /// The words of a prompt that the model does not know: it reads them all as the same unknown word.
 index unknown_words(const LoadedLanguageModel& loaded, std::string_view prompt);
 
+/// The text of tokens; bytes that are no UTF-8 become U+FFFD. Throws kShape.
+std::string text_of_tokens(const Tokenizer& tokenizer, std::span<const token> ids);
+
+/// [N, vocabulary]: the logits of the token that follows each of N, which the model sees at once.
+/// Throws kShape.
+Tensor logits_of(const Context& context, const LanguageModel& model, std::span<const token> ids);
+
 /// Continues `prompt` and passes the continuation to `write` as it is generated, in whole
 /// characters; `write` returns false to stop, and is called at least once. Returns how many tokens
 /// were chosen. It ends after max_tokens. A model trained with --data lines takes the prompt as the
@@ -111,8 +118,6 @@ class Conversation {
   /// of answer n (from 0) is that of the options plus n. Returns how many tokens were chosen.
   /// Throws kEncoding, kInputFormat for a message that is longer than the context, kOutOfMemory.
   index answer(std::string_view message, const std::function<bool(std::string_view)>& write);
-
-  /// The turns that the model still sees.
 
  private:
   // Answers the last turn.

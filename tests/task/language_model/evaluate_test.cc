@@ -68,6 +68,53 @@ TEST_F(EvaluateTest, LinesPredictTheirNewlines) {
   EXPECT_NEAR(s.bits_per_byte, s.loss / std::numbers::ln2, 1e-9);
 }
 
+// The plain computation: each target by itself, with the logits of its window.
+TEST_F(EvaluateTest, StridedWindowsCountTheirLastTokensAlone) {
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.tokenizer = "char";
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  const std::string text = tiny_text().substr(0, 61);
+  std::ofstream(folder / "test.txt") << text;
+  const std::vector<std::string> files = {(folder / "test.txt").string()};
+  const auto ids = loaded.tokenizer->encode(text);
+  const index context = settings.model.block, tokens = std::ssize(ids);
+  for (const index stride : {index{1}, index{5}, context - 1, context}) {
+    double loss = 0;
+    index counted = 0;
+    for (index begin = 0; counted < tokens - 1; begin += stride) {
+      const index end = std::min(begin + context, tokens - 1);
+      const std::vector<token> window(ids.begin() + begin, ids.begin() + end);
+      const std::vector<std::int32_t> offsets = {0, static_cast<std::int32_t>(window.size())};
+      Tape tape(Context(1), TapeMode::kInference);
+      const auto logits =
+          loaded.model->logits(tape, {.ids = window, .offsets = offsets}).value<float>();
+      for (; counted < end; ++counted) {
+        const float* const row = logits[counted - begin];
+        double sum = 0;
+        for (index v = 0; v < logits.columns; ++v) sum += std::exp(double{row[v]});
+        loss += std::log(sum) - double{row[ids[static_cast<std::size_t>(counted + 1)]]};
+      }
+    }
+    const TextScore found = evaluate_text(Context(2), loaded, files, {.stride = stride});
+    EXPECT_EQ(found.tokens, tokens - 1) << stride;
+    EXPECT_NEAR(found.loss, loss / static_cast<double>(tokens - 1), 1e-5) << stride;
+    EXPECT_NEAR(found.bits_per_byte, found.loss / std::numbers::ln2, 1e-9) << stride;
+  }
+  const TextScore apart = evaluate_text(Context(2), loaded, files);
+  EXPECT_EQ(evaluate_text(Context(2), loaded, files, {.stride = context}).loss, apart.loss);
+  EXPECT_NE(evaluate_text(Context(2), loaded, files, {.stride = 1}).loss, apart.loss);
+  EXPECT_THROWS(evaluate_text(Context(1), loaded, files, {.stride = context + 1}), kOptionValue,
+                "in 0 to 12");
+}
+
+TEST_F(EvaluateTest, ModelsOfLinesHaveNoStride) {
+  LanguageModelSettings settings = tiny_settings(folder);
+  settings.text.data = "lines";
+  const LoadedLanguageModel loaded = load_language_model(tiny_model(folder, settings));
+  const std::vector<std::string> files = {(folder / "text.txt").string()};
+  EXPECT_THROWS(evaluate_text(Context(1), loaded, files, {.stride = 3}), kOptionValue, "lines");
+}
+
 TEST_F(EvaluateTest, NamesAFileThatIsTooSmall) {
   EXPECT_THROWS(score("blocks", "x"), kInputTooSmall, "test.txt");
 }
