@@ -377,7 +377,10 @@ void read_processor(const ForeignObject& file, WordPieceModel& model) {
   const ForeignObject from = file.object("post_processor");
   const std::string type = from.text("type");
   if (type == "TemplateProcessing") return read_template(from, model);
-  if (type != "BertProcessing") from.refuse("type", "TemplateProcessing and BertProcessing");
+  if (type != "BertProcessing" && type != "RobertaProcessing") {
+    from.refuse("type", "TemplateProcessing, BertProcessing and RobertaProcessing");
+  }
+  from.ignore({"trim_offsets", "add_prefix_space"});  // of RobertaProcessing: what offsets are told
   model.before = {bert_mark(from, "cls")};
   model.after = {bert_mark(from, "sep")};
   from.refuse_others();
