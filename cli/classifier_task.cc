@@ -210,7 +210,7 @@ int eval_classifier(const Arguments& arguments) {
   for (std::string& name : read_options(arguments, test.table)) said.push_back(std::move(name));
   require_effect("eval", said, model);
   tell_threads(context);
-  detail(fmt::format("model: {} parameters, {}, {}", parameter_count(model.settings.model),
+  detail(fmt::format("model: {} parameters, {}, {}", model.parameters(),
                      model.reads_frames()
                          ? fmt::format("{} features", model.settings.model.features)
                          : fmt::format("vocabulary of {} tokens", model.settings.model.vocabulary),
@@ -346,10 +346,11 @@ void require_effect(std::string_view command, const std::vector<std::string>& sa
 void warn_of_truncated(const LoadedClassifier& model, index truncated, index all) {
   if (truncated == 0) return;
   const InputWords words = words_of(model.settings.text.input);
-  warn(
-      fmt::format("{}s longer than the model's --max-length ({} {}s): {} of {}; they are "
-                  "truncated, as in training",
-                  words.entry, model.settings.text.max_length, words.row, truncated, all));
+  const index most = model.settings.text.max_length;
+  const std::string longest = model.encoder ? fmt::format("{} tokens", most)
+                                            : fmt::format("--max-length ({} {}s)", most, words.row);
+  warn(fmt::format("{}s longer than the model's {}: {} of {}; they are truncated{}", words.entry,
+                   longest, truncated, all, model.encoder ? "" : ", as in training"));
 }
 
 const TaskCommands kClassifierCommands = {.kind = ModelKind::kClassifier,

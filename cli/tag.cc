@@ -205,10 +205,8 @@ void answer_file(std::unique_ptr<ByteStream> stream, const std::string& file,
 
 void tell_of(const TagPredictor& predictor, const LoadedTagger& model, double seconds) {
   if (predictor.cut() > 0) {
-    warn(
-        fmt::format("sentences longer than the model's --max-length ({}): {} of {}; they are read "
-                    "in pieces",
-                    model.settings.text.max_length, predictor.cut(), predictor.sentences()));
+    warn(fmt::format("sentences longer than the model's {}: {} of {}; they are read in pieces",
+                     model.longest(), predictor.cut(), predictor.sentences()));
   }
   detail(fmt::format("{} sentences, {} words in {:.3f} s ({:.0f} words/s); the model: {:.3f} s",
                      predictor.sentences(), predictor.words(), seconds,

@@ -137,10 +137,12 @@ int eval_tagger(const Arguments& arguments) {
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
   require_column_effect("eval", read_options(arguments, test.table), files, test.table);
   tell_threads(context);
-  detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}",
-                     parameter_count(model.settings.model), model.settings.model.vocabulary,
-                     model.segments() ? "characters" : "words", tag_count(model.settings.model),
-                     arguments.text("DIR")));
+  detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}", model.parameters(),
+                     model.settings.model.vocabulary,
+                     model.encoder      ? "tokens"
+                     : model.segments() ? "characters"
+                                        : "words",
+                     tag_count(model.settings.model), arguments.text("DIR")));
   std::vector<std::string> notes;
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);

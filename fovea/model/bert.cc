@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/model/bert.h"
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "fovea/nn/block.h"
@@ -12,11 +14,15 @@ namespace {
 
 NormOptions norm_of(const BertConfig& c) { return {.width = c.width, .epsilon = c.norm_epsilon}; }
 
-BlockOptions block_of(const BertConfig& c) {
+// `distances`: the biases that all blocks share, or null.
+BlockOptions block_of(const BertConfig& c, Parameter* distances) {
   BlockOptions o;
   o.attention.width = c.width;
   o.attention.heads = c.heads;
   o.attention.dropout = c.dropout;
+  if (distances != nullptr) {
+    o.attention.parts.push_back({.tensor = "t5", .own_size = c.buckets, .shared = distances});
+  }
   o.feed_forward = {.width = c.width, .hidden = c.ff, .activation = c.activation};
   o.residual = {.norm = norm_of(c), .position = NormPosition::kPost, .dropout = c.dropout};
   return o;
@@ -26,21 +32,28 @@ BlockOptions block_of(const BertConfig& c) {
 
 struct Bert::Layers {
   Layers(const BertConfig& c, const ParameterScope& scope)
-      : embedding({.vocabulary = c.vocabulary, .width = c.width, .positions = c.block},
+      : embedding({.vocabulary = c.vocabulary, .width = c.width, .positions = c.position_rows()},
                   scope["embedding"]),
-        types(scope["types"].add("weight", {c.types, c.width}, Init::normal(kInitDeviation),
-                                 Decay::kNo)),
+        types(c.types == 0 ? nullptr
+                           : &scope["types"].add("weight", {c.types, c.width},
+                                                 Init::normal(kInitDeviation), Decay::kNo)),
         norm(norm_of(c), scope["embedding_norm"]) {
-    const BlockOptions block = block_of(c);
+    Parameter* const distances =
+        c.buckets == 0
+            ? nullptr
+            : &scope["distances"].add("weight", {c.buckets, c.heads}, Init::zeros(), Decay::kNo);
+    const BlockOptions block = block_of(c, distances);
     for (index n = 0; n < c.layers; ++n) blocks.emplace_back(block, scope["blocks"][n]);
     if (c.pools) pooler.emplace(LinearOptions{.in = c.width, .out = c.width}, scope["pooler"]);
+    if (c.head == BertHead::kNone) return;
+    output.emplace(LinearOptions{.in = c.width, .out = c.outputs}, scope["output"]);
   }
 
   Embedding embedding;
-  Parameter& types;
+  Parameter* types;  // null: there are none
   NormLayer norm;
   std::vector<Block> blocks;
-  std::optional<Linear> pooler;
+  std::optional<Linear> pooler, output;
 };
 
 Bert::Bert(const BertConfig& config, const ParameterSetOptions& options)
@@ -52,6 +65,28 @@ Bert::Bert(Bert&&) noexcept = default;
 Bert& Bert::operator=(Bert&&) noexcept = default;
 Bert::~Bert() = default;
 
+namespace {
+
+// The rows of the table of positions, by their order in the text.
+Vec<const std::int32_t> positions_of(Tape& tape, const TextRows& texts, std::int32_t padding) {
+  auto* const found = tape.saved<std::int32_t>(texts.ids.size);
+  for (index text = 0; text + 1 < texts.offsets.size; ++text) {
+    std::int32_t last = padding;
+    for (index n = texts.offsets[text]; n < texts.offsets[text + 1]; ++n) {
+      found[n] = texts.ids[n] == padding ? padding : ++last;
+    }
+  }
+  return {found, texts.ids.size};
+}
+
+Vec<const std::int32_t> zeros(Tape& tape, index count) {
+  auto* const values = tape.saved<std::int32_t>(count);
+  std::fill_n(values, count, 0);
+  return {values, count};
+}
+
+}  // namespace
+
 BertRows Bert::forward(Tape& tape, const BertBatch& batch) const {
   const Vec<const std::int32_t> ids = batch.texts.ids;
   check(batch.types.empty() || batch.types.size == ids.size, "bert: {} types for {} tokens",
@@ -60,15 +95,14 @@ BertRows Bert::forward(Tape& tape, const BertBatch& batch) const {
         "bert: room for the rows of {} places; there are {}", batch.hidden.size(),
         config_.layers + 1);
   const PackedRows rows = lay_out_texts(tape, batch.texts, config_.block);
-  Vec<const std::int32_t> types = batch.types;
-  if (types.empty()) {
-    auto* const first = tape.saved<std::int32_t>(ids.size);
-    std::fill_n(first, ids.size, 0);
-    types = {first, ids.size};
-  }
+  PackedRows placed = rows;
+  if (config_.padding >= 0) placed.positions = positions_of(tape, batch.texts, config_.padding);
   DropoutKey key = batch.dropout;
-  Variable x = layers_->embedding.forward(tape, ids, rows);
-  x = add(tape, x, embedding(tape, TableRows{tape.parameter(layers_->types), types}));
+  Variable x = layers_->embedding.forward(tape, ids, placed);
+  if (layers_->types != nullptr) {
+    const auto types = batch.types.empty() ? zeros(tape, ids.size) : batch.types;
+    x = add(tape, x, embedding(tape, TableRows{tape.parameter(*layers_->types), types}));
+  }
   x = dropout(tape, layers_->norm.forward(tape, x), {config_.dropout, {key.seed, key.step, 0}},
               rows);
   for (std::size_t n = 0; n < layers_->blocks.size(); ++n) {
@@ -83,7 +117,36 @@ BertRows Bert::forward(Tape& tape, const BertBatch& batch) const {
 Variable Bert::pooled(Tape& tape, const BertRows& from) const {
   check(layers_->pooler.has_value(), "bert: this one has no layer over the first rows");
   return layers_->pooler->forward(tape, first_over_time(tape, from.rows, from.sequences),
-                                  Activation::kTanh);
+                                  config_.pooled);
+}
+
+Variable Bert::logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at,
+                      const DropoutKey& key) const {
+  check(layers_->output.has_value(), "bert: this one has no head");
+  check(config_.head == BertHead::kTokens || at.empty(), "bert: the head reads texts, not tokens");
+  // The number of its mask: that of a block behind the last one.
+  const auto layer = static_cast<std::uint32_t>(config_.layers);
+  const DropoutOptions dropped{config_.dropout,
+                               key_of({key.seed, key.step, layer}, BlockMask::kWeights)};
+  Variable x = from.rows;
+  if (config_.head == BertHead::kText) {
+    x = pooled(tape, from);
+    const index texts = x.rows();
+    auto* const offsets = tape.saved<std::int32_t>(texts + 1);
+    std::iota(offsets, offsets + texts + 1, 0);
+    x = dropout(tape, x, dropped,
+                lay_out_rows(tape, texts, {offsets, texts + 1}, from.sequences.samples));
+  } else {
+    x = dropout(tape, x, dropped, from.sequences);
+    if (!at.empty()) x = embedding(tape, TableRows{x, at});
+  }
+  return layers_->output->forward(tape, x);
+}
+
+index parameter_count(const Bert& model) {
+  index count = 0;
+  for (const Parameter* parameter : model.parameters()) count += parameter->value.size();
+  return count;
 }
 
 PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load) {
@@ -92,7 +155,8 @@ PassCost plan_pass(const Context& context, const BertConfig& config, const TapeL
   return plan(
       context, load, [&](const auto& options) { return Bert(config, options); },
       [&](Tape& tape, const Bert& model, std::span<HeadStatistics>) {
-        return model.forward(tape, {.texts = rows.view()}).rows;
+        const BertRows found = model.forward(tape, {.texts = rows.view()});
+        return config.head == BertHead::kNone ? found.rows : model.logits(tape, found);
       });
 }
 

@@ -264,12 +264,12 @@ Variable Classifier::predictions(Tape& tape, const TextRows& texts,
   return predictions_of(tape, layers().logits(tape, texts, token_table));
 }
 
-Variable Classifier::predictions_of(Tape& tape, Variable logits) const {
-  if (config_.task == Task::kRegression) return logits;
-  if (config_.task == Task::kSingleLabel) return softmax(tape, logits);
-  const Variable y = tape.result(logits.rows(), config_.classes, logits.dtype());
+Variable predictions_of(Tape& tape, Variable logits, ClassifierTask task) {
+  if (task == Task::kRegression) return logits;
+  if (task == Task::kSingleLabel) return softmax(tape, logits);
+  const bool is_binary = task == Task::kBinary;
+  const Variable y = tape.result(logits.rows(), is_binary ? 2 : logits.columns(), logits.dtype());
   with_type(y.dtype(), [&]<class T>(std::type_identity<T>) {
-    const bool is_binary = config_.task == Task::kBinary;
     (is_binary ? binary_predictions<T> : label_predictions<T>)(logits.value<T>(), y.value<T>());
   });
   return y;

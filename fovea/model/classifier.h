@@ -260,6 +260,10 @@ class ClassifierLayers {
   Linear output_;
 };
 
+/// [N, classes] for an inference tape, by the logits [N, logit_count()]: as
+/// Classifier::predictions.
+Variable predictions_of(Tape& tape, Variable logits, ClassifierTask task);
+
 class Classifier : public ModelOf<ClassifierConfig, ClassifierLayers> {
  public:
   using ModelOf::ModelOf;
@@ -291,7 +295,9 @@ class Classifier : public ModelOf<ClassifierConfig, ClassifierLayers> {
   /// As predictions(), with the same bits, by that table.
   Variable predictions(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   /// As predictions(), of logits() that are there already.
-  Variable predictions_of(Tape& tape, Variable logits) const;
+  Variable predictions_of(Tape& tape, Variable logits) const {
+    return fovea::predictions_of(tape, logits, config().task);
+  }
 
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;

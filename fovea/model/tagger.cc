@@ -488,16 +488,27 @@ Variable Tagger::loss_of_column(Tape& tape, const TagScores& scores, std::size_t
   return cross_entropy(tape, logits, {.ids = tags}, scale);
 }
 
+std::vector<std::int32_t> best_tags(Variable logits) {
+  std::vector<std::int32_t> best;
+  with_type(logits.dtype(),
+            [&]<class T>(std::type_identity<T>) { best = largest_of_rows<T>(logits.value<T>()); });
+  return best;
+}
+
+std::vector<double> tag_probabilities(Variable logits) {
+  std::vector<double> all;
+  with_type(logits.dtype(),
+            [&]<class T>(std::type_identity<T>) { all = softmax_of_rows<T>(logits.value<T>()); });
+  return all;
+}
+
 std::vector<std::int32_t> Tagger::best_tags(const Context& context, const TagScores& scores,
                                             std::size_t column) const {
   const Variable logits = scores.logits[column];
   if (const Crf* crf = layers().head(column).crf()) {
     return crf->decode(context, logits, scores.sentences);
   }
-  std::vector<std::int32_t> best;
-  with_type(logits.dtype(),
-            [&]<class T>(std::type_identity<T>) { best = largest_of_rows<T>(logits.value<T>()); });
-  return best;
+  return fovea::best_tags(logits);
 }
 
 std::vector<double> Tagger::probabilities(const Context& context, const TagScores& scores,
@@ -506,10 +517,7 @@ std::vector<double> Tagger::probabilities(const Context& context, const TagScore
   if (const Crf* crf = layers().head(column).crf()) {
     return crf->marginals(context, logits, scores.sentences);
   }
-  std::vector<double> all;
-  with_type(logits.dtype(),
-            [&]<class T>(std::type_identity<T>) { all = softmax_of_rows<T>(logits.value<T>()); });
-  return all;
+  return tag_probabilities(logits);
 }
 
 PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {

@@ -308,6 +308,11 @@ struct TagScores {
   PackedRows sentences;
 };
 
+/// The largest score of each row of logits [N, tags], the first of equal ones.
+std::vector<std::int32_t> best_tags(Variable logits);
+/// The softmax of each row of logits [N, tags], row after row.
+std::vector<double> tag_probabilities(Variable logits);
+
 /// No bit of a sentence's result depends on the others.
 class Tagger : public ModelOf<TaggerConfig, TaggerLayers> {
  public:

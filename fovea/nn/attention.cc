@@ -118,6 +118,12 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
   constexpr index kAny = 0;
   const AttentionSizes sizes{kAny, kAny, kAny, o.heads, o.kv_heads, o.head_dim, o.value_dim};
   const Shape shape(part_shape(row, sizes, part.own_size));
+  if (part.shared != nullptr) {
+    check(part.shared->value.shape() == shape, "attention: the shared {} is {}; expected {}",
+          part.tensor, to_string(part.shared->value.shape()), to_string(shape));
+    parts_.push_back({number, part.shared, {}});
+    return;
+  }
   Tensor start;
   if (row.start == PartStart::kSlopes) start = published_slopes(o.heads, dtype_);
   if (part.learning == LayerPart::Learning::kFixed) {

@@ -31,6 +31,8 @@ struct LayerPart {
   std::string_view tensor;  ///< such as "slopes" or "t5"
   index own_size = 1;       ///< of the axis that it alone has: buckets of t5, s of shaw_k
   Learning learning = Learning::kLearned;
+  Parameter* shared =
+      nullptr;  ///< the tensor, if something else has it already; else one of its own
 };
 
 /// Sizes given as 0 follow from the others.

@@ -383,7 +383,10 @@ void read_processor(const ForeignObject& file, WordPieceModel& model) {
     model.after = std::move(marks.after);
     return;
   }
-  if (type != "BertProcessing") from.refuse("type", "TemplateProcessing and BertProcessing");
+  if (type != "BertProcessing" && type != "RobertaProcessing") {
+    from.refuse("type", "TemplateProcessing, BertProcessing and RobertaProcessing");
+  }
+  from.ignore({"trim_offsets", "add_prefix_space"});  // of RobertaProcessing: what offsets are told
   model.before = {bert_mark(from, "cls")};
   model.after = {bert_mark(from, "sep")};
   from.refuse_others();

@@ -7,6 +7,7 @@
 
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/tag/run.h"
@@ -70,6 +71,11 @@ const TaskRow& task_row(ModelKind kind) {
 }
 
 ModelKind kind_of_model(const std::filesystem::path& folder) {
+  if (is_hugging_face(folder)) {
+    const BertHead head = encoder_head(folder);
+    if (head == BertHead::kText) return ModelKind::kClassifier;
+    if (head == BertHead::kTokens) return ModelKind::kTagger;
+  }
   if (is_pretrained(folder)) return ModelKind::kLanguageModel;
   const std::string name = (folder / "config.json").string();
   const Json json =

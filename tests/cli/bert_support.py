@@ -161,5 +161,53 @@ def vector(text, tensors, pooling="mean", normalize=True, longest=12):
     return unit(pooled[pooling]) if normalize else pooled[pooling]
 
 
+# ---- heads
+
+def write_head(folder, kind, labels, problem=None, seed=5):
+    """A folder of BertForSequenceClassification or BertForTokenClassification, and its tensors, without "bert."."""
+    rng = random.Random(seed)
+
+    def numbers(*shape):
+        return Tensor("F32", shape, [rng.randint(-64, 64) / 64 for _ in range(math.prod(shape))])
+
+    width = CONFIG["hidden_size"]
+    body = weights(seed)
+    if kind == "Sequence":
+        body.update({"pooler.dense.weight": numbers(width, width), "pooler.dense.bias": numbers(width)})
+    head = {"classifier.weight": numbers(len(labels), width), "classifier.bias": numbers(len(labels))}
+    write_json(folder / "config.json", {
+        **CONFIG, "architectures": [f"BertFor{kind}Classification"], "id2label": {str(n): label for n, label in enumerate(labels)},
+        "label2id": {label: n for n, label in enumerate(labels)}, **({"problem_type": problem} if problem else {})})
+    write_json(folder / "tokenizer.json", tokenizer_json())
+    write_json(folder / "tokenizer_config.json", {"model_max_length": 12})
+    stored = {**{f"bert.{name}": tensor for name, tensor in body.items()}, **head}
+    (folder / "model.safetensors").write_bytes(safetensors_bytes(stored))
+    return folder, {**body, **head}
+
+
+def text_logits(text, tensors):
+    first = rows_of(tokens(text), tensors)[0]
+    return linear([math.tanh(v) for v in linear(first, tensors, "pooler.dense")], tensors, "classifier")
+
+
+def word_logits(words, tensors):
+    """Of each word by its first subword. No text is longer than the model's longest."""
+    ids, places = [VOCABULARY.index("[CLS]")], []
+    for word in words:
+        places.append(len(ids))
+        ids += tokens(word)[1:-1]
+    rows = rows_of([*ids, VOCABULARY.index("[SEP]")], tensors)
+    return [linear(rows[place], tensors, "classifier") for place in places]
+
+
+def softmax(x):
+    powers = [math.exp(v - max(x)) for v in x]
+    return [p / sum(powers) for p in powers]
+
+
+def sigmoid(x):
+    return [1 / (1 + math.exp(-v)) for v in x]
+
+
 if __name__ == "__main__":  # for the examples
     write_model(pathlib.Path(sys.argv[1]))

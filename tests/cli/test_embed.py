@@ -294,7 +294,7 @@ class Forged(EncoderTest):
     def test_config(self):
         self.broken_text("config.json")
         self.changed("config.json", CONFIG, [
-            (["model_type"], "roberta", 'model_type'), (["hidden_size"], 0, "hidden_size"), (["hidden_size"], "8", "hidden_size"),
+            (["model_type"], "electra", 'model_type'), (["hidden_size"], 0, "hidden_size"), (["hidden_size"], "8", "hidden_size"),
             (["hidden_size"], 1 << 19, "word_embeddings"), (["vocab_size"], 2**31 - 1, "word_embeddings"), (["vocab_size"], None, "vocab_size"),
             (["num_hidden_layers"], 1000, "too few for 1000 layers"), (["num_hidden_layers"], 10**18, "num_hidden_layers"),
             (["num_hidden_layers"], 1, "encoder.layer.1"), (["num_attention_heads"], 3, "num_attention_heads"),
@@ -315,7 +315,7 @@ class Forged(EncoderTest):
             (["model", "max_input_chars_per_word"], 10**6, "max_input_chars_per_word"),
             (["model", "fuse"], True, "fuse"), (["normalizer", "type"], "NFC", "NFC"), (["normalizer", "clean_text"], 1, "clean_text"),
             (["pre_tokenizer"], None, "pre_tokenizer"), (["pre_tokenizer", "type"], "Whitespace", "Whitespace"),
-            (["post_processor", "type"], "RobertaProcessing", "RobertaProcessing"), (["post_processor", "single"], [], "single"),
+            (["post_processor", "type"], "Sequence", "TemplateProcessing, BertProcessing"), (["post_processor", "single"], [], "single"),
             (["post_processor", "single", 0, "SpecialToken", "id"], "[X]", "[X]"),
             (["post_processor", "special_tokens", "[CLS]", "ids"], [10**9], "ids"),
             (["post_processor", "single", 1, "Sequence", "type_id"], 1, "type_id"),

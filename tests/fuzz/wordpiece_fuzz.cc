@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fovea/pretrained/sentence_model.h"
+#include "fovea/pretrained/encoder_table.h"
 #include "fovea/pretrained/tokenizer_files.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -29,7 +29,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   allow_refusal([&] {
     const Json json = parse_json(text, {"input"});
     allow_refusal([&] { encode(wordpiece_from_json(json, "input"), text); });
-    allow_refusal([&] { bert_config(ForeignObject(json, "input")); });
+    allow_refusal([&] {
+      const ForeignObject config(json, "input");
+      encoder_config(encoder_architecture(config), config);
+    });
   });
   return 0;
 }

@@ -63,6 +63,84 @@ TEST(Bert, GradientsAreThoseOfTheForward) {
   }
 }
 
+// Encoders with a head; without types; whose token 4 has no position; with biases that all blocks
+// share.
+std::vector<BertConfig> configs_with_heads() {
+  std::vector<BertConfig> configs(3, small_config());
+  configs[0].head = BertHead::kText;
+  configs[1].pools = false;
+  configs[1].head = BertHead::kTokens;
+  configs[1].types = 0;
+  configs[2].head = BertHead::kText;
+  configs[2].pooled = Activation::kSilu;
+  configs[2].types = 0;
+  configs[2].padding = 4;
+  configs[2].buckets = 8;
+  for (BertConfig& config : configs) config.outputs = 3;
+  return configs;
+}
+
+TEST(Bert, GradientsOfHeadsAreThoseOfTheForward) {
+  for (BertConfig config : configs_with_heads()) {
+    config.dropout = 0.3;
+    const Bert model(config, {.seed = 2, .dtype = DType::kFloat64});
+    std::uint64_t number = 0;
+    for (Parameter* parameter : model.parameters()) {
+      initialise(parameter->value, Init::normal(0.5), Random(3, RandomUse::kTest, number++));
+    }
+    const GradientReport report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
+      BertBatch one = batch();
+      one.types = {};
+      one.dropout = {1, 2, 3};
+      const Variable y = model.logits(tape, model.forward(tape, one), {}, one.dropout);
+      return sum(tape, multiply(tape, y, y));
+    });
+    EXPECT_LT(report.error, 1e-6) << report.where;
+  }
+}
+
+TEST(Bert, AHeadReadsTextsOrTokens) {
+  const std::vector<BertConfig> configs = configs_with_heads();
+  Tape tape(Context(1), TapeMode::kInference);
+  const Bert texts(configs[0]), tokens(configs[1]);
+  EXPECT_EQ(texts.logits(tape, texts.forward(tape, batch())).rows(), 2);
+  BertBatch one = batch();
+  one.types = {};
+  const BertRows rows = tokens.forward(tape, one);
+  const Rows<const float> all = tokens.logits(tape, rows).value<float>();
+  ASSERT_EQ(all.rows, 7);
+  const std::int32_t at[] = {6, 0};
+  const Rows<const float> some = tokens.logits(tape, rows, {at, 2}).value<float>();
+  ASSERT_EQ(some.rows, 2);
+  EXPECT_EQ(some[0][1], all[6][1]);
+  EXPECT_EQ(some[1][2], all[0][2]);
+  EXPECT_THROW(texts.logits(tape, texts.forward(tape, batch()), {at, 2}), Error);
+  const Bert bare(small_config());
+  EXPECT_THROW(bare.logits(tape, bare.forward(tape, batch())), Error);
+}
+
+// The rows of the others are those of the same text without the token that has no position.
+TEST(Bert, ATokenMayHaveNoPosition) {
+  BertConfig config = small_config();
+  config.layers = 0;
+  config.padding = 4;
+  const Bert model(config);
+  const auto rows_of = [&](std::vector<std::int32_t> ids) {
+    Tape tape(Context(1), TapeMode::kInference);
+    const std::int32_t offsets[] = {0, static_cast<std::int32_t>(ids.size())};
+    const Variable x = model.forward(tape, {.texts = {.ids = ids, .offsets = {offsets, 2}}}).rows;
+    const Rows<const float> rows = x.value<float>();
+    std::vector<std::vector<float>> all;
+    for (index n = 0; n < rows.rows; ++n) all.emplace_back(rows[n], rows[n] + rows.columns);
+    return all;
+  };
+  const auto with = rows_of({1, 4, 2, 4, 3}), without = rows_of({1, 2, 3});
+  EXPECT_EQ(with[0], without[0]);
+  EXPECT_EQ(with[2], without[1]);
+  EXPECT_EQ(with[4], without[2]);
+  EXPECT_EQ(with[1], with[3]);
+}
+
 TEST(Bert, ATextHasItsBitsWhateverStandsBesideIt) {
   const Bert model(small_config());
   Tape tape(Context(2), TapeMode::kInference);

@@ -9,6 +9,7 @@
 #include "fovea/base/file.h"
 #include "fovea/grad/tape.h"
 #include "fovea/pretrained/pretrained.h"
+#include "tests/pretrained/golden_numbers.h"
 #include "tests/pretrained/llama_golden.h"
 #include "tests/support/folder.h"
 #include "tests/support/gguf_file.h"
@@ -17,22 +18,6 @@
 
 namespace fovea {
 namespace {
-
-// The weights of make_llama_golden.py.
-class Numbers {
- public:
-  std::vector<float> next(index count) {
-    std::vector<float> values;
-    for (; count > 0; --count, ++at_) {
-      const auto whole = static_cast<std::uint32_t>(at_ * 2654435761 + at_ * at_ * 40503);
-      values.push_back(static_cast<float>((static_cast<double>(whole) / 0x1p32 - 0.5) * 0.8));
-    }
-    return values;
-  }
-
- private:
-  std::uint64_t at_ = 1;
-};
 
 // Rows j and j + half of each head become 2 j and 2 j + 1, as llama.cpp's converter has it.
 std::vector<float> permuted(const std::vector<float>& values, index heads, index columns) {
@@ -101,7 +86,7 @@ struct LlamaFile {
   }
 
   void set_tensors(const GoldenLlama& g) {
-    Numbers numbers;
+    GoldenNumbers numbers;
     const index q = g.heads * g.head_dim, kv = g.kv_heads * g.head_dim;
     const auto matrix = [&](const std::string& name, index rows, index columns, index heads = 0) {
       std::vector<float> values = numbers.next(rows * columns);

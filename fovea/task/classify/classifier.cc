@@ -10,6 +10,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/load_parts.h"
@@ -159,7 +160,43 @@ ClassifierConfigFile classifier_config_from_text(std::string_view text, const st
   return {config.settings, config.outputs};
 }
 
+namespace {
+
+ClassifierTask task_of(EncoderProblem problem) {
+  switch (problem) {
+    case EncoderProblem::kOneLabel:
+      return ClassifierTask::kSingleLabel;
+    case EncoderProblem::kAnyLabels:
+      return ClassifierTask::kMultiLabel;
+    case EncoderProblem::kNumber:
+      return ClassifierTask::kRegression;
+  }
+  return ClassifierTask::kSingleLabel;
+}
+
+// A model from elsewhere. Its settings say what predictions and their messages ask for.
+LoadedClassifier classifier_of(LoadedEncoder encoder) {
+  const BertConfig& config = encoder.model.config();
+  LoadedClassifier loaded;
+  loaded.settings.model.kind = ClassifierModel::kEncoder;
+  loaded.settings.model.task = task_of(encoder.problem);
+  loaded.settings.model.classes = config.outputs;
+  loaded.settings.model.vocabulary = config.vocabulary;
+  loaded.settings.model.block = config.block;
+  loaded.settings.text.max_length = encoder.max_length;
+  loaded.labels = std::move(encoder.labels);
+  loaded.encoder = std::make_unique<LoadedEncoder>(std::move(encoder));
+  return loaded;
+}
+
+}  // namespace
+
+index LoadedClassifier::parameters() const {
+  return encoder ? parameter_count(encoder->model) : parameter_count(settings.model);
+}
+
 LoadedClassifier load_classifier(const fs::path& folder) {
+  if (is_hugging_face(folder)) return classifier_of(load_encoder(folder, BertHead::kText));
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
@@ -170,7 +207,8 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .label_of_two = file.outputs.label_of_two,
                           .columns = std::move(file.outputs.columns),
                           .model = nullptr,
-                          .linear = nullptr};
+                          .linear = nullptr,
+                          .encoder = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;
   if (config.kind == ClassifierModel::kLinear) {

@@ -16,6 +16,7 @@
 #include "fovea/data/frames.h"
 #include "fovea/linear/linear_model.h"
 #include "fovea/model/classifier.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/task/classify/settings.h"
 #include "fovea/task/embeddings.h"
 #include "fovea/text/tokenizer.h"
@@ -57,11 +58,14 @@ struct LoadedClassifier {
   FrameScale frames;       ///< input npz: what the model sees is normalised by this
   index label_of_two = 0;  ///< as in ClassifierOutputs
   TableForm columns = {};  ///< the same
-  std::unique_ptr<Classifier> model;    ///< null: it is linear
-  std::unique_ptr<LinearModel> linear;  ///< null: it is a network
+  std::unique_ptr<Classifier> model;       ///< null: it is linear, or from elsewhere
+  std::unique_ptr<LinearModel> linear;     ///< null: it is a network
+  std::unique_ptr<LoadedEncoder> encoder;  ///< of a model from elsewhere, which has no tokenizer
 
   /// With every size filled in.
   const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
+  /// The number of learned values.
+  index parameters() const;
   /// As decisive() takes them (linear/decide.h).
   std::span<const float> thresholds() const {
     return linear ? std::span<const float>(linear->weights().thresholds) : std::span<const float>();
@@ -70,8 +74,10 @@ struct LoadedClassifier {
   bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
 };
 
-/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
-/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+/// Loads a model: a folder of ours, or one of Hugging Face whose model is a
+/// ...ForSequenceClassification (pretrained/encoder.h). Throws kModelMissing if there is none,
+/// kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do not belong
+/// together, kOutOfMemory.
 LoadedClassifier load_classifier(const std::filesystem::path& folder);
 
 /// The tokens of a text; for a sample of numbers, the numbers of its time steps in a FrameSet.

@@ -32,9 +32,18 @@ constexpr double kTableShareOfMemory = 0.25;
 // A word and the space behind it seldom have more bytes.
 constexpr std::size_t kBytesOfToken = 6;
 
+TextTokens tokens_of_encoder(const LoadedEncoder& encoder, const NamedText& text) {
+  require_utf8(text.text, text.name);
+  MarkedTokens read = marked_tokens(*encoder.tokenizer, text.text, encoder.max_length);
+  TextTokens tokens{.ids = std::move(read.ids)};
+  tokens.length = static_cast<index>(tokens.ids.size()) + (read.truncated ? 1 : 0);
+  return tokens;
+}
+
 // As tokens_of_text. If the end of a text is dropped, only so much is read as is needed: a text
 // that ends before a space has the same tokens as the whole has there.
 TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
+  if (model.encoder) return tokens_of_encoder(*model.encoder, text);
   const ClassifierTextOptions& options = model.settings.text;
   const auto read = [&](std::string_view part) {
     return tokens_of_text(*model.tokenizer, options, part, text.name);
@@ -63,9 +72,11 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const index longest =
       std::max(batch_tokens, std::min(config.block, model.settings.text.max_length));
   const index rows = longest * std::max<index>(config.joints, 1);
-  const TextLoad load{.texts = longest,
-                      .tape = {.tokens = rows, .mode = TapeMode::kInference, .sequences = rows}};
-  batch_bytes_ = plan_passes_apart(context, config, load).bytes();
+  const TapeLoad load{.tokens = rows, .mode = TapeMode::kInference, .sequences = rows};
+  batch_bytes_ =
+      model.encoder
+          ? plan_passes_apart(context, model.encoder->model.config(), load).bytes()
+          : plan_passes_apart(context, config, TextLoad{.texts = longest, .tape = load}).bytes();
   require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }
@@ -78,7 +89,7 @@ Rows<const float> TextPredictor::predict(std::span<const NamedText> texts) {
     return {values_.data(), static_cast<index>(texts.size()), model_.config().classes};
   }
   make_tokens(texts);
-  if (!table_.defined()) make_table();
+  if (!table_.defined() && model_.model) make_table();
   return predict_read(name);
 }
 
@@ -199,14 +210,21 @@ void TextPredictor::predict_batch(Tape& tape, std::span<const index> batch) {
   }
   const TextRows rows{
       .ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}, .frames = frames_};
-  const Classifier& model = *model_.model;
-  const Variable y =
-      table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
-  const Rows<const float> found = y.value<float>();
+  const Rows<const float> found = predictions(tape, rows).value<float>();
   for (index i = 0; i < count; ++i) {
     std::copy_n(found[i], found.columns,
                 values_.data() + text_at(i) * static_cast<std::size_t>(found.columns));
   }
+}
+
+Variable TextPredictor::predictions(Tape& tape, const TextRows& rows) const {
+  if (!model_.encoder) {
+    const Classifier& model = *model_.model;
+    return table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
+  }
+  const Bert& model = model_.encoder->model;
+  const Variable logits = model.logits(tape, model.forward(tape, {.texts = rows}));
+  return predictions_of(tape, logits, model_.config().task);
 }
 
 void TextPredictor::require_finite(const std::function<std::string(std::size_t)>& name) const {

@@ -69,6 +69,7 @@ class TextPredictor {
   void count_read();
   Rows<const float> predict_read(const std::function<std::string(std::size_t)>& name);
   void predict_batch(Tape& tape, std::span<const index> batch);
+  Variable predictions(Tape& tape, const TextRows& rows) const;
   void require_finite(const std::function<std::string(std::size_t)>& name) const;
 
   const Context context_;

@@ -26,9 +26,6 @@ constexpr double kCostOfEmbedded = 20000;  // to read it: about that of so many 
 constexpr index kEmbeddedTokens = 1024;    // a longer text is a batch of its own
 constexpr index kSmallestBatch = 256;      // tokens
 
-// A word and the blank behind it seldom have more bytes.
-constexpr std::size_t kBytesOfPiece = 6;
-
 PoolingKind pooling_of(EmbedPooling said, PoolingKind own) {
   switch (said) {
     case EmbedPooling::kMean:
@@ -92,48 +89,20 @@ Embedder::Embedder(const Context& context, const SentenceModel& model, EmbedRule
                  "use fewer threads (--threads), or a machine with more memory");
 }
 
-// Of a long text only so much is read as is needed: up to a blank it has the tokens that the whole
-// has there, unless a token has a blank in it.
-Embedder::Tokens Embedder::tokens_of(std::string_view text) const {
-  const WordPiece& tokenizer = *model_.tokenizer;
-  const WordPieceModel& words = tokenizer.model();
-  const std::size_t most = static_cast<std::size_t>(model_.settings.max_length) -
-                           words.before.size() - words.after.size();
-  const bool has_blank = std::any_of(words.added.begin(), words.added.end(), [](const auto& added) {
-    return added.text.find(' ') != std::string::npos || added.takes_left;
-  });
-  Tokens result;
-  const auto read = [&](std::string_view part) {
-    result.ids = words.before;
-    tokenizer.encode(result.ids, part);
-    result.truncated = result.ids.size() > words.before.size() + most;
-    if (result.truncated) result.ids.resize(words.before.size() + most);
-  };
-  bool done = false;
-  for (std::size_t bytes = kBytesOfPiece * (most + 1); !has_blank && !done && bytes < text.size();
-       bytes *= 2) {
-    const std::size_t blank = text.find(' ', bytes);
-    if (blank == text.npos) break;
-    read(text.substr(0, blank));
-    done = result.truncated;
-  }
-  if (!done) read(text);
-  result.ids.insert(result.ids.end(), words.after.begin(), words.after.end());
-  return result;
-}
-
 Rows<const float> Embedder::embed(std::span<const std::string_view> texts) {
   const auto count = static_cast<index>(texts.size());
   read_.resize(texts.size());
   context_.for_ranges(count, kCostOfEmbedded, [&](index begin, index end) {
     for (auto n = static_cast<std::size_t>(begin); n < static_cast<std::size_t>(end); ++n) {
-      read_[n] = rules_.prompt.empty() ? tokens_of(texts[n])
-                                       : tokens_of(rules_.prompt + std::string(texts[n]));
+      const std::string prompted =
+          rules_.prompt.empty() ? std::string() : rules_.prompt + std::string(texts[n]);
+      read_[n] = marked_tokens(*model_.tokenizer, prompted.empty() ? texts[n] : prompted,
+                               model_.settings.max_length);
     }
   });
   std::vector<index> lengths;
   lengths.reserve(texts.size());
-  for (const Tokens& text : read_) {
+  for (const MarkedTokens& text : read_) {
     lengths.push_back(static_cast<index>(text.ids.size()));
     tokens_ += lengths.back();
     truncated_ += text.truncated ? 1 : 0;
@@ -172,7 +141,7 @@ Tensor Embedder::embed_all(std::span<const std::string> texts,
 
 void Embedder::embed_batch(Tape& tape, std::span<const index> batch) {
   tape.reset(TapeMode::kInference);
-  const auto text_at = [&](index n) -> const Tokens& {
+  const auto text_at = [&](index n) -> const MarkedTokens& {
     return read_[static_cast<std::size_t>(batch[static_cast<std::size_t>(n)])];
   };
   const auto count = static_cast<index>(batch.size());

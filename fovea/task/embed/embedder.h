@@ -102,12 +102,6 @@ class Embedder {
   double model_seconds() const { return tapes_.seconds(); }
 
  private:
-  struct Tokens {
-    std::vector<token> ids;
-    bool truncated = false;
-  };
-
-  Tokens tokens_of(std::string_view text) const;
   void embed_batch(Tape& tape, std::span<const index> batch);
   void finish(Vec<const float> pooled, Vec<float> to) const;
 
@@ -115,7 +109,7 @@ class Embedder {
   const SentenceModel& model_;
   const EmbedRules rules_;
   BatchTapes tapes_;
-  std::vector<Tokens> read_;
+  std::vector<MarkedTokens> read_;
   std::vector<float> values_;
   index truncated_ = 0, texts_ = 0, tokens_ = 0;
 };

@@ -257,9 +257,8 @@ void TaggerTest::read(const std::string& file) {
 
 std::vector<TaggerScore> TaggerTest::score(std::vector<std::string>& notes) {
   if (predictor_.cut() > 0) {
-    notes.push_back(fmt::format(
-        "sentences longer than the model's --max-length ({}): {}; they are read in pieces",
-        model_.settings.text.max_length, predictor_.cut()));
+    notes.push_back(fmt::format("sentences longer than the model's {}: {}; they are read in pieces",
+                                model_.longest(), predictor_.cut()));
   }
   std::vector<TaggerScore> scores;
   for (ColumnTest& column : columns_) scores.push_back(column.score(context_, notes));

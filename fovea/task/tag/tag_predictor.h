@@ -33,12 +33,15 @@ class TagPredictor {
   static constexpr std::size_t kSentencesAtOnce = 4096, kWordsAtOnce = std::size_t{1} << 17,
                                kBytesAtOnce = std::size_t{16} << 20;
 
-  /// `batch_words`: a batch ends before it would have more words than this. `model` must outlive
+  /// `batch_words`: a batch ends before it would have more words than this (of a model from
+  /// elsewhere, tokens). `model` must outlive
   /// the predictor. Throws kOutOfMemory if there is no room for such batches.
   TagPredictor(const Context& context, const LoadedTagger& model, index batch_words = 2048);
 
   /// The tags of each sentence, which has any number of words: [tag columns]. Sentences longer than
-  /// max_length are read in pieces. Throws kModelDamaged for scores that are not finite.
+  /// LoadedTagger::longest() are read in pieces. A model from elsewhere says of a word what it says
+  /// of its first subword; one without a subword has the tag O, or else the first one. Throws
+  /// kModelDamaged for scores that are not finite.
   std::vector<std::vector<TaggedByModel>> tag(
       std::span<const std::vector<std::string>> sentences,
       TagProbabilities probabilities = TagProbabilities::kNo);
@@ -57,10 +60,23 @@ class TagPredictor {
   };
 
   void read(std::span<const std::vector<std::string>> sentences);
+  void read_own(std::size_t sentence, std::span<const std::string> words);
+  void read_subwords(std::size_t sentence, std::span<const std::string> words);
+  index length_of(index piece) const;
   using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
 
   void tag_batch(Tape& tape, std::span<const index> batch, TagProbabilities probabilities,
                  Results& results) const;
+  // Of the words of a batch, one after another.
+  struct BatchTags {
+    std::vector<std::int32_t> tags;
+    std::vector<double> probabilities{};  // [words, tags], or none
+  };
+
+  TagScores scores_of(Tape& tape, const TaggedBatch& words) const;
+  BatchTags tags_by_model(const Context& context, const TagScores& scores, std::size_t column,
+                          TagProbabilities probabilities) const;
+  BatchTags tags_by_encoder(const TaggedBatch& batch, Variable logits) const;
   // Stores the tags of a batch's sentences in a column.
   void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                 std::size_t column, TagProbabilities probabilities, Results& results) const;
@@ -69,7 +85,7 @@ class TagPredictor {
   const LoadedTagger& model_;
   const index batch_words_;
   BatchTapes tapes_;
-  TaggedWords read_;  // a sentence for each piece
+  TaggedWords read_;  // a sentence for each piece; subwords of a model from elsewhere
   std::vector<Piece> pieces_;
   index sentences_ = 0, words_ = 0, cut_ = 0;
 };

@@ -13,6 +13,7 @@
 #include "fovea/config/json.h"
 #include "fovea/data/label_set.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/text/keyed_hash.h"
@@ -275,13 +276,46 @@ std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& na
   return sets;
 }
 
+namespace {
+
+// A model from elsewhere. Its settings say what predictions and their messages ask for.
+LoadedTagger tagger_of(LoadedEncoder encoder) {
+  const BertConfig& config = encoder.model.config();
+  LoadedTagger loaded;
+  const std::optional<TagScheme> scheme = find_scheme(encoder.labels);
+  loaded.settings.text.scheme = {choice_of(scheme)};
+  loaded.settings.text.max_length = encoder.max_length;
+  loaded.settings.model.head = {TagHead::kSoftmax};
+  loaded.settings.model.tags = {config.outputs};
+  loaded.settings.model.vocabulary = config.vocabulary;
+  loaded.settings.model.block = config.block;
+  loaded.tags.emplace_back(std::move(encoder.labels), scheme);
+  loaded.encoder = std::make_unique<LoadedEncoder>(std::move(encoder));
+  return loaded;
+}
+
+}  // namespace
+
+index LoadedTagger::parameters() const {
+  return encoder ? parameter_count(encoder->model) : parameter_count(settings.model);
+}
+
+std::string LoadedTagger::longest() const {
+  const index most = settings.text.max_length;
+  return encoder ? fmt::format("{} tokens", most) : fmt::format("--max-length ({})", most);
+}
+
 LoadedTagger load_tagger(const fs::path& folder) {
+  if (is_hugging_face(folder)) return tagger_of(load_encoder(folder, BertHead::kTokens));
   const std::string name = (folder / "config.json").string();
   const TaggerConfigFile file =
       tagger_config_from_text(read_model_file(folder, "config.json"), name);
   check_config(file, name);
-  LoadedTagger loaded{
-      .settings = file.settings, .vocabulary = {}, .tags = tag_sets(file, name), .model = nullptr};
+  LoadedTagger loaded{.settings = file.settings,
+                      .vocabulary = {},
+                      .tags = tag_sets(file, name),
+                      .model = nullptr,
+                      .encoder = nullptr};
   const TaggerConfig& config = loaded.settings.model;
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
   loaded.model = load_model<Tagger>(folder, sizes_of, config, crf_rules(config, loaded.tags),

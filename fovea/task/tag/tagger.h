@@ -21,6 +21,7 @@
 #include "fovea/metrics/tag_scheme.h"
 #include "fovea/model/tagger.h"
 #include "fovea/nn/crf.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/tag/settings.h"
 #include "fovea/text/keyed_hash.h"
@@ -111,16 +112,23 @@ struct TaggerOutputs {
 struct LoadedTagger {
   TaggerSettings settings;
   TaggerVocabulary vocabulary;
-  std::vector<TagSet> tags;  ///< of each tag column
-  std::unique_ptr<Tagger> model;
+  std::vector<TagSet> tags;                ///< of each tag column
+  std::unique_ptr<Tagger> model;           ///< null: it is from elsewhere
+  std::unique_ptr<LoadedEncoder> encoder;  ///< of a model from elsewhere, without vocabularies
 
+  /// The number of learned values.
+  index parameters() const;
+  /// The length beyond which a sentence is read in pieces: "--max-length (1024)".
+  std::string longest() const;
   bool segments() const { return settings.text.task == TagTask::kSegment; }
   /// The names of the tag columns.
   std::vector<std::string> columns() const { return column_names(settings.text); }
 };
 
-/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
-/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+/// Loads a model: a folder of ours, or one of Hugging Face whose model is a
+/// ...ForTokenClassification (pretrained/encoder.h). Throws kModelMissing if there is none,
+/// kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do not belong
+/// together, kOutOfMemory.
 LoadedTagger load_tagger(const std::filesystem::path& folder);
 
 /// The text of config.json.

@@ -14,14 +14,18 @@
 namespace fovea {
 namespace {
 
-SentenceModel small_model(index max_length = 8) {
+WordPieceModel small_vocabulary() {
   WordPieceModel words;
   words.names = {"[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "##b"};
   words.before = {1};
   words.after = {2};
+  return words;
+}
+
+SentenceModel small_model(index max_length = 8) {
   return {.model = Bert(
               {.vocabulary = 7, .width = 6, .layers = 2, .heads = 2, .ff = 8, .block = max_length}),
-          .tokenizer = std::make_unique<const WordPiece>(std::move(words)),
+          .tokenizer = encoder_tokenizer(small_vocabulary()),
           .settings = {.normalizes = true, .max_length = max_length},
           .checksum = "0"};
 }
@@ -52,10 +56,10 @@ TEST(Embedder, TruncatesAndCounts) {
 // blank.
 TEST(Embedder, ReadsWholeWhatATokenWithABlankMayReachInto) {
   SentenceModel model = small_model(4);
-  WordPieceModel words = model.tokenizer->model();
+  WordPieceModel words = small_vocabulary();
   words.names.push_back("c a");
   words.added = {{.text = "c a", .id = 7}};
-  model.tokenizer = std::make_unique<const WordPiece>(std::move(words));
+  model.tokenizer = encoder_tokenizer(std::move(words));
   model.model = Bert({.vocabulary = 8, .width = 6, .layers = 1, .heads = 2, .ff = 8, .block = 4});
   Embedder embedder(Context(1), model, rules_of(model));
   const std::string text = std::string(17, ' ') + "c a";  // a blank follows the 18th byte

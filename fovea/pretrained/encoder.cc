@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/pretrained/encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/pretrained/encoder_table.h"
+#include "fovea/pretrained/folder_tensors.h"
+#include "fovea/pretrained/foreign_json.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr index kTensorsOfBlock = 16, kMostLabels = 1'000'000;
+
+// Of heads for other questions, and of none that was asked for. They are left out.
+bool is_of_other_head(std::string_view name, BertHead head) {
+  const auto begins = [&](std::initializer_list<std::string_view> layers) {
+    return std::ranges::any_of(layers, [&](std::string_view one) { return name.starts_with(one); });
+  };
+  return begins({"cls.", "lm_head.", "qa_outputs.", "vocab_layer_norm.", "vocab_projector.",
+                 "vocab_transform."}) ||
+         (head == BertHead::kNone && begins({"classifier.", "pre_classifier."}));
+}
+
+class WeightReader {
+ public:
+  WeightReader(const fs::path& folder, const EncoderArchitecture& architecture, BertHead head)
+      : folder_(folder), tensors_(folder), architecture_(architecture), head_(head) {
+    const std::string whole =
+        std::string(architecture.prefix) + "embeddings.word_embeddings.weight";
+    if (tensors_.has(whole)) prefix_ = architecture.prefix;
+  }
+
+  // The tensors of a parameter, by their names in the file.
+  std::vector<std::string> names_of(std::string_view ours) const {
+    std::vector<std::string> names = encoder_tensors(architecture_, head_, ours);
+    for (std::string& name : names) {
+      name = present(name.starts_with('.') ? name.substr(1) : prefix_ + name);
+    }
+    return names;
+  }
+  bool has_pooler() const {
+    const auto is_pooler = [](const EncoderTensor& row) { return row.ours == "pooler"; };
+    return std::ranges::any_of(architecture_.tensors, is_pooler) &&
+           tensors_.has(names_of("pooler.weight")[0]);
+  }
+
+  index outputs() const {
+    const Shape& shape = tensors_.shape(names_of("output.weight")[0]);
+    return shape.axes() == 0 ? 0 : shape[0];
+  }
+
+  // Before memory is taken for what the configuration says.
+  void check_sizes(const BertConfig& c) const {
+    check_shape(names_of("embedding.tokens")[0], c.vocabulary, c.width);
+    check_shape(names_of("embedding.positions")[0], c.position_rows(), c.width);
+    if (c.types > 0) check_shape(names_of("types.weight")[0], c.types, c.width);
+    if (std::ssize(tensors_.names()) < c.layers * kTensorsOfBlock) {
+      fail(ErrorCode::kModelDamaged, "{}: {} tensors are too few for {} layers", folder_.string(),
+           tensors_.names().size(), c.layers);
+    }
+    if (c.layers > 0) {
+      check_shape(names_of("blocks.0.feed_forward.in.weight")[0], c.ff, c.width);
+    }
+    const double block =
+        static_cast<double>(c.width) * static_cast<double>(4 * c.width + 2 * c.ff + 16);
+    const double all =
+        static_cast<double>(c.vocabulary + c.position_rows() + c.types + c.width + c.outputs) *
+            static_cast<double>(c.width) +
+        static_cast<double>(c.layers) * block;
+    require_memory("the model", all * sizeof(float), "use a machine that has more memory");
+  }
+
+  void set(Parameter& parameter) {
+    const Rows<float> to = parameter.value.rows<float>();
+    const std::vector<std::string> names = names_of(parameter.name);
+    const bool is_vector = parameter.value.shape().axes() == 1;
+    const index parts = std::ssize(names);
+    const index size = parameter.value.size() / parts;
+    for (index n = 0; n < parts; ++n) {
+      const std::string& name = names[static_cast<std::size_t>(n)];
+      check_shape(name, is_vector ? size : to.rows / parts, is_vector ? 0 : to.columns);
+      tensors_.read(name, {to.data + n * size, size});
+      used_.insert(name);
+    }
+    ++parameter.version;
+  }
+
+  // Other heads, a pooler that is not asked for, and numbers that older versions have saved are
+  // passed over.
+  void refuse_others() const {
+    const std::string pooler = prefix_ + "pooler.";
+    for (const std::string& name : tensors_.names()) {
+      if (is_of_other_head(name, head_) || name.starts_with(pooler) ||
+          name == prefix_ + "embeddings.position_ids" || used_.contains(name)) {
+        continue;
+      }
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: the tensor {} is not one of {}'s: the model computes what "
+                              "fovea does not know",
+                              folder_.string(), printable(name), architecture_.name),
+                  kReadableHint);
+    }
+  }
+
+ private:
+  // Models that were converted from TensorFlow call the parts of a norm gamma and beta.
+  std::string present(std::string name) const {
+    constexpr std::pair<std::string_view, std::string_view> kOlder[] = {
+        {"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+    if (tensors_.has(name)) return name;
+    for (const auto& [now, before] : kOlder) {
+      if (!name.ends_with(now)) continue;
+      const std::string older = name.substr(0, name.size() - now.size()) + std::string(before);
+      if (tensors_.has(older)) return older;
+    }
+    return name;
+  }
+
+  void check_shape(const std::string& name, index rows, index columns) const {
+    const Shape expected = columns == 0 ? Shape{rows} : Shape{rows, columns};
+    const Shape& shape = tensors_.shape(name);
+    if (shape == expected) return;
+    fail(ErrorCode::kModelDamaged, "{}: the tensor {} is {}; config.json asks for {}",
+         folder_.string(), name, to_string(shape), to_string(expected));
+  }
+
+  fs::path folder_;
+  FolderTensors tensors_;
+  const EncoderArchitecture& architecture_;
+  BertHead head_;
+  std::string prefix_;  // of the names, if the file has it
+  std::set<std::string, std::less<>> used_;
+};
+
+// The labels in the order of the outputs. Without names they are called as transformers calls them.
+std::vector<std::string> labels_of(const ForeignObject& config) {
+  constexpr index kUsual = 2;
+  if (!config.has("id2label")) {
+    std::vector<std::string> labels;
+    for (index n = 0; n < config.whole("num_labels", 1, kMostLabels, kUsual); ++n) {
+      labels.push_back(fmt::format("LABEL_{}", n));
+    }
+    return labels;
+  }
+  const ForeignObject names = config.object("id2label");
+  const Json::Object& pairs = config.find("id2label")->object();
+  std::vector<std::string> labels;
+  std::set<std::string> different;
+  for (std::size_t n = 0; n < pairs.size(); ++n) {
+    labels.push_back(names.text(fmt::format("{}", n)));
+    if (!different.insert(labels.back()).second) {
+      names.fail_value(fmt::format("{}", n), "a label that no other number has");
+    }
+  }
+  const auto count = std::ssize(labels);
+  if (count == 0) config.fail_value("id2label", "a label for each number from 0 on");
+  if (config.whole("num_labels", 1, kMostLabels, count) != count) {
+    config.fail_value("num_labels", fmt::format("{}, as id2label has", count));
+  }
+  return labels;
+}
+
+EncoderProblem problem_of(const ForeignObject& config, BertHead head, std::size_t labels) {
+  constexpr std::string_view kKey = "problem_type";
+  if (head == BertHead::kTokens) return EncoderProblem::kOneLabel;
+  const std::string said = config.text(kKey, "");
+  if (said.empty()) return labels == 1 ? EncoderProblem::kNumber : EncoderProblem::kOneLabel;
+  if (said == "multi_label_classification") return EncoderProblem::kAnyLabels;
+  if (said == "single_label_classification") {
+    if (labels < 2) config.fail_value(kKey, "another one, as there is one label");
+    return EncoderProblem::kOneLabel;
+  }
+  if (said != "regression") {
+    config.refuse(kKey, "single_label_classification, multi_label_classification and regression");
+  }
+  if (labels > 1) config.refuse(kKey, "regression of one number; here are several outputs");
+  return EncoderProblem::kNumber;
+}
+
+BertHead head_of(const ForeignObject& config) {
+  if (!config.has("architectures")) return BertHead::kNone;
+  for (const Json& name : config.array("architectures")) {
+    const auto* const text = name.get_if<std::string>();
+    if (text == nullptr) continue;
+    if (text->ends_with("ForSequenceClassification")) return BertHead::kText;
+    if (text->ends_with("ForTokenClassification")) return BertHead::kTokens;
+  }
+  return BertHead::kNone;
+}
+
+// As the tokenizer says, and never more than the model has positions for.
+index max_length_of(const fs::path& folder, index positions) {
+  const fs::path rules = folder / "tokenizer_config.json";
+  if (!fs::exists(rules)) return positions;
+  const Json json = read_foreign_json(rules);
+  // Models that say nothing have a number here that no text is as long as.
+  const double said =
+      ForeignObject(json, rules.string()).number("model_max_length", 1, 1e300, INT32_MAX);
+  return static_cast<index>(std::min(said, static_cast<double>(positions)));
+}
+
+}  // namespace
+
+BertHead encoder_head(const fs::path& folder) {
+  const fs::path file = folder / "config.json";
+  const Json json = read_foreign_json(file);
+  return head_of(ForeignObject(json, file.string()));
+}
+
+LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
+  if (!fs::is_directory(folder)) {
+    throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such folder", folder.string()),
+                "name a folder that sentence-transformers or transformers has saved");
+  }
+  const fs::path file = folder / "config.json";
+  const Json json = read_foreign_json(file);
+  const ForeignObject said(json, file.string());
+  const EncoderArchitecture& architecture = encoder_architecture(said);
+  if (head != BertHead::kNone && head_of(said) != head) {
+    said.refuse("architectures", head == BertHead::kText ? "...ForSequenceClassification here"
+                                                         : "...ForTokenClassification here");
+  }
+  std::vector<std::string> labels;
+  EncoderProblem problem = EncoderProblem::kOneLabel;
+  if (head != BertHead::kNone) {
+    labels = labels_of(said);
+    problem = problem_of(said, head, labels.size());
+  }
+  BertConfig config = encoder_config(architecture, said);
+  WeightReader reader(folder, architecture, head);
+  config.head = head;
+  config.outputs = std::ssize(labels);
+  config.pools = head == BertHead::kText || (head == BertHead::kNone && reader.has_pooler());
+  if (head != BertHead::kNone && reader.outputs() != config.outputs) {
+    fail(ErrorCode::kModelDamaged, "{}: the head has {} outputs, config.json {} labels",
+         folder.string(), reader.outputs(), config.outputs);
+  }
+  reader.check_sizes(config);
+  LoadedEncoder loaded{.model = Bert(config, {.memory = ParameterMemory::kUnwritten}),
+                       .tokenizer = read_encoder_tokenizer(folder),
+                       .max_length = max_length_of(folder, config.block),
+                       .problem = problem,
+                       .labels = std::move(labels)};
+  for (Parameter* const parameter : loaded.model.parameters()) reader.set(*parameter);
+  reader.refuse_others();
+  if (problem == EncoderProblem::kNumber) loaded.labels.clear();
+  if (loaded.tokenizer->size() > config.vocabulary) {
+    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
+         loaded.tokenizer->size(), config.vocabulary);
+  }
+  require_room_for_marks(*loaded.tokenizer, loaded.max_length, folder);
+  return loaded;
+}
+
+}  // namespace fovea

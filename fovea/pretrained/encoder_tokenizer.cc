@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/pretrained/encoder_tokenizer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fovea/base/check.h"
+#include "fovea/pretrained/tokenizer_files.h"
+#include "fovea/text/tokenizer/wordpiece.h"
+#include "fovea/text/utf8.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class WordPieceOfEncoder : public EncoderTokenizer {
+ public:
+  explicit WordPieceOfEncoder(WordPieceModel model)
+      : EncoderTokenizer(model.before, model.after), pieces_(std::move(model)) {}
+
+  index size() const override { return pieces_.size(); }
+  void append(std::vector<token>& ids, std::string_view text) const override {
+    pieces_.encode(ids, text);
+  }
+  void append_word(std::vector<token>& ids, std::string_view word) const override {
+    pieces_.encode(ids, word);
+  }
+  bool reaches_over_blanks() const override {
+    return std::ranges::any_of(pieces_.model().added, [](const AddedToken& added) {
+      return added.text.find(' ') != std::string::npos;
+    });
+  }
+
+ private:
+  const WordPiece pieces_;
+};
+
+// A word and the blank behind it seldom have more bytes.
+constexpr std::size_t kBytesOfWord = 6;
+
+// The first blank at `from` or behind, before which no white space stands; npos: there is none.
+std::size_t find_blank(std::string_view text, std::size_t from) {
+  for (std::size_t at = text.find(' ', from); at != text.npos; at = text.find(' ', at + 1)) {
+    std::size_t before = at == 0 ? 0 : at - 1;
+    while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xc0) == 0x80) --before;
+    if (white_space_at_front(text.substr(before)) == 0) return at;
+  }
+  return text.npos;
+}
+
+}  // namespace
+
+std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model) {
+  return std::make_unique<WordPieceOfEncoder>(std::move(model));
+}
+
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const fs::path& folder) {
+  return encoder_tokenizer(read_wordpiece(folder));
+}
+
+void require_room_for_marks(const EncoderTokenizer& tokenizer, index most, const fs::path& folder) {
+  if (tokenizer.marks() <= most) return;
+  fail(ErrorCode::kModelDamaged, "{}: texts have {} marks and at most {} tokens", folder.string(),
+       tokenizer.marks(), most);
+}
+
+MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view text, index most) {
+  const auto last = static_cast<std::size_t>(most) - tokenizer.after().size();
+  MarkedTokens result;
+  const auto read = [&](std::string_view part) {
+    result.ids = tokenizer.before();
+    tokenizer.append(result.ids, part);
+    result.truncated = result.ids.size() > last;
+    if (result.truncated) result.ids.resize(last);
+  };
+  bool done = false;
+  const std::size_t first = tokenizer.reaches_over_blanks()
+                                ? text.size()
+                                : kBytesOfWord * static_cast<std::size_t>(most + 1);
+  for (std::size_t bytes = first; !done && bytes < text.size(); bytes *= 2) {
+    const std::size_t blank = find_blank(text, bytes);
+    if (blank == text.npos) break;
+    read(text.substr(0, blank));
+    done = result.truncated;
+  }
+  if (!done) read(text);
+  result.ids.insert(result.ids.end(), tokenizer.after().begin(), tokenizer.after().end());
+  return result;
+}
+
+}  // namespace fovea

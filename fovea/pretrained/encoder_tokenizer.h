@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the texts of an encoder become tokens: by the tokenizer of its folder, with the marks that
+// stand around a text.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fovea/base/types.h"
+#include "fovea/text/tokenizer.h"
+#include "fovea/text/tokenizer/wordpiece.h"
+
+namespace fovea {
+
+/// Immutable; any number of threads may use one at once.
+class EncoderTokenizer {
+ public:
+  virtual ~EncoderTokenizer() = default;
+  EncoderTokenizer(const EncoderTokenizer&) = delete;
+  EncoderTokenizer& operator=(const EncoderTokenizer&) = delete;
+
+  virtual index size() const = 0;
+  /// Appends the tokens of a text, without the marks around it. Bytes that are not UTF-8 become
+  /// U+FFFD.
+  virtual void append(std::vector<token>& ids, std::string_view text) const = 0;
+  /// Appends the tokens of a word of a text whose words are known: those that it has behind a
+  /// blank.
+  virtual void append_word(std::vector<token>& ids, std::string_view word) const = 0;
+  /// Whether a token may reach over a blank. If none does, what stands before a blank has the
+  /// tokens that it has in the whole text.
+  virtual bool reaches_over_blanks() const = 0;
+
+  /// The marks around a text: [CLS], and [SEP].
+  const std::vector<token>& before() const { return before_; }
+  const std::vector<token>& after() const { return after_; }
+  index marks() const { return std::ssize(before_) + std::ssize(after_); }
+
+ protected:
+  EncoderTokenizer(std::vector<token> before, std::vector<token> after)
+      : before_(std::move(before)), after_(std::move(after)) {}
+
+ private:
+  const std::vector<token> before_, after_;
+};
+
+std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model);
+
+/// The tokenizer of a folder. Throws kModelMissing, kModelDamaged, and kModelWrongKind for one that
+/// fovea does not know.
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const std::filesystem::path& folder);
+
+/// Throws kModelDamaged, which names the folder, if texts of `most` tokens have no room for the
+/// marks.
+void require_room_for_marks(const EncoderTokenizer& tokenizer, index most,
+                            const std::filesystem::path& folder);
+
+struct MarkedTokens {
+  std::vector<token> ids;
+  bool truncated = false;
+};
+
+/// The tokens of a text and the marks around it, at most `most` together: of a longer text the end
+/// is left out. Of a long text only so much is read as is needed.
+MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view text, index most);
+
+}  // namespace fovea
