@@ -55,8 +55,9 @@ void ScoredPieces::encode(std::vector<token>& ids, std::string_view text, Marks 
   wholes_[static_cast<std::size_t>(marks)].split(
       text,
       [&](std::size_t, std::string_view plain) {
-        part = prefix_ ? " " : "";
-        part += plain;
+        part.clear();
+        if (prefix_) part.push_back(' ');
+        part.append(plain);
         for (const EncodedPiece& one : pieces_.encode(part)) ids.push_back(one.id);
       },
       [&](const AddedToken& added) { ids.push_back(added.id); });
