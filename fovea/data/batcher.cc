@@ -42,8 +42,11 @@ index Batch::target_count() const {
 }
 
 index Sequences::target_count() const {
-  return std::accumulate(slices.begin(), slices.end(), index{0},
-                         [](index sum, Slice slice) { return sum + slice.targets; });
+  return std::accumulate(slices.begin(), slices.end(), index{0}, [this](index sum, Slice slice) {
+    if (counted.empty()) return sum + slice.targets;
+    const auto first = counted.begin() + slice.start + 1;
+    return sum + std::count(first, first + slice.targets, true);
+  });
 }
 
 index Sequences::largest(index n) const {
@@ -69,6 +72,16 @@ void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::ui
   batch.samples.push_back(sample);
 }
 
+void append(Batch& batch, const Sequences& sequences, index sequence) {
+  const Slice slice = sequences.slices[static_cast<std::size_t>(sequence)];
+  append(batch, sequences.stream, slice, static_cast<std::uint64_t>(sequence));
+  if (sequences.counted.empty()) return;
+  const auto first = batch.targets.end() - slice.targets;
+  for (index n = 0; n < slice.targets; ++n) {
+    if (!sequences.counted[static_cast<std::size_t>(slice.start + 1 + n)]) first[n] = kIgnoredTarget;
+  }
+}
+
 EvaluationBatches::EvaluationBatches(Sequences sequences, index batch_size)
     : sequences_(std::move(sequences)), batch_size_(batch_size) {
   require_option(batch_size >= 1, "batch_size", batch_size, "at least 1");
@@ -86,8 +99,7 @@ Batch EvaluationBatches::operator[](index i) const {
   const index end = batch_size_ < n - begin ? begin + batch_size_ : n;
   Batch batch;
   for (index s = begin; s < end; ++s) {
-    append(batch, sequences_.stream, sequences_.slices[static_cast<std::size_t>(s)],
-           static_cast<std::uint64_t>(s));
+    append(batch, sequences_, s);
   }
   return batch;
 }
@@ -326,25 +338,26 @@ class DrawnLines {
 class ShuffledLines final : public TrainingBatches {
  public:
   ShuffledLines(std::string_view text, const Tokenizer& tokenizer, const BatchOptions& options)
-      : sequences_(cut_lines(text, tokenizer, options.cut(), "training text")),
+      : ShuffledLines(cut_lines(text, tokenizer, options.cut(), "training text"), options) {
+    if (options.subword_sampling > 0) {
+      drawn_ = std::make_unique<DrawnLines>(text, sequences_, tokenizer, options);
+    }
+  }
+  ShuffledLines(Sequences sequences, const BatchOptions& options)
+      : sequences_(std::move(sequences)),
         options_(options),
         order_({.size = static_cast<index>(sequences_.slices.size()),
                 .batch_size = options.batch_size,
                 .accumulate = options.accumulate,
                 .seed = options.seed,
-                .by_length = options.by_length}) {
-    if (options.subword_sampling > 0) {
-      drawn_ = std::make_unique<DrawnLines>(text, sequences_, tokenizer, options);
-    }
-  }
+                .by_length = options.by_length}) {}
 
   Batch batch(index update, index number) override {
     Batch batch;
     for (const index sequence :
          order_.batch(update, number, [this](index i) { return length(i); })) {
       if (drawn_ && drawn_->append_part(batch, sequence, update / updates_per_epoch())) continue;
-      append(batch, sequences_.stream, sequences_.slices[static_cast<std::size_t>(sequence)],
-             static_cast<std::uint64_t>(sequence));
+      append(batch, sequences_, sequence);
     }
     return batch;
   }
@@ -388,6 +401,30 @@ std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tok
                                                 const BatchOptions& options) {
   check_options(options);
   return std::make_unique<ShuffledLines>(text, tokenizer, options);
+}
+
+std::unique_ptr<TrainingBatches> shuffled_sequences(Sequences sequences,
+                                                    const BatchOptions& options) {
+  check_options(options);
+  return std::make_unique<ShuffledLines>(std::move(sequences), options);
+}
+
+namespace {
+
+[[noreturn]] void fail_without_template() {
+  throw Error(ErrorCode::kOptionValue, "--data chat: only a chat template says how to write it",
+              "begin from a model that has one, with --base");
+}
+
+}  // namespace
+
+std::unique_ptr<TrainingBatches> no_batches(std::string_view, const Tokenizer&,
+                                            const BatchOptions&) {
+  fail_without_template();
+}
+
+Sequences no_sequences(std::string_view, const Tokenizer&, const CutOptions&, std::string_view) {
+  fail_without_template();
 }
 
 }  // namespace fovea

@@ -58,6 +58,7 @@ struct Slice {
 struct Sequences {
   std::vector<token> stream = {};
   std::vector<Slice> slices = {};
+  std::vector<bool> counted = {};  ///< whether a token of the stream is a target; none: all are
   index single_lines = 0;     ///< lines of one token, which are left out: they have no target
   index truncated_lines = 0;  ///< lines of which tokens are dropped, for CutOptions::max_length
 
@@ -69,6 +70,9 @@ struct Sequences {
 /// Adds the sequence of a slice to the batch. Throws kShape if the slice leaves the stream,
 /// kOptionValue if the batch would have 2^31 tokens or more.
 void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::uint64_t sample);
+
+/// The same for one of the sequences; tokens that are not counted become kIgnoredTarget.
+void append(Batch& batch, const Sequences& sequences, index sequence);
 
 /// A data set in order, `batch_size` sequences at a time (the last batch may have fewer); samples
 /// are numbered from 0.
@@ -151,6 +155,15 @@ struct DataKind {
                           const CutOptions& options, std::string_view name);
 };
 
+/// Throws kOptionValue: only who knows a chat template can cut a text so.
+std::unique_ptr<TrainingBatches> no_batches(std::string_view text, const Tokenizer& tokenizer,
+                                            const BatchOptions& options);
+Sequences no_sequences(std::string_view text, const Tokenizer& tokenizer,
+                       const CutOptions& options, std::string_view name);
+/// Epochs of sequences in a new order, by length or not, as of lines.
+std::unique_ptr<TrainingBatches> shuffled_sequences(Sequences sequences,
+                                                    const BatchOptions& options);
+
 std::unique_ptr<TrainingBatches> random_blocks(std::string_view text, const Tokenizer& tokenizer,
                                                const BatchOptions& options);
 std::unique_ptr<TrainingBatches> shuffled_lines(std::string_view text, const Tokenizer& tokenizer,
@@ -160,10 +173,13 @@ Sequences cut_blocks(std::string_view text, const Tokenizer& tokenizer, const Cu
 Sequences cut_lines(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
                     std::string_view name);
 
+inline constexpr std::string_view kChat = "chat";
 inline constexpr std::array kDataKinds = {
     DataKind{"blocks", "random blocks of the whole text", SplitAt::kCharacter, random_blocks,
              cut_blocks},
     DataKind{"lines", "each line a sequence", SplitAt::kLine, shuffled_lines, cut_lines},
+    DataKind{kChat, "conversations, a JSON object a line", SplitAt::kLine, no_batches,
+             no_sequences},
 };
 
 /// The kind called `name`. Throws kOptionValue, which lists the known kinds.

@@ -12,6 +12,7 @@
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
 #include "fovea/data/corpus.h"
+#include "fovea/task/language_model/chat_data.h"
 #include "fovea/task/language_model/language_model.h"
 
 namespace fovea {
@@ -102,8 +103,11 @@ Windows windows_of(const LoadedLanguageModel& loaded, std::span<const std::strin
       read_text(files, text.tokenizer == "byte" ? TextEncoding::kAnyBytes : TextEncoding::kUtf8);
   require_token_memory(all, *loaded.tokenizer, stride > 0 ? stride : context);
   const BatchOptions batches = batches_of_test(loaded.settings);
-  Sequences sequences = kind.evaluation(all, *loaded.tokenizer, batches.cut(),
-                                        files.size() == 1 ? name_of_input(files[0]) : "test text");
+  const std::string name = files.size() == 1 ? name_of_input(files[0]) : "test text";
+  Sequences sequences =
+      text.data == kChat && loaded.pretrained
+          ? read_conversations(all, *loaded.pretrained, batches.cut(), text.loss_on, name).sequences
+          : kind.evaluation(all, *loaded.tokenizer, batches.cut(), name);
   if (stride > 0) sequences.slices = overlapping(std::ssize(sequences.stream), context, stride);
   return {EvaluationBatches(std::move(sequences), batches.batch_size),
           stride > 0 ? context - stride : 0};

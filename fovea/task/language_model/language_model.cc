@@ -271,20 +271,23 @@ std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Eva
 }
 
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
-                               index batch_size, const std::function<bool()>& interrupted) {
-  const auto tokens = static_cast<index>(sequences.stream.size()), block = model.config().block;
+                               const BatchOptions& batches,
+                               const std::function<bool()>& interrupted) {
+  const auto tokens = static_cast<index>(sequences.stream.size());
+  const index block = batches.block, batch_size = batches.batch_size;
   const bool cut = !sequences.slices.empty();
   const index count =
       cut ? static_cast<index>(sequences.slices.size()) : (tokens - 2 + block) / block;
-  const auto slice = [&](index n) {
-    if (cut) return sequences.slices[static_cast<std::size_t>(n)];
-    return Slice{n * block, std::min(block, tokens - 1 - n * block)};
-  };
   const auto batch_at = [&](index i) {
     Batch batch;
     const index end = std::min(count, (i + 1) * batch_size);
     for (index n = i * batch_size; n < end; ++n) {
-      append(batch, sequences.stream, slice(n), static_cast<std::uint64_t>(n));
+      if (cut) {
+        append(batch, sequences, n);
+      } else {
+        append(batch, sequences.stream, {n * block, std::min(block, tokens - 1 - n * block)},
+               static_cast<std::uint64_t>(n));
+      }
     }
     return batch;
   };
@@ -325,7 +328,7 @@ std::optional<Validation> LanguageModelObjective::validate_training(
     const Interrupted& interrupted) {
   merge_adapters();
   return validation_of(loss_of(free_tape(), model_, run_.training->sequences(),
-                               run_.validation->batch_size(), interrupted));
+                               batches_of(run_.settings), interrupted));
 }
 
 template RunCost cost_of(const LanguageModelRun&);

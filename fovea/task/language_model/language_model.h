@@ -56,6 +56,7 @@ struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, Ev
   std::unique_ptr<Tokenizer> tokenizer;
   TokenizerData tokenizer_data = {};  ///< all of it, as the folder keeps it
   bool from_base = false;             ///< its model begins with the weights of --base
+  std::optional<PretrainedText> pretrained = {};  ///< as LoadedLanguageModel has it
   std::string architecture = {};      ///< of the model from elsewhere that it began from, or ""
   std::size_t text_bytes = 0;
 };
@@ -104,9 +105,10 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);
 /// The loss on a text to train on. Random blocks are cut as a text to validate on is: one after
-/// another, `block` targets each.
+/// another, `batches.block` targets each.
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
-                               index batch_size, const std::function<bool()>& interrupted);
+                               const BatchOptions& batches,
+                               const std::function<bool()>& interrupted);
 
 /// Connects a language model and its text with the Trainer.
 class LanguageModelObjective final

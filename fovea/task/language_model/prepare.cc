@@ -9,6 +9,7 @@
 #include "fovea/data/corpus.h"
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/base.h"
+#include "fovea/task/language_model/chat_data.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/tensor/checksum.h"
@@ -102,6 +103,42 @@ void note_text(LanguageModelRun& run) {
   run.notes.push_back(note);
 }
 
+Sequences conversations(LanguageModelRun& run, std::string_view text, std::string_view name,
+                        const LanguageModelSettings& settings) {
+  if (!run.pretrained) {
+    throw Error(ErrorCode::kModelWrongKind,
+                "--data chat: the base has no chat template",
+                "begin from a model that was trained on conversations");
+  }
+  ChatSequences found = read_conversations(text, *run.pretrained, batches_of(settings).cut(),
+                                           settings.text.loss_on, name);
+  if (found.truncated > 0) {
+    run.notes.push_back(fmt::format(
+        "{}: conversations of more than {} tokens: {} of {}; their end is dropped{}", name,
+        batches_of(settings).block, found.truncated, found.conversations,
+        found.left_out > 0
+            ? fmt::format(", and {} without an answer then are left out", found.left_out)
+            : ""));
+  }
+  return std::move(found.sequences);
+}
+
+std::unique_ptr<TrainingBatches> training_batches(LanguageModelRun& run, std::string_view text,
+                                                  const LanguageModelSettings& settings) {
+  const BatchOptions batches = batches_of(settings);
+  if (settings.text.data == kChat) {
+    return shuffled_sequences(conversations(run, text, "training text", settings), batches);
+  }
+  return data_kind(settings.text.data).training(text, *run.tokenizer, batches);
+}
+
+Sequences validation_sequences(LanguageModelRun& run, std::string_view text,
+                               const LanguageModelSettings& settings) {
+  if (settings.text.data == kChat) return conversations(run, text, "validation text", settings);
+  return data_kind(settings.text.data)
+      .evaluation(text, *run.tokenizer, batches_of(settings).cut(), "validation text");
+}
+
 }  // namespace
 
 LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<TokenizerData> known) {
@@ -111,7 +148,6 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   probe.vocabulary = kFirstLearnedToken;
   resolve(probe);
 
-  const DataKind& data = data_kind(settings.text.data);
   const Corpus corpus =
       read_corpus({.train = settings.text.train,
                    .valid = settings.text.valid,
@@ -129,6 +165,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
     TextCutter cutter = make_cutter(*known, "tokenizer.txt");
     run.tokenizer = std::move(cutter.tokenizer);
     if (cutter.pretrained) run.architecture = cutter.pretrained->architecture;
+    run.pretrained = std::move(cutter.pretrained);
   } else {
     run.tokenizer = learn_from(settings.text, corpus.train);
   }
@@ -137,16 +174,15 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   settings.model = resolve(settings.model);
   const BatchOptions batches = batches_of(settings);
   require_token_memory(corpus.train, *run.tokenizer, batches.block);
-  run.training = data.training(corpus.train, *run.tokenizer, batches);
+  run.training = training_batches(run, corpus.train, settings);
   if (!corpus.valid.empty()) {
     require_token_memory(corpus.valid, *run.tokenizer, batches.block);
-    run.validation.emplace(
-        data.evaluation(corpus.valid, *run.tokenizer, batches.cut(), "validation text"),
-        settings.text.batch_size);
+    run.validation.emplace(validation_sequences(run, corpus.valid, settings),
+                           settings.text.batch_size);
   }
   run.identity = identity_of(settings, corpus, run.tokenizer_data);
   run.text_bytes = corpus.train.size() + corpus.valid.size();
-  run.notes = corpus.notes;
+  run.notes.insert(run.notes.begin(), corpus.notes.begin(), corpus.notes.end());
   run.settings = std::move(settings);
   frozen_count(run);  // --freeze names what the model has
   note_text(run);

@@ -17,6 +17,12 @@
 
 namespace fovea {
 
+/// Which tokens of conversations are learned.
+enum class LossOn { kAnswers, kAll };
+inline constexpr EnumName<LossOn> kLossOnNames[] = {{LossOn::kAnswers, "answers"},
+                                                    {LossOn::kAll, "all"}};
+inline std::span<const EnumName<LossOn>> enum_names(LossOn) { return kLossOnNames; }
+
 /// The text, and how it is cut into sequences.
 struct TextOptions {
   std::vector<std::string> train;
@@ -29,6 +35,7 @@ struct TextOptions {
   index min_count = 2;
   std::string vocabulary;
   std::string data = "blocks";
+  LossOn loss_on = LossOn::kAnswers;
   bool marks = true;
   index max_length = 0;
   Truncate truncate = Truncate::kEnd;
@@ -55,8 +62,11 @@ struct TextOptions {
     visit("vocabulary", vocabulary,
           "--tokenizer word: a file of its words, one a line, as in vocab.txt",
           {.needs = {"tokenizer", kWordKind}, .is_path = true});
-    visit("data", data, "blocks: random blocks of the text; lines: each line is a sequence",
+    visit("data", data,
+          "blocks: random blocks of the text; lines: each line is a sequence; chat: each line is a "
+          "conversation, for a --base with a chat template",
           {.names = [] { return names_in(kDataKinds, "|"); }});
+    visit("loss_on", loss_on, "--data chat: which tokens are learned", {.needs = {"data", "chat"}});
     visit("marks", marks, "--data lines: a begin token before each line, an end token behind it");
     visit("max_length", max_length,
           "--data lines: most tokens of a line, marks included; 0: any number",
