@@ -11,29 +11,39 @@
 
 namespace fovea {
 
+struct PretrainedText;
+
 struct ChatTurn {
   std::string role;  ///< "system", "user" or "assistant"
   std::string text;
 };
 
-/// ChatML: <|im_start|>ROLE, a newline, the text, <|im_end|>, a newline.
-/// The vocabulary must outlive it.
+/// A part of a conversation as a template writes it: a mark, or a text whose marks are text.
+struct ChatPart {
+  token mark = kNoToken;
+  std::string text = {};
+};
+
+/// ChatML, and the templates of Llama 2, Llama 3, Gemma 1 to 3, Mistral 7B and Zephyr.
 class ChatTemplate {
  public:
-  /// Throws kModelWrongKind for a template that is not known, or none, or whose marks the
-  /// vocabulary lacks.
-  ChatTemplate(std::string_view program, const Subwords& subwords);
+  /// The template of a model, whose vocabulary must outlive it. Throws kModelWrongKind for one that
+  /// is not known, or none, or whose marks the vocabulary lacks.
+  explicit ChatTemplate(const PretrainedText& text);
 
   /// The system prompt of the template, for a conversation that gives none; "" for nothing.
   const std::string& usual_system() const { return system_; }
 
-  /// The tokens of turns and of the beginning of an answer. The text of a turn is text: marks that
-  /// it contains are none.
+  /// The tokens of turns and of the beginning of an answer: questions and answers by turns, behind
+  /// a system prompt if there is one. The text of a turn is text: marks that it contains are none.
+  /// Throws kOptionValue for a system prompt where the template has none.
   std::vector<token> tokens(const std::vector<ChatTurn>& turns) const;
 
  private:
   const Subwords& subwords_;
-  std::string system_;
+  const token begin_, end_;  // of a text
+  std::string system_ = {};  // before kind_, which finds it
+  std::size_t kind_;         // a row of the table of templates
 };
 
 }  // namespace fovea

@@ -365,6 +365,7 @@ PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) 
     if (flag_at(header, "add_eos_token")) {
       unknown("tokenizer.ggml.add_eos_token: fovea does not put an end behind each text");
     }
+    text.end = text.subwords->special().end;
     text.ends = ends_of(header, *text.subwords);
     if (const GgufValue* const chat = header.find("tokenizer.chat_template")) {
       text.chat_template = chat->text();

@@ -388,7 +388,9 @@ PretrainedText read_text(const ModelFiles& files, const Json& config) {
   const auto generation = json_if_there(files, "generation_config.json");
   if (generation) add_ends(text, generation->find("eos_token_id"));
   add_ends(text, config.find("eos_token_id"));
-  if (settings) add_end(text, named_token(*text.subwords, settings->find("eos_token")));
+  if (settings) text.end = named_token(*text.subwords, settings->find("eos_token"));
+  if (text.end != kNoToken) add_end(text, text.end);
+  if (text.end == kNoToken && !text.ends.empty()) text.end = text.ends.front();
   text.chat_template = chat_template(files, settings ? &*settings : nullptr);
   return text;
 }

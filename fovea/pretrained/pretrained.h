@@ -25,6 +25,7 @@ struct PretrainedText {
   std::string architecture = {};                  ///< "llama"
   std::shared_ptr<const Subwords> subwords = {};  ///< its vocabulary
   token begin = kNoToken;          ///< stands before each text; kNoToken: nothing does
+  token end = kNoToken;            ///< eos_token, which chat templates write behind an answer
   std::vector<token> ends = {};    ///< each of these ends what it writes; the usual one first
   std::string chat_template = {};  ///< "": none
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes pieces_golden.h: tokenizers of subwords in tokenizer.json, and the ids and decoded text that `tokenizers` gives.
+"""Writes pieces_golden.h: tokenizers of subwords in tokenizer.json, and the ids and text that `tokenizers` gives.
 
     python3 tests/pretrained/make_pieces_golden.py > tests/pretrained/pieces_golden.h     (tokenizers 0.23)
 """
@@ -24,16 +24,19 @@ CHARSMAP = (
     "AAAAzwAAAM4AAADRAAAA0AAAANMAAADSAAAA1QAAANQAAADXAAAA1gAAANkAAADYAAAA2wAAANoAAADdAAAA3AAAAN8AAADeAAAA4QAAAOAAAA"
     "DjAAAA4gAAAOUAAADkAAAA5wAAAO+oAQDpAAAA6AAAAOKYAQDjkAEA7QAAAOwAAADvAAAA7gAAAPEAAADwAAAA8wAAAPIAAAD1AAAA9AAAAPcA"
     "AAD2AAAA8MABAPgAAAD7AAAA+gAAAP0AAAD8AAAA/wAAAP4AAAAAIAAgzIgALi4uADopAGEAZmkAw6EAw6kA")
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-PIECES = ["▁", "a", "b", "c", "t", "h", "e", "é", "▁a", "▁t", "th", "he", "▁the", "▁th", "ab", "abc", "at", "▁▁", "中", "."]
-MERGES = [("▁", "t"), ("t", "h"), ("▁t", "h"), ("h", "e"), ("▁th", "e"), ("a", "b"), ("ab", "c"), ("a", "t"), ("▁", "a"),
-          ("▁", "▁")]
+PIECES = ["▁", "a", "b", "c", "t", "h", "e", "é", "▁a", "▁t", "th", "he", "▁the", "▁th", "ab", "abc", "at", "▁▁", "中",
+          "."]
+MERGES = [("▁", "t"), ("t", "h"), ("▁t", "h"), ("h", "e"), ("▁th", "e"), ("a", "b"), ("ab", "c"), ("a", "t"),
+          ("▁", "a"), ("▁", "▁")]
+TEXTS = ["", " ", "the abc", "  the  cat at ", "thethe", "<s>the</s> ab<unk>", "中 zz é z",
+         "e\u0301 \ufb01 A\u0301bc\uff21", "a\tb\nc", "the\u200bb\u00ad", "\U0001f600\u2026", "▁the▁",
+         "the <mask>  abc", "user word ab", "<0x41>", "\x00\x7f", " abc", "a\r\nb"]
+# Of the bytes those that texts have.
+BYTES = [f"<0x{byte:02X}>" for byte in sorted(set("".join(TEXTS).encode()) | {0, 1})]
 MARKS = ["<unk>", "<s>", "</s>"]
 BPE_IDS = {name: n for n, name in enumerate(MARKS + BYTES + PIECES)}
 SHORT_IDS = {name: n for n, name in enumerate(MARKS + PIECES)}
 SCORES = [(name, 0.0) for name in MARKS] + [(name, -2.0 - 0.37 * n + 0.4 * len(name)) for n, name in enumerate(PIECES)]
-TEXTS = ["", " ", "the abc", "  the  cat at ", "thethe", "<s>the</s> ab<unk>", "中 zz é z", "e\u0301 \ufb01 A\u0301bc\uff21", "a\tb\nc",
-         "the\u200bb\u00ad", "\U0001f600\u2026", "▁the▁", "the <mask>  abc", "user word ab", "<0x41>", "\x00\x7f", " abc", "a\r\nb"]
 
 
 def marked(tokenizer, begin="<s>", end=""):
@@ -81,7 +84,8 @@ def precompiled():
 
 
 CASES = {
-    "llama 2": bpe(normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]), unk_token="<unk>"),
+    "llama 2": bpe(
+        normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]), unk_token="<unk>"),
     "llama of transformers 5": bpe(cuts=pre_tokenizers.Metaspace("▁", "first", False)),
     "gemma": bpe(normalizers.Replace(" ", "▁"), pre_tokenizers.Split(" ", "merged_with_previous"), strips=False),
     "ignored merges": bpe(cuts=pre_tokenizers.Metaspace("▁", "always", True), ignore_merges=True),
@@ -94,7 +98,8 @@ CASES = {
     "deberta": unigram(normalizers.Sequence([normalizers.Strip(), precompiled()]),
                        pre_tokenizers.Metaspace("▁", "always"), "always"),
     "lines": unigram(normalizers.Sequence([
-        normalizers.Replace("\n", "</s>"), normalizers.Replace(Regex("^ | $"), ""), normalizers.Replace(Regex(" ?</s> ?"), "</s>")]),
+        normalizers.Replace("\n", "</s>"), normalizers.Replace(Regex("^ | $"), ""),
+        normalizers.Replace(Regex(" ?</s> ?"), "</s>")]),
         pre_tokenizers.Metaspace("▁", "always", False), "always"),
     "unknown characters fused": unknown(True),
     "unknown characters one by one": unknown(False),
@@ -111,6 +116,11 @@ def quoted(text):
             line = ""
         line += one
     return "\n     ".join(f'"{part}"' for part in parts + [line])
+
+
+def raw(text):
+    """The same of JSON."""
+    return "\n     ".join(f'R"x({text[n:n + 108]})x"' for n in range(0, len(text), 108))
 
 
 def main():
@@ -145,7 +155,7 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {""")
         bare = tokenizer.encode("a", add_special_tokens=False).ids
         begin = 1 if around[0] == 1 else 0
         end = around[begin + len(bare):]
-        print(f'    {{{quoted(name)},\n     {quoted(file)},\n     {{{"1" if begin else ""}}}, '
+        print(f'    {{{quoted(name)},\n     {raw(file)},\n     {{{"1" if begin else ""}}}, '
               f'{{{", ".join(map(str, end))}}},\n     {{')
         for text in TEXTS:
             ids = tokenizer.encode(text, add_special_tokens=False).ids
@@ -153,7 +163,7 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {""")
             # A literal with NUL needs its length.
             literal = f"std::string_view({quoted(text)}, {len(text.encode())})"
             back = f"std::string_view({quoted(decoded)}, {len(decoded.encode())})"
-            print(f'         {{{literal},\n          {{{", ".join(map(str, ids))}}},\n          {back}}},')
+            print(f"         {{{literal}, {{{', '.join(map(str, ids))}}},\n          {back}}},")
         print("     }},")
     print("};\n\n}  // namespace fovea")
 

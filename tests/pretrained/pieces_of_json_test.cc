@@ -69,7 +69,8 @@ TEST(PiecesOfJson, TextThatIsDecodedTokenByTokenIsTheSame) {
       for (const token id : ids) all += behind.push(id);
       // Behind a text the first blank stays, as does one behind a newline.
       const std::string front = name == std::string_view("gemma") ? "" : " ";
-      if (!text.starts_with(' ')) EXPECT_EQ(all + behind.finish(), front + pieces->decode(ids));
+      if (text.starts_with(' ')) continue;
+      EXPECT_EQ(all + behind.finish(), front + pieces->decode(ids));
     }
   }
 }
@@ -110,7 +111,7 @@ TEST(PiecesOfJson, DamagedAndUnknownFilesAreRefused) {
            {"llama 2", R"("type":"Fuse")", R"("type":"CTC")", "CTC"},
            {"llama 2", R"(["a","b"])", R"(["a","b","c"])", "merges"},
            {"llama 2", R"(["a","b"])", R"("ab")", "merges"},
-           {"llama 2", R"(["a","b"])", R"(["a","x"])", "x joins"},
+           {"llama 2", R"(["a","b"])", R"(["a","x"])", "'x' joins"},
            {"llama 2", R"(["a","b"])", R"(["t","h"])", "there twice"},
            {"llama 2", R"("<0x01>":4)", R"("<0x01>":3)", "id 3 is"},
            {"llama 2", R"("<0x01>":4)", R"("<0x01>":4000000)", "expected 0 to"},
@@ -122,9 +123,8 @@ TEST(PiecesOfJson, DamagedAndUnknownFilesAreRefused) {
             "one character"},
            {"gemma", R"("MergedWithPrevious")", R"("Removed")", "Removed"},
            {"t5", R"("unk_id":0)", R"("unk_id":100)", "unk_id"},
-           {"t5", R"(["<s>",0.0])", R"(["<s>",1e999])", "<s>"},
            {"t5", R"(["<s>",0.0])", R"(["<s>"])", "vocab"},
-           {"t5", R"(["<s>",0.0])", R"(["▁",0.0])", "there twice"},
+           {"t5", R"(["<s>",0.0])", R"(["▁",0.0])", "id 1 is"},
            {"t5", R"("precompiled_charsmap":")", R"("precompiled_charsmap":"AAAA)", "rules"},
            {"t5", R"("precompiled_charsmap":")", R"("precompiled_charsmap":"*)", "base64"},
            {"t5", R"("prepend_scheme":"always")", R"("prepend_scheme":"first")",
@@ -145,10 +145,10 @@ TEST(PiecesOfJson, DamagedAndUnknownFilesAreRefused) {
 
 TEST(PiecesOfJson, RulesThatMakeATextMuchLongerAreStopped) {
   std::string file = golden_file("gemma");
-  const std::string more(100'000, 'a');
+  const std::string more(2000, 'a');
   file = replaced(file, R"("content":"▁")", R"("content":")" + more + '"');
   const PiecePipeline pieces(read(file).model);
-  EXPECT_THROWS(encoded(pieces, std::string(50, ' ')), kInputFormat, "rules make more than");
+  EXPECT_THROWS(encoded(pieces, std::string(100, ' ')), kInputFormat, "rules make more than");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 """Folders that transformers has written, read by fovea: the ids, logits and greedy text are the same. Small random
 models of each architecture, in one file and in several, in each type of weights."""
 
+import json
 import pathlib
 import tempfile
 import unittest
@@ -69,6 +70,29 @@ def save_tokenizer(folder):
     return tokenizer
 
 
+def save_pieces(folder):
+    """BPE of characters that falls back to bytes, as Llama 2 has it."""
+    marks = ["<unk>", "<s>", "</s>"]
+    trained = tokenizers.Tokenizer(tokenizers.models.BPE())
+    trained.normalizer = tokenizers.normalizers.Replace(" ", "▁")
+    trained.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=VOCABULARY - 259, show_progress=False)
+    trained.train_from_iterator(["the weights of attention and the words of the text " * 20], trainer)
+    model = json.loads(trained.to_str())["model"]
+    names = marks + [f"<0x{byte:02X}>" for byte in range(256)] + sorted(model["vocab"], key=model["vocab"].get)
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(
+        {name: n for n, name in enumerate(names)}, [tuple(pair) for pair in model["merges"]], unk_token="<unk>",
+        fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = tokenizers.normalizers.Sequence(
+        [tokenizers.normalizers.Prepend("▁"), tokenizers.normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = tokenizers.decoders.Sequence([
+        tokenizers.decoders.Replace("▁", " "), tokenizers.decoders.ByteFallback(), tokenizers.decoders.Fuse(),
+        tokenizers.decoders.Strip(" ", 1, 0)])
+    tokenizer.add_special_tokens(marks)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return tokenizer
+
+
 class PretrainedTest(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -126,6 +150,22 @@ class PretrainedTest(unittest.TestCase):
         if 0 in found:
             found = found[:found.index(0)]  # the end
         self.assertEqual(loaded.generate("The weights", max_tokens=20, greedy=True), tokenizer.decode(found))
+
+    def test_a_vocabulary_of_characters(self):
+        model, _ = self.save("mistral")
+        tokenizer = save_pieces(self.folder)
+        loaded = self.assert_same(model, tokenizer)
+        nameless = list(range(len(tokenizer.get_vocab()), VOCABULARY))  # rows of the table without a token
+        for prompt in ("the weights", "the text\n"):
+            ids = tokenizer.encode(prompt).ids
+            found = model.generate(torch.tensor([ids]), max_new_tokens=12, do_sample=False,
+                                   suppress_tokens=nameless)[0].tolist()
+            said = loaded.generate(prompt, max_tokens=12, greedy=True)
+            # `tokenizers` makes U+FFFD of all bytes in a row where one is no UTF-8; as text is written, of that one.
+            names = [tokenizer.id_to_token(n) for n in found if n > 2]
+            spelled = b"".join(bytes.fromhex(name[3:5]) if name.startswith("<0x") else name.replace("▁", " ").encode()
+                               for name in names)
+            self.assertEqual(prompt + said, spelled.decode("utf-8", "replace")[1:])
 
     def test_the_command_reads_weights_as_they_lie(self):
         for dtype in (torch.bfloat16, torch.float16):

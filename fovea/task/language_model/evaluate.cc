@@ -25,8 +25,8 @@ struct Predicted {
   index unknown = 0;
 };
 
-// The spaces that decoding leaves out in front of the targets: subwords begin each line, or the text,
-// with one.
+// The spaces that decoding leaves out in front of the targets: subwords begin each line, or the
+// text, with one.
 index spaces_left_out(const Batch& batch, const Tokenizer& tokenizer,
                       const std::vector<bool>& begins_with_space) {
   const LineSpace rule = tokenizer.line_space();

@@ -230,7 +230,7 @@ FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
 namespace {
 
 ChatTemplate template_of(const LoadedLanguageModel& loaded) {
-  if (loaded.pretrained) return {loaded.pretrained->chat_template, *loaded.pretrained->subwords};
+  if (loaded.pretrained) return ChatTemplate(*loaded.pretrained);
   throw Error(ErrorCode::kModelWrongKind, "a model of fovea has no chat template",
               "take a model that was trained on conversations");
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
@@ -94,7 +95,7 @@ void ByteBpe::add_merges() {
     std::string joined(left);
     joined += right;
     const token ids[] = {id_of(left), id_of(right), id_of(joined)};
-    if (ids[0] == kNoToken || ids[1] == kNoToken || ids[2] == kNoToken) {
+    if (left.empty() || right.empty() || std::ranges::find(ids, kNoToken) != std::end(ids)) {
       damaged(
           fmt::format("merge {} ({}) joins what are no tokens, or to none", rank, printable(both)));
     }
@@ -130,7 +131,7 @@ std::pair<std::size_t, token> ByteBpe::find_whole(std::string_view text, std::si
   return {text.size(), kNoToken};
 }
 
-void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks) const {
+void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks, TextPlace) const {
   for (std::size_t begin = 0; begin < text.size();) {
     const auto [place, id] = find_whole(text, begin, marks);
     encode_plain(ids, text.substr(begin, place - begin));

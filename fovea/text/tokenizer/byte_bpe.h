@@ -93,8 +93,8 @@ class ByteBpe final : public Subwords {
   SpecialTokens special() const override { return {.begin = model_.begin, .end = model_.end}; }
 
   /// A byte that has no token is left out, as by `tokenizers`.
-  void encode(std::vector<token>& ids, std::string_view text,
-              Marks marks = Marks::kRead) const override;
+  void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead,
+              TextPlace place = TextPlace::kBegin) const override;
   std::string decode(std::span<const token> ids) const override;
   void append_bytes(std::string& out, token id) const override;
 

@@ -45,6 +45,9 @@ class UnknownCharacters {
   UnknownCharacters(const PiecePipelineModel& model, const Names& names)
       : bytes_(byte_tokens(names, model.byte_fallback)) {}
 
+  // Whether it is the token of a byte.
+  bool has(token id) const { return std::ranges::find(bytes_, id) != bytes_.end(); }
+
   // Appends the tokens of the bytes of a text. False, and none, if one of them has none.
   bool append_bytes(std::vector<token>& ids, std::string_view text) const {
     const auto of = [&](char byte) { return bytes_[static_cast<unsigned char>(byte)]; };
@@ -68,9 +71,12 @@ class MergeEncoder final : public PieceEncoder {
     for (const auto& [left, right] : settings_.pairs) {
       const token ids[] = {find_name(names, left), find_name(names, right),
                            find_name(names, left + right)};
-      if (std::ranges::find(ids, kNoToken) != std::end(ids)) {
-        damaged(fmt::format("the merge of {} and {} joins what are no tokens, or to none",
-                            printable(left), printable(right)));
+      const bool is_whole = ids[2] == model.unknown || (ids[2] != kNoToken && unknown_.has(ids[2]));
+      if (left.empty() || right.empty() || is_whole ||
+          std::ranges::find(ids, kNoToken) != std::end(ids)) {
+        damaged(fmt::format(
+            "the merge of {} and {} joins what are no tokens, or to none that it can make",
+            printable(left), printable(right)));
       }
       if (merges_.add(ids[0], ids[1], ids[2])) continue;
       damaged(
@@ -283,10 +289,13 @@ LineSpace PiecePipeline::line_space() const {
   return drops ? LineSpace::kOneDroppedAtFirst : LineSpace::kKept;
 }
 
-void PiecePipeline::encode(std::vector<token>& ids, std::string_view text, Marks marks) const {
+void PiecePipeline::encode(std::vector<token>& ids, std::string_view text, Marks marks,
+                           TextPlace place) const {
   raw_[static_cast<std::size_t>(marks)].split(
       text,
-      [&](std::size_t begin, std::string_view part) { encode_plain(ids, part, begin == 0, marks); },
+      [&](std::size_t begin, std::string_view part) {
+        encode_plain(ids, part, begin == 0 && place == TextPlace::kBegin, marks);
+      },
       [&](const AddedToken& added) { ids.push_back(added.id); });
 }
 

@@ -112,8 +112,8 @@ class PiecePipeline final : public Subwords {
   }
   LineSpace line_space() const override;
 
-  void encode(std::vector<token>& ids, std::string_view text,
-              Marks marks = Marks::kRead) const override;
+  void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead,
+              TextPlace place = TextPlace::kBegin) const override;
   std::string decode(std::span<const token> ids) const override;
   void append_bytes(std::string& out, token id) const override;
 

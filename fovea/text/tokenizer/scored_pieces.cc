@@ -50,7 +50,8 @@ ScoredPieces::ScoredPieces(ScoredPiecesModel model, std::string_view name)
   for (const std::size_t n : {0, 1}) wholes_[n] = AddedTokens(std::move(found[n]));
 }
 
-void ScoredPieces::encode(std::vector<token>& ids, std::string_view text, Marks marks) const {
+void ScoredPieces::encode(std::vector<token>& ids, std::string_view text, Marks marks,
+                          TextPlace) const {
   std::string part;
   wholes_[static_cast<std::size_t>(marks)].split(
       text,

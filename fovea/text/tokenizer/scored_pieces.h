@@ -42,8 +42,8 @@ class ScoredPieces final : public Subwords {
     return prefix_ ? LineSpace::kOneDroppedAtFirst : LineSpace::kKept;
   }
 
-  void encode(std::vector<token>& ids, std::string_view text,
-              Marks marks = Marks::kRead) const override;
+  void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead,
+              TextPlace place = TextPlace::kBegin) const override;
   std::string decode(std::span<const token> ids) const override;
   void append_bytes(std::string& out, token id) const override;
 

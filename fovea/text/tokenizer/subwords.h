@@ -16,6 +16,10 @@ namespace fovea {
 /// Whether marks that are written in a text become their tokens, or the tokens of their characters.
 enum class Marks { kRead, kAreText };
 
+/// Whether a text that is cut begins a text, or goes on behind a mark: some vocabularies put a
+/// blank before what begins a text alone.
+enum class TextPlace { kBegin, kBehindMark };
+
 /// Immutable; any number of threads may use one at once.
 class Subwords {
  public:
@@ -35,8 +39,8 @@ class Subwords {
   virtual LineSpace line_space() const { return LineSpace::kKept; }
 
   /// Appends the tokens of valid UTF-8.
-  virtual void encode(std::vector<token>& ids, std::string_view text,
-                      Marks marks = Marks::kRead) const = 0;
+  virtual void encode(std::vector<token>& ids, std::string_view text, Marks marks = Marks::kRead,
+                      TextPlace place = TextPlace::kBegin) const = 0;
   /// The text of tokens; of a mark its name.
   virtual std::string decode(std::span<const token> ids) const = 0;
   /// Appends the bytes of a token, wherever it stands; of a mark its name.
