@@ -109,7 +109,7 @@ Turns up_to_last_answer(const Line& line, Turns turns) {
 class ConversationReader {
  public:
   ConversationReader(const PretrainedText& base, const CutOptions& cut, LossOn loss_on)
-      : template_(base.chat_template, *base.subwords), ends_(base.ends), cut_(cut), answers_alone_(loss_on == LossOn::kAnswers) {}
+      : template_(base), ends_(base.ends), cut_(cut), answers_alone_(loss_on == LossOn::kAnswers) {}
 
   void add(const Line& line) {
     Turns turns = up_to_last_answer(line, turns_of(line));
