@@ -88,7 +88,7 @@ void require_config(const std::string& text, const std::string& name) {
   throw Error(ErrorCode::kModelWrongKind, name + ": no kind of model", "");
 }
 
-// Whether a file of kEarlyFiles has contents that fovea can read.
+// Whether one of early_files() has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
     const std::string text = read_file(file);

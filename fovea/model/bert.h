@@ -70,7 +70,7 @@ class Bert {
   std::unique_ptr<const Layers> layers_;
 };
 
-/// Of its rows, in inference alone.
+/// The cost of its rows, in inference alone.
 PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load);
 
 }  // namespace fovea

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of this room as layers of an encoder. All but the block may stand in a residual
-// connection with a norm (Residual in block.h), whose parameters are those of norm.*.
+// Layers as an encoder has them: in a residual connection with a norm (Residual in block.h), whose
+// parameters are those of norm.*, or over another axis of the rows. Layers that are no EncoderLayer
+// by themselves become one here, and those that several callers make are made here.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ struct TaskRow {
   Phrase name;           ///< on pages
   /// Throws kModelWrongKind for a model of another kind, kModelDamaged for what no run begins with.
   void (*check_config)(std::string_view config, const std::string& name);
-  /// As Objective::loss_unit().
+  /// The unit of its loss (Objective::loss_unit()).
   std::string_view (*loss_unit)(std::string_view config, const std::string& name);
 };
 

@@ -62,7 +62,7 @@ struct LoadedClassifier {
 
   /// With every size filled in.
   const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
-  /// As decisive() takes them (linear/decide.h).
+  /// The thresholds for decisive() (linear/decide.h).
   std::span<const float> thresholds() const {
     return linear ? std::span<const float>(linear->weights().thresholds) : std::span<const float>();
   }

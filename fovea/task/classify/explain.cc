@@ -90,7 +90,7 @@ std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& 
   return rows;
 }
 
-// The same where both texts of a pair are pooled by themselves, and count alike. The first has
+// The shares where both texts of a pair are pooled by themselves, and count alike. The first has
 // `of_first` tokens; 0: all are one text.
 std::vector<double> pooled_apart(PoolingKind pooling, const std::vector<double>& weights,
                                  index count, index of_first) {
@@ -152,8 +152,7 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text, index
   }
 }
 
-// That of --target, or of the most probable label.
-// What each n-gram adds is shared equally by its tokens. `weighed`: in the order of n-grams, of
+// Each n-gram shares what it adds equally among its tokens. `weighed`: in the order of n-grams, of
 // texts [offsets].
 void share_ngrams(const std::vector<double>& weighed, std::span<const index> offsets, index longest,
                   std::vector<float>& values) {
@@ -314,7 +313,7 @@ std::vector<std::string_view> pieces_of(std::string_view text, WordSplit split) 
   return pieces;
 }
 
-// What each n-gram adds is shared equally by the pieces that it touches.
+// Each n-gram shares what it adds equally among the pieces that it touches.
 std::vector<float> shares_of(const LogitParts& parts, std::string_view text,
                              const std::vector<std::string_view>& pieces, double sign) {
   std::vector<double> sums(pieces.size());
@@ -360,7 +359,7 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
   add_prediction(model, values, explanation);
   std::vector<double> logits(static_cast<std::size_t>(linear.weights().outputs()));
   linear.logits(row, logits);
-  // What `classify` would say.
+  // The answer that `classify` would give.
   const index said = chosen_labels(
       {.task = linear.weights().task, .thresholds = model.thresholds()}, values, {.top = 1})[0];
   const Logit logit = logit_of(model, options.target, said);

@@ -173,12 +173,12 @@ inline bool has_tokenizer(const ClassifierSettings& settings) {
 /// How long a run is by default.
 inline constexpr index kClassifierEpochs = 10;
 
-/// What --model auto is: linear of texts, unless a setting that only a bag or an encoder reads is
-/// not its default; else one of these two. Of a search it stays auto, unless a setting that some
-/// models alone read is not its default.
+/// Replaces --model auto: by linear for texts, unless a setting that only a bag or an encoder reads
+/// is not its default; else by one of these two. In a search it stays auto, unless a setting that
+/// some models alone read is not its default.
 void choose_model(ClassifierSettings& settings);
 
-/// What is asked of a text with so many labels to train on.
+/// The question about a text, with so many labels to train on.
 ClassifierTask task_of(const ClassifierTextOptions& text, index labels);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.

@@ -49,7 +49,7 @@ Variable pooled(Tape& tape, PoolingKind kind, const BertRows& from) {
   return mean_over_time(tape, from.rows, from.sequences);
 }
 
-// As torch.nn.functional.normalize does.
+// Divides by the length, as torch.nn.functional.normalize does.
 void normalize(Vec<float> x) {
   constexpr double kLeast = 1e-12;
   double sum = 0;
@@ -92,7 +92,7 @@ Embedder::Embedder(const Context& context, const SentenceModel& model, EmbedRule
                  "use fewer threads (--threads), or a machine with more memory");
 }
 
-// Of a long text only so much is read as is needed: up to a blank it has the tokens that the whole
+// Reads only so much of a long text as is needed: up to a blank it has the tokens that the whole
 // has there, unless a token has a blank in it.
 Embedder::Tokens Embedder::tokens_of(std::string_view text) const {
   const WordPiece& tokenizer = *model_.tokenizer;
@@ -199,7 +199,7 @@ void make_unit(Vec<float> x) {
   for (float& value : x) value = static_cast<float>(value / length);
 }
 
-// What the vectors depend on.
+// A text of all that the vectors depend on.
 std::string key_of(const Embedder& embedder, const SentenceModel& model,
                    std::span<const std::string> lines) {
   std::size_t next = 0;
@@ -221,7 +221,7 @@ std::string key_of(const Embedder& embedder, const SentenceModel& model,
       {of_lines, model.checksum, embedder.rules().text(), to_string(embedder.precision())});
 }
 
-// Those of the file, if they have the key.
+// The vectors of the file, if they have the key.
 std::optional<Tensor> read_kept(const fs::path& file, const std::string& key, const Shape& shape) {
   if (!fs::exists(fs::symlink_status(file))) return std::nullopt;
   Safetensors stored;

@@ -31,7 +31,7 @@ struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
-  /// What a model from elsewhere says of its texts; nothing for one that fovea has trained.
+  /// How a model from elsewhere reads its texts; nothing for one that fovea has trained.
   std::optional<PretrainedText> pretrained = {};
 };
 

@@ -126,7 +126,7 @@ ObservedText observed_pair(const Context& context, const LoadedTranslator& model
           .written = pair.written_tokens()};
 }
 
-// As `fovea eval --score` computes them.
+// Adds the probabilities that `fovea eval --score` computes.
 void add_probabilities(const Context& context, Variable logits, const PairOfTexts& pair,
                        ExplainedTranslation& translation) {
   std::vector<float> losses(pair.written().size());
