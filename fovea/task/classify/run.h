@@ -134,7 +134,9 @@ class ClassifierObjective final
     : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
  public:
   ClassifierObjective(const Context& context, const Classifier& model, const ClassifierRun& run)
-      : ObjectiveOf(context, model, run, {.class_weights = run.class_weights}) {}
+      : ObjectiveOf(context, model, run,
+                    {.class_weights = run.class_weights,
+                     .label_smoothing = run.settings.text.label_smoothing}) {}
 
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
   std::optional<Validation> validate_training(const Interrupted& interrupted) override {

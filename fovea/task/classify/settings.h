@@ -63,6 +63,7 @@ struct ClassifierTextOptions {
   bool multi_label = false;
   bool regression = false;
   std::string class_weights = "none";
+  double label_smoothing = 0;
   ClassifierMetric metric = ClassifierMetric::kAuto;
   std::string tokenizer = "auto";
   std::string tokenizer_model;
@@ -92,6 +93,9 @@ struct ClassifierTextOptions {
           "weights of the classes in the loss: none, balanced (rare ones count more), or "
           "LABEL=NUMBER,...",
           {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
+    visit("label_smoothing", label_smoothing,
+          "share of each target that all classes get in equal parts, in training",
+          {.range = ValueRange::share(), .part = kNetworkPart, .resume = OnResume::kNoted});
     visit("metric", metric, "metric of the validation by which the best weights are chosen",
           {.part = kNetworkPart});
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
