@@ -130,8 +130,7 @@ Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask tas
 std::string_view loss_unit_of(const ClassifierConfig& config);
 
 /// Connects a classifier and its texts with the Trainer.
-class ClassifierObjective final
-    : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
+class ClassifierObjective : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
  public:
   ClassifierObjective(const Context& context, const Classifier& model, const ClassifierRun& run)
       : ObjectiveOf(context, model, run,
