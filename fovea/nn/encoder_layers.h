@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 
-#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/block.h"
 #include "fovea/nn/convolution.h"
 #include "fovea/nn/encoder.h"
@@ -17,7 +16,6 @@ namespace fovea {
 
 using ResidualIf = std::optional<ResidualOptions>;
 
-std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options, const ParameterScope& scope);
 std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& options,
                                               const ResidualIf& residual,
                                               const ParameterScope& scope);
@@ -32,8 +30,6 @@ std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& o
                                                 const ParameterScope& scope);
 std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
                                              const ParameterScope& scope);
-std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
-                                                  const ParameterScope& scope);
 
 /// The layer in a residual connection, if any; norm.* are added behind its parameters.
 std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,
