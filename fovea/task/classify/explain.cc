@@ -26,6 +26,8 @@ namespace fovea {
 
 namespace {
 
+constexpr Phrase kTextClassifier = {"text classifier", "文本分类器"};
+
 // sign x one of the logits.
 struct Logit {
   index column = 0;
@@ -349,8 +351,7 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
   const LinearModel& linear = *model.linear;
   const std::vector<std::string_view> pieces = pieces_of(text, linear.features().rules.split);
   require_tokens(!pieces.empty());
-  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
-                          .tokens = {pieces.begin(), pieces.end()}};
+  Explanation explanation{.kind = kTextClassifier, .tokens = {pieces.begin(), pieces.end()}};
   FeatureReader reader(linear.features());
   const SparseRow row = reader.read(text);
   std::vector<float> predicted(static_cast<std::size_t>(linear.weights().classes));
@@ -412,7 +413,7 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
-  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
+  Explanation explanation{.kind = kTextClassifier,
                           .tokens = names_of_tokens(model, tokens.ids, text),
                           .cut = tokens.length - T};
   note_unknown(*model.tokenizer, tokens.ids, explanation);
@@ -437,7 +438,7 @@ Explanation explain_sample(const Context& context, const LoadedClassifier& model
   const auto T = static_cast<index>(steps.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   const index skipped = steps.ids[0] - first;  // time steps that are cut in front
-  Explanation explanation{.kind = ExplainedKind::kNumberClassifier,
+  Explanation explanation{.kind = {"classifier of numbers", "数值分类器"},
                           .tokens = {},
                           .cut = steps.length - T,
                           .numbers = ExplainedSample{sample, skipped, model.config().joints}};
