@@ -35,13 +35,7 @@ namespace fs = std::filesystem;
 AttentionSettings settings_of(const Arguments& arguments) {
   AttentionSettings settings;
   for (Flag& flag : flags_of(fields_of(settings))) {
-    if (!arguments.has(flag.name)) continue;
-    const std::vector<std::string> given = arguments.list(flag.name);
-    if (flag.name == "causal" && given == std::vector<std::string>{""}) {
-      settings.causal = CausalKind::kBottomRight;
-    } else {
-      flag.set(given);
-    }
+    if (arguments.has(flag.name)) flag.set(arguments.list(flag.name));
   }
   check_settings(settings);
   return settings;
@@ -176,15 +170,6 @@ Json::Object write_page(const Context& context, const AttentionSettings& setting
   return {{"page", path}};
 }
 
-// The placeholder of a value whose type alone does not say what it must be.
-std::string attention_placeholder(const OptionSpec& option) {
-  if (option.name == "causal") return "[=" + option.placeholder + "]";
-  if (option.name == "scale") return "X|auto";
-  if (option.name == "window") return "L,R";
-  if (option.name == "observe") return observed_names();
-  return option.placeholder;
-}
-
 std::string tensors_help() {
   std::string text =
       "Tensors of IN (B batch, T queries, S keys, H heads of q, G of k and v; Dv width of v):\n";
@@ -233,11 +218,7 @@ int attention(const Arguments& arguments) {
 // The options of the operator. Only the file and these decide what is computed: no variable does.
 std::vector<OptionSpec> operator_options() {
   std::vector<OptionSpec> options = said_or_not(AttentionSettings(), "Operator");
-  for (OptionSpec& option : options) {
-    option.environment.clear();
-    if (option.name == "causal") option.kind = OptionKind::kOptionalValue;
-    option.placeholder = attention_placeholder(option);
-  }
+  for (OptionSpec& option : options) option.environment.clear();
   return options;
 }
 

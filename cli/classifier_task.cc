@@ -190,7 +190,7 @@ std::vector<OptionSpec> classifier_eval_options() {
                  options_of(TableOptions(), "Labelled texts, of classifiers")});
 }
 
-// What was warned of is a member of the object, too, where there is any.
+// The object of the score with the warnings, if there are any, as a member.
 Json with_warnings(const Json& score, const std::vector<std::string>& notes) {
   Json::Object object = score.object();
   if (!notes.empty()) object.emplace_back("warnings", Json::Array(notes.begin(), notes.end()));

@@ -60,7 +60,7 @@ struct Command {
 /// --help, which every command has and parse_arguments adds itself.
 OptionSpec help_option();
 
-/// What stands behind the name of a command, which must outlive it.
+/// The words behind the name of a command. It borrows the command.
 class Arguments {
  public:
   explicit Arguments(const Command& command) : command_(command) {}

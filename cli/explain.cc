@@ -80,7 +80,7 @@ void write_page(const Explanation& explanation, const ExplainPage& page, std::st
   note(fmt::format("wrote {}", page.page));
 }
 
-// What a linear model has learned, without a text.
+// Explains what a linear model has learned, without a text.
 struct TopFeatures {
   index count = 0;
 

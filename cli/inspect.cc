@@ -92,7 +92,7 @@ struct Model {
         configs{where, checkpoints_in(where)},
         training(run_summary(where)) {}
 
-  // Those of the tensors of these names; without names of all.
+  // How many parameters the tensors of these names have; without names, all tensors.
   index parameters(const std::vector<std::string_view>& learned) const {
     index all = 0;
     for (const NamedTensor& named : weights.tensors) {

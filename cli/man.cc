@@ -192,7 +192,7 @@ std::string references(std::vector<std::string> commands) {
   return text;
 }
 
-// Those that share its first word, and those that its text names.
+// The commands that share its first word, and those that its text names.
 std::vector<std::string> related(const Command& command, std::span<const Command> all) {
   std::vector<std::string> names = {""};
   const std::string first = command.name.substr(0, command.name.find(' ') + 1);

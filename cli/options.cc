@@ -108,9 +108,7 @@ std::vector<std::string> read_options(const Arguments& arguments, std::vector<Fl
   });
   for (Flag& flag : flags) {
     if (!arguments.has(flag.name)) continue;
-    const std::string_view bare = flag.field.traits.bare;
-    const bool is_bare = !bare.empty() && arguments.text(flag.name).empty();
-    flag.set(is_bare ? std::vector{std::string(bare)} : arguments.list(flag.name));
+    flag.set(arguments.list(flag.name));
     set.push_back(flag.field.name);
   }
   for (const Flag& flag : flags) {

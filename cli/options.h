@@ -69,7 +69,7 @@ void warn_of_unread_variables(const Command& command);
 /// Throws kUsage if one of these options was given: "COMMAND: --x has no effect", then `why`.
 void refuse_options(const Arguments& arguments, const std::vector<std::string_view>& options,
                     std::string_view why, std::string_view hint = "leave it out");
-/// The same for fields that were set, also by the environment.
+/// Throws so for fields that were set, also by the environment.
 void refuse_set(const Arguments& arguments, const std::vector<std::string>& set,
                 const std::vector<std::string_view>& fields, std::string_view why,
                 std::string_view hint = "leave it out");
@@ -83,7 +83,7 @@ Context context_of(const Arguments& arguments);
 Context model_context_of(const Arguments& arguments);
 
 OptionSpec threads_option();
-/// Those of a command that computes with a model: --precision and --threads.
+/// --precision and --threads, which every command has that computes with a model.
 std::vector<OptionSpec> computing_options();
 std::vector<OptionSpec> message_options();
 

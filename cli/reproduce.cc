@@ -67,7 +67,7 @@ Examples:
   fovea reproduce prince --data data --compat --seeds 5 --json -o prince
   fovea reproduce prince --data data --pytorch bench/sources.py --python venv/bin/python -o prince)";
 
-// What a user says of a reproduction; each only on the command line.
+// The choices of a user for a reproduction; each only on the command line.
 struct Choices {
   std::string data, only, pytorch;
   std::string output = "reproduce-EXPERIMENT";

@@ -2,7 +2,6 @@
 #include "cli/run_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +11,7 @@
 #include "fovea/base/words.h"
 #include "fovea/task/classify/search.h"
 #include "fovea/task/report/run_page.h"
-#include "fovea/task/tag/tagger.h"
 #include "fovea/task/task_table.h"
-#include "fovea/task/translate/translator.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
@@ -27,19 +24,47 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The files of the tasks (TaskRow::files). Few runs write them: others of these names may lie
+// beside a run.
+std::vector<std::string_view> files_of_tasks() {
+  std::vector<std::string_view> files;
+  for (const TaskRow& task : task_table()) {
+    for (const std::string_view file : task.files) {
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+    }
+  }
+  return files;
+}
+
+// The files that a new run writes before the manifest.
+std::vector<std::string_view> early_files() {
+  std::vector<std::string_view> files = {"config.json", "tokenizer.txt"};
+  const std::vector<std::string_view> others = files_of_tasks();
+  files.insert(files.end(), others.begin(), others.end());
+  return files;
+}
+
 // In the order of removal. The manifest goes last: until then the folder can be recognised as a
 // run.
-constexpr std::array<std::string_view, 14> kOurFiles = {
-    "model.safetensors", "metrics.jsonl",      kStartsName,     "loss.svg",      kReportName,
-    kTrialsName,         "config.json",        kWordListName,   kCharactersName, kKnownWordsName,
-    kTargetWordListName, kTargetTokenizerName, "tokenizer.txt", kManifestName};
-// The files that a new run writes before the manifest.
-constexpr std::array<std::string_view, 7> kEarlyFiles = {
-    "config.json",   "tokenizer.txt",     kWordListName,       kCharactersName,
-    kKnownWordsName, kTargetWordListName, kTargetTokenizerName};
-// Those that few runs write: others of these names may lie beside a run.
-constexpr std::array<std::string_view, 5> kRareFiles = {
-    kWordListName, kCharactersName, kKnownWordsName, kTargetWordListName, kTargetTokenizerName};
+std::vector<std::string_view> our_files() {
+  std::vector<std::string_view> files = {"model.safetensors", "metrics.jsonl", kStartsName,
+                                         "loss.svg",          kReportName,     kTrialsName,
+                                         "config.json"};
+  const std::vector<std::string_view> others = files_of_tasks();
+  files.insert(files.end(), others.begin(), others.end());
+  files.insert(files.end(), {"tokenizer.txt", kManifestName});
+  return files;
+}
+
+bool contains(const std::vector<std::string_view>& files, std::string_view name) {
+  return std::find(files.begin(), files.end(), name) != files.end();
+}
+
+// "target-tokenizer.txt" of the list of words "target-vocab.txt"; "" of another file.
+std::string tokenizer_of_list(const std::string& name) {
+  if (!name.ends_with(kWordListName)) return "";
+  return name.substr(0, name.size() - kWordListName.size()) + "tokenizer.txt";
+}
 
 // A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
@@ -51,9 +76,8 @@ bool is_leftover(std::string_view name) {
   if (mark == std::string_view::npos) return false;
   const std::string_view numbers = name.substr(mark + kMark.size());
   const std::size_t dot = numbers.find('.');
-  return std::find(kOurFiles.begin(), kOurFiles.end(), name.substr(0, mark)) != kOurFiles.end() &&
-         dot != std::string_view::npos && is_all_digits(numbers.substr(0, dot)) &&
-         is_all_digits(numbers.substr(dot + 1));
+  return contains(our_files(), name.substr(0, mark)) && dot != std::string_view::npos &&
+         is_all_digits(numbers.substr(0, dot)) && is_all_digits(numbers.substr(dot + 1));
 }
 
 bool has_whole_manifest(const fs::path& folder) {
@@ -71,8 +95,7 @@ bool is_from_tokenizer(const std::string& list, const fs::path& file) {
   const fs::path folder = file.parent_path();
   const std::string name = file.filename().string();
   if (has_whole_manifest(folder)) return read_manifest(folder).find(name) != nullptr;
-  const bool of_target = name == kTargetWordListName;
-  const fs::path tokenizer = folder / (of_target ? kTargetTokenizerName : "tokenizer.txt");
+  const fs::path tokenizer = folder / tokenizer_of_list(name);
   return list == word_list_text(tokenizer_data_from_text(read_file(tokenizer), tokenizer.string()));
 }
 
@@ -88,13 +111,13 @@ void require_config(const std::string& text, const std::string& name) {
   throw Error(ErrorCode::kModelWrongKind, name + ": no kind of model", "");
 }
 
-// Whether a file of kEarlyFiles has contents that fovea can read.
+// Whether one of early_files() has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
     const std::string text = read_file(file);
     if (file.filename() == "config.json") {
       require_config(text, file.string());
-    } else if (file.filename() == kWordListName || file.filename() == kTargetWordListName) {
+    } else if (!tokenizer_of_list(file.filename().string()).empty()) {
       return is_from_tokenizer(text, file);
     } else {
       tokenizer_data_from_text(text, file.string());
@@ -105,10 +128,6 @@ bool is_from_fovea(const fs::path& file) {
   }
 }
 
-bool is_early(const fs::path& file) {
-  return std::find(kEarlyFiles.begin(), kEarlyFiles.end(), file.filename()) != kEarlyFiles.end();
-}
-
 // Whether a folder is empty, apart from the remains of a run that ended before it wrote its
 // manifest.
 bool is_free(const fs::path& folder) {
@@ -117,7 +136,7 @@ bool is_free(const fs::path& folder) {
   const std::vector<std::string> names = names_in(folder);
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return name == kLockName || is_leftover(name) ||
-           (is_early(name) && is_from_fovea(folder / name));
+           (contains(early_files(), name) && is_from_fovea(folder / name));
   });
 }
 
@@ -134,18 +153,18 @@ bool was_begun(const fs::path& folder) {
 // Only a run of fovea may be replaced. It is recognised by its manifest or by the files that are
 // written before it.
 void require_replaceable(const fs::path& folder) {
-  for (const std::string_view name : kRareFiles) {
+  for (const std::string_view name : files_of_tasks()) {
     if (fs::exists(folder / name) && !is_from_fovea(folder / name)) fail_foreign(folder, name);
   }
   if (has_whole_manifest(folder)) return;
   bool known = false;
-  for (const std::string_view name : kEarlyFiles) {
+  for (const std::string_view name : early_files()) {
     if (!fs::exists(folder / name)) continue;
     if (!is_from_fovea(folder / name)) fail_foreign(folder, name);
     known = true;
   }
   if (known) return;
-  for (const std::string_view name : kOurFiles) {
+  for (const std::string_view name : our_files()) {
     if (fs::exists(folder / name)) fail_foreign(folder, name);
   }
   const fs::path checkpoints = checkpoints_of(folder);
@@ -164,7 +183,7 @@ void remove_leftovers(const fs::path& folder) {
 void remove_run(const fs::path& folder) {
   remove_checkpoints(checkpoints_of(folder));
   remove_best_weights(folder);
-  for (const std::string_view file : kOurFiles) remove_file(folder / file);
+  for (const std::string_view file : our_files()) remove_file(folder / file);
 }
 
 [[noreturn]] void fail_begun(const fs::path& folder) {

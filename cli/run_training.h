@@ -175,7 +175,7 @@ struct TrainingOptions {
   }
 };
 
-/// What a user said of the settings of a training.
+/// The settings of a training that the user gave.
 struct Said {
   std::vector<std::string> set = {};  ///< the names of the fields
   bool resumes = false;               ///< a run that has these settings stored

@@ -31,7 +31,7 @@ index widest_of(const std::vector<std::string>& names);
 std::string numbers_head(double confidence);
 std::string number_line(std::string_view name, const Interval& interval);
 
-/// What stands above a confusion matrix, and above the pairs that are listed in its place.
+/// The headings of a confusion matrix, and of the pairs that are listed in its place.
 struct ConfusionTitles {
   std::string_view matrix, pairs;
 };

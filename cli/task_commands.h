@@ -54,7 +54,7 @@ struct ModelDescription {
   std::string stop_after = {};  ///< the length of the training
   std::vector<SettingLine> settings = {};
   Json settings_now = {};
-  /// Of a model that is solved, without updates: the names of the tensors that were learned.
+  /// The names of the tensors that were learned, if the model was solved, without updates.
   std::vector<std::string_view> solved = {};
   std::string outputs = {};          ///< labels or tags, as lines
   Json::Object output_members = {};  ///< the same, as members of the object
@@ -70,7 +70,7 @@ struct ConfigFiles {
   auto began(const Read& read) const {
     return read_one(folder, read);
   }
-  /// The same of the newest checkpoint whose file can be read, or else of the folder.
+  /// The result for the newest checkpoint whose file can be read, or else for the folder.
   template <class Read>
   auto now(const Read& read) const {
     for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {

@@ -50,7 +50,7 @@ class LineTokenizer {
   virtual token id_of(std::string_view piece) const = 0;
   virtual std::string decode(std::span<const EncodedPiece> pieces) const = 0;
   virtual std::string decode(std::span<const token> ids) const = 0;
-  // What it is, if it is one of SentencePiece.
+  // The tokenizer as one of SentencePiece; null if it is another.
   virtual const SentencePiece* sentence_piece() const { return nullptr; }
 };
 

@@ -276,7 +276,7 @@ int eval_translator(const Arguments& arguments) {
     print_scores(score, arguments.on("json"));
     return 0;
   }
-  // As the model was trained.
+  // The case of letters counts as it did when the model was trained.
   TranslationScoreOptions options{.lowercase = loaded.vocabulary.target().data().lower};
   read_options(arguments, options);
   const TranslationScore translations = score_sources(context, loaded, pairs, options, arguments);

@@ -30,7 +30,7 @@
 
 namespace fovea {
 
-/// As published, defects included, or corrected.
+/// The model as published, defects included, or corrected.
 enum class ReproduceVariant { kCompat, kFixed };
 
 constexpr std::string_view variant_name(ReproduceVariant variant) {

@@ -121,61 +121,44 @@ struct ReviewSets {
   Examples train, test;
 };
 
-// As ClassifierObjective, and counts right answers in training, with dropout, as Keras does.
-class ImdbObjective final : public Objective {
- public:
-  ImdbObjective(const Context& context, const Classifier& model, const ReviewSets& sets,
-                std::uint64_t seed)
-      : model_(model),
-        seed_(seed),
-        tape_(context),
-        training_(sets.train, {},
-                  {.size = sets.train.size(), .batch_size = 32, .seed = seed, .by_length = false}),
-        test_(sets.test, {}, 250) {}
+ClassifierRun run_of(const ReviewSets& sets, std::uint64_t seed) {
+  ClassifierRun run;
+  run.settings.recipe.seed = seed;
+  run.settings.text.metric = ClassifierMetric::kAccuracy;
+  run.training = std::make_unique<ExampleTraining>(
+      sets.train, TargetShape{},
+      EpochOrderOptions{
+          .size = sets.train.size(), .batch_size = 32, .seed = seed, .by_length = false});
+  run.validation.emplace(sets.test, TargetShape{}, 250);
+  return run;
+}
 
-  std::span<Parameter* const> parameters() override { return model_.parameters(); }
-  index updates_per_epoch() const override { return training_.updates_per_epoch(); }
+// Counts right answers in training, over an epoch and with dropout, as Keras does.
+class ImdbObjective final : public ClassifierObjective {
+ public:
+  using ClassifierObjective::ClassifierObjective;
+
   index begin_update(index update) override {
-    if (update % updates_per_epoch() == 0) right_ = seen_ = 0;
-    batch_ = training_.batch(update, 0);
-    update_ = static_cast<std::uint64_t>(update);
-    return batch_.size();
+    if (update % updates_per_epoch() == 0) of_epoch_ = {};
+    return ClassifierObjective::begin_update(update);
   }
-  double forward(index) override {
-    const ClassifierLossOptions options{.scale = 1 / static_cast<double>(batch_.size()),
-                                        .dropout = {.seed = seed_, .step = update_}};
-    const LabelledTexts texts = view_of(batch_, model_.config());
-    tape_.reset(TapeMode::kTrain);
-    const Variable logits = model_.logits(tape_, texts.texts, options);
-    for (index n = 0; n < batch_.size(); ++n) {
-      right_ += (logits.value<float>()[n][0] > 0) == (texts.labels[n] == 1) ? 1 : 0;
+  double forward(index number) override {
+    const double loss = ClassifierObjective::forward(number);
+    of_epoch_ += hits_;
+    return loss;
+  }
+  Hits hits() const override { return {}; }  // the metrics have them
+  std::optional<Validation> validate(const Interrupted& interrupted) override {
+    std::optional<Validation> found = ClassifierObjective::validate(interrupted);
+    if (found) {
+      found->metrics.push_back({"train_accuracy", static_cast<double>(of_epoch_.right) /
+                                                      static_cast<double>(of_epoch_.of)});
     }
-    seen_ += batch_.size();
-    loss_ = model_.loss_of(tape_, logits, texts, options);
-    return double{loss_.value<float>()[0][0]};
-  }
-  void backward() override { tape_.backward(loss_); }
-  bool has_validation() const override { return true; }
-  std::optional<Validation> validate(const std::function<bool()>& interrupted) override {
-    const auto found = predict_set(tape_, model_, test_, {}, interrupted);
-    if (!found) return std::nullopt;
-    Validation validation =
-        measure(*found, test_.examples(), model_.config(), {}, ClassifierMetric::kAccuracy);
-    validation.metrics.push_back(
-        {"train_accuracy", static_cast<double>(right_) / static_cast<double>(seen_)});
-    return validation;
+    return found;
   }
 
  private:
-  const Classifier& model_;
-  const std::uint64_t seed_;
-  Tape tape_;
-  ExampleTraining training_;
-  ExampleEvaluation test_;
-  ExampleBatch batch_;
-  std::uint64_t update_ = 0;
-  index right_ = 0, seen_ = 0;
-  Variable loss_;
+  Hits of_epoch_;
 };
 
 // Stops without a checkpoint: a run goes on from the end of an epoch, so means over an epoch are
@@ -285,7 +268,8 @@ class Imdb : Reproduction {
   void train(const ImdbModel& chosen, index seed, const fs::path& folder) {
     const ReviewSets& sets = chosen.compat ? padded_ : packed_;
     const Classifier model(config_of(chosen), static_cast<std::uint64_t>(seed));
-    ImdbObjective objective(context_, model, sets, static_cast<std::uint64_t>(seed));
+    const ClassifierRun run = run_of(sets, static_cast<std::uint64_t>(seed));
+    ImdbObjective objective(context_, model, run);
     StopBetweenUpdates watching(observer_.stop);
     run_trainer(context_, objective, watching, setup_of(model.config(), sets, seed, folder));
   }

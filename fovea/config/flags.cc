@@ -30,7 +30,8 @@ std::string placeholder_of(const Field& field) {
   if (traits.names != nullptr) return traits.names();
   if (traits.is_path) return "FILE";
   if (const auto* choice = std::get_if<Choice>(&field.target)) {
-    return fmt::format("{}", fmt::join(choice->names, "|"));
+    const std::string names = fmt::format("{}", fmt::join(choice->names, "|"));
+    return traits.bare.empty() ? names : "[=" + names + "]";
   }
   if (const auto* several = std::get_if<Several>(&field.target)) {
     return several->names.empty() ? "N" : fmt::format("{}", fmt::join(several->names, "|"));
@@ -76,7 +77,11 @@ std::string environment_name(std::string_view flag) {
   return name;
 }
 
-void Flag::set(std::span<const std::string> values) { set_from_text(field, values, "--" + name); }
+void Flag::set(std::span<const std::string> values) {
+  const std::string bare(field.traits.bare);
+  const bool is_bare = !bare.empty() && values.size() == 1 && values[0].empty();
+  set_from_text(field, is_bare ? std::span(&bare, 1) : values, "--" + name);
+}
 
 std::vector<Flag> flags_of(std::span<const Field> fields) {
   std::vector<Flag> flags;

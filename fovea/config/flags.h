@@ -25,6 +25,7 @@ struct Flag {
   std::vector<std::string> choices;  ///< empty unless the field is an enum
   Field field;
 
+  /// An empty text is the option without a value, if that means something (FieldTraits::bare).
   /// Throws kOptionValue that begins with the option's name: "--head-dim: expected ...".
   void set(std::span<const std::string> values);
 };

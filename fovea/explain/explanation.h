@@ -13,6 +13,7 @@
 #include "fovea/base/types.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/translator.h"
+#include "fovea/report/html.h"
 #include "fovea/report/weight_code.h"
 
 namespace fovea {
@@ -182,28 +183,9 @@ struct ExplainedTranslation {
   double log_probability = 0;              ///< of all of them, in nats
 };
 
-/// The kind of model that is explained.
-enum class ExplainedKind : std::uint8_t {
-  kTextClassifier,
-  kLanguageModel,
-  kNumberClassifier,
-  kTagger,
-  kSegmenter,
-  kTranslator,
-};
-inline constexpr EnumName<ExplainedKind> kExplainedKindNames[] = {
-    {ExplainedKind::kTextClassifier, "text classifier"},
-    {ExplainedKind::kLanguageModel, "language model"},
-    {ExplainedKind::kNumberClassifier, "classifier of numbers"},
-    {ExplainedKind::kTagger, "tagger"},
-    {ExplainedKind::kSegmenter, "segmenter"},
-    {ExplainedKind::kTranslator, "translator"}};
-inline std::span<const EnumName<ExplainedKind>> enum_names(ExplainedKind) {
-  return kExplainedKindNames;
-}
-
 struct Explanation {
-  ExplainedKind kind;
+  Phrase kind;                 ///< of the model: {"tagger", "标注器"}
+  bool predicts_next = false;  ///< a language model, whose `prediction` is of the next token
   /// [T] the bytes of each; "<s>" and the like for special ones; of numbers the number of each time
   /// step; of a translator the source, with its end
   std::vector<std::string> tokens;

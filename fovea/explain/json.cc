@@ -67,7 +67,7 @@ Json by_token(const Explanation& explanation, const std::vector<float>& values) 
 
 // The input that was explained: a text, or a sample of numbers.
 Json::Object input_of(const Explanation& explanation) {
-  Json::Object object{{"kind", to_string(explanation.kind)}};
+  Json::Object object{{"kind", explanation.kind.english}};
   if (explanation.numbers) {
     object.emplace_back("sample", explanation.numbers->sample);
     object.emplace_back("first_step", explanation.numbers->first_step);

@@ -240,24 +240,6 @@ std::string as_text(const std::string& token) {
   return find_invalid_utf8(token) ? escape_text(token) : token;
 }
 
-std::string_view chinese_name_of(ExplainedKind kind) {
-  switch (kind) {
-    case ExplainedKind::kTextClassifier:
-      return "文本分类器";
-    case ExplainedKind::kLanguageModel:
-      return "语言模型";
-    case ExplainedKind::kNumberClassifier:
-      return "数值分类器";
-    case ExplainedKind::kTagger:
-      return "标注器";
-    case ExplainedKind::kSegmenter:
-      return "分词器";
-    case ExplainedKind::kTranslator:
-      return "翻译器";
-  }
-  return "";
-}
-
 std::vector<float> floats(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
@@ -309,8 +291,7 @@ void add_facts(const Explanation& explanation, std::string_view model, Attention
     page.facts.emplace_back(text_in(page.language, english, chinese), std::move(value));
   };
   add("model", "模型", escape_text(model));
-  add("kind", "类型",
-      text_in(page.language, to_string(explanation.kind), chinese_name_of(explanation.kind)));
+  add("kind", "类型", std::string(explanation.kind.in(page.language)));
   if (explanation.translation) {
     const ExplainedTranslation& made = *explanation.translation;
     made.is_given ? add("given translation", "给定的译文", as_text(made.text))

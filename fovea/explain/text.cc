@@ -81,7 +81,7 @@ class ExplanationText {
     keys_ = {0, count};
     if (!view_.tokens.empty()) {
       keys_ = window_of(view_.tokens, "tokens", keys.first, count);
-    } else if (explanation_.kind == ExplainedKind::kLanguageModel) {
+    } else if (explanation_.predicts_next) {
       keys_.begin = std::max<index>(0, count - fit);
     }
     keys_.end = std::min(keys_.end, keys_.begin + fit);

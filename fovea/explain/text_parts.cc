@@ -125,7 +125,7 @@ std::string prediction_lines(const Explanation& explanation, index columns) {
   }
   if (explanation.prediction.empty()) return fmt::format("number: {}\n", explanation.number);
   constexpr std::size_t kMost = 5;
-  const bool next = explanation.kind == ExplainedKind::kLanguageModel;
+  const bool next = explanation.predicts_next;
   std::string line = next ? "next token:" : "label:";
   const std::size_t count = std::min(explanation.prediction.size(), kMost);
   for (std::size_t n = 0; n < count; ++n) {

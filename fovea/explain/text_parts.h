@@ -54,8 +54,8 @@ std::string saliency_lines(const Explanation& explanation, index columns);
 /// kWeightsAreNoExplanation where there are weights.
 std::string warning_of_weights(const Explanation& explanation, index columns);
 
-/// As a token is shown: control and bidirectional characters escaped, a space as a sign, what would
-/// be blank as on pages (token_text.h).
+/// The token in a terminal: control and bidirectional characters are escaped, a space is a sign,
+/// and what would be blank is shown as on pages (token_text.h).
 std::string shown_token(std::string_view token);
 
 }  // namespace fovea

@@ -65,7 +65,7 @@ struct Slopes {
   }
 };
 
-// What one text says of an output.
+// The evidence of one text on an output.
 struct Seen {
   double value = 0, length = 0, weight = 0, truth = 0;
 };

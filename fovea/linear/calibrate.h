@@ -37,8 +37,9 @@ enum class CalibrationSize : std::uint8_t {
                  ///< classes one factor and a shift for each
 };
 
-/// What makes the loss least, by Newton's method, with a little pull to 1 and 0. Of numbers 1 and
-/// 0. (No bit of what this file computes depends on the number of threads.)
+/// The factor and shifts with the least loss, by Newton's method, with a little pull to 1 and 0;
+/// for numbers they are 1 and 0. (No bit of what this file computes depends on the number of
+/// threads.)
 Calibration calibrate(const Context& context, const CalibrationData& data, CalibrationSize size);
 
 /// The mean loss: nats a text, or of several labels a label; of numbers the squared error.

@@ -57,7 +57,7 @@ std::vector<Column> by_importance(const LinearModel& model) {
   return columns;
 }
 
-// What dropping n-grams of a block takes from the square of a text's length.
+// By how much dropping n-grams of a block lowers the square of a text's length.
 double longer_by(const NgramBlock& block, const std::vector<bool>& keeps) {
   double all = 0, kept = 0;
   for (std::size_t n = 0; n < block.idf.size(); ++n) {
@@ -103,7 +103,7 @@ LinearModel model_of(const LinearModel& model, std::span<const Column> kept) {
         weights.weights.push_back(static_cast<float>(double{all.weights[row + k]} / longer));
       }
     }
-    // What the others add in the mean goes to the bias.
+    // The bias gets the mean of what the others add.
     const double usual = std::hypot(kUsualLength, 1) * block.damping;
     const double share = 1 / std::sqrt(static_cast<double>(features.blocks.size()));
     for (std::size_t n = 0; usual > 0 && n < keeps.size(); ++n) {

@@ -17,7 +17,7 @@ namespace fovea {
 /// text has about the same logits. Throws kOptionValue if there is room for none.
 LinearModel pruned(const LinearModel& model, index bytes);
 
-/// What a compact file holds instead of LinearModel::tensors():
+/// The tensors of a compact file, which holds them instead of LinearModel::tensors():
 ///   "weight.levels" [n-grams, K] uint8: of a level l the weight is  largest_k s |s|, with
 ///       s = (l - 128) / 127;  "weight.largest" [K] float32, "weight.bias" [K] float32
 ///   "prior", "threshold"         as there

@@ -20,7 +20,7 @@ double f1(double hits, double predicted, double truth) {
   return predicted + truth > 0 ? 2 * hits / (predicted + truth) : 0;
 }
 
-// Of one label: the probability of each text, the largest first, and whether it has the label.
+// The probability of one label for each text, the largest first, and whether the text has it.
 using Ranked = std::vector<std::pair<float, bool>>;
 
 // Calls f(F1, p) for each threshold p that tells texts apart.
@@ -52,7 +52,7 @@ float threshold_of_label(const Ranked& ranked) {
   return at_half >= kNear * best ? half : std::clamp(best_at, 1e-6F, 0.5F);
 }
 
-// Of the places between two texts that tell them apart, the one that fits the rule best: halfway
+// The threshold that fits the rule best. It lies between two texts that it tells apart, halfway
 // between their probabilities.
 float threshold_by(const Ranked& ranked, const ThresholdRule& rule) {
   constexpr float kLeast = 1e-6F;
@@ -110,7 +110,7 @@ std::vector<float> thresholds_of_labels(const Context& context, std::span<const 
   return thresholds;
 }
 
-// Of two classes: where the second is meant.
+// The probability from which on the second of two classes is meant.
 std::vector<float> thresholds_of_two(std::span<const float> predictions, const Examples& truth,
                                      const ThresholdRule& rule) {
   Ranked ranked;
@@ -162,7 +162,7 @@ std::vector<float> thresholds_of_classes(std::span<const float> predictions, con
     }
     found.push_back(macro_f1(predictions, truth, tried.back(), texts));
   }
-  // Of those that are about as good, the one that is nearest to the likeliest class.
+  // Several are about as good: the one nearest to the likeliest class is taken.
   const double enough = kAsGood * *std::max_element(found.begin(), found.end());
   const auto first =
       std::find_if(found.begin(), found.end(), [&](double f) { return f >= enough; });
@@ -250,7 +250,7 @@ std::vector<float> decisive(ClassifierTask task, std::span<const float> probabil
     const double value = task == ClassifierTask::kMultiLabel
                              ? (odds + against > 0 ? odds / (odds + against) : 0)
                              : p / threshold;
-    // What is at its threshold is meant, whatever the rounding.
+    // A label at its threshold is meant, whatever the rounding.
     const bool is_meant = task == ClassifierTask::kMultiLabel && values[k] >= thresholds[k];
     values[k] = static_cast<float>(is_meant ? std::max(value, 0.5) : value);
     sum += value;

@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-/// What a threshold is chosen for.
+/// The goal for which a threshold is chosen.
 enum class ThresholdGoal : std::uint8_t {
   kF1,
   kPrecision,  ///< the most texts of which at least this part is right
@@ -60,7 +60,7 @@ std::vector<MissedPrecision> missed_precisions(ClassifierTask task,
                                                std::span<const float> thresholds,
                                                const ThresholdRule& rule);
 
-/// Those of label k as a probability: of two classes the one from which on the second is meant.
+/// The threshold of label k, a probability; of two classes it is where the second begins.
 double threshold_of(ClassifierTask task, std::span<const float> thresholds, index label);
 
 /// Probabilities as if thresholds were equal: of several labels 1/2 where p is the threshold, of
@@ -69,7 +69,7 @@ double threshold_of(ClassifierTask task, std::span<const float> thresholds, inde
 std::vector<float> decisive(ClassifierTask task, std::span<const float> probabilities,
                             std::span<const float> thresholds);
 
-/// The same of all rows [texts, thresholds].
+/// decisive() of all rows [texts, thresholds].
 std::vector<float> decisive_rows(ClassifierTask task, std::span<const float> probabilities,
                                  std::span<const float> thresholds);
 

@@ -93,7 +93,7 @@ index fold_count(index texts, ClassifierTask task, index outputs, const LinearFi
   return texts > kMany || is_sampled(task, outputs) ? 3 : 5;
 }
 
-// Those to try. Where both take long, the one that is better almost always.
+// The weightings to try. Where both take long, only the one that is better almost always.
 std::vector<NgramWeighting> weightings_of(ClassifierTask task, index values,
                                           const LinearFitOptions& options) {
   constexpr index kMuch = 3'000'000;
@@ -158,14 +158,14 @@ struct OutputProblem {
   double offset = 0;
 };
 
-// What a fold of the outputs that are solved together keeps from one C of a path to the next: no
-// more than kMostKept bytes of all of them together, else it begins anew at each.
+// The state that a fold of the outputs that are solved together keeps from one C of a path to the
+// next. If all of them take more than kMostKept bytes, it begins anew at each C.
 struct PathState {
   std::vector<OutputProblem> problems = {};
   LinearSolution solution = {};
 };
 constexpr double kMostKept = 1e9;
-// Of more columns, weights side by side would be too large for the caches, and for many threads.
+// With more columns, weights side by side would be too large for the caches, and for many threads.
 constexpr index kMostColumnsOfLanes = 500'000;
 double kept_bytes(index texts, index columns, index states) {
   constexpr double kOfText = 2 * sizeof(double) + sizeof(std::int32_t) + sizeof(float) +
@@ -221,7 +221,7 @@ class Fitter {
 
   void take_texts();
   std::vector<double> priors() const;
-  /// What the models of a trial say of texts that they have not seen, for the measured outputs.
+  /// The answers of the models of a trial for texts that they have not seen, for measured outputs.
   CalibrationData unseen_by(std::size_t trial) const {
     CalibrationData seen = seen_;
     seen.values = unseen_[trial];
@@ -300,7 +300,7 @@ std::vector<float> Fitter::targets(index output) const {
   return y;
 }
 
-// Of all texts but those of a fold; -1: of all.
+// The problem of all texts but those of the fold `left_out`; -1: of all texts.
 OutputProblem Fitter::problem_of(NgramWeighting weighting, index output, index left_out) const {
   OutputProblem problem{.y = targets(output)};
   problem.costs.resize(problem.y.size(), 1);
@@ -398,7 +398,7 @@ void Fitter::measure(index fold, std::span<const index> outputs, std::size_t tri
   state.solution.weights = {};  // which follow from the duals
 }
 
-// Of several labels not all are measured, if there are many: the loss is a mean over labels.
+// If there are many labels, only some are measured: the loss is a mean over labels.
 void Fitter::list_measured() {
   const index count = fovea::is_sampled(data_.task, outputs_) ? kMostMeasured : outputs_;
   for (index m = 0; m < count; ++m) measured_.push_back(m * outputs_ / count);
@@ -534,7 +534,7 @@ std::vector<double> Fitter::priors() const {
   return priors;
 }
 
-// What is the same in the calibration of all trials.
+// Takes what is the same in the calibration of all trials.
 void Fitter::take_texts() {
   seen_.task = data_.task;
   seen_.outputs = outputs_;
@@ -648,7 +648,7 @@ double LinearSize::bytes(const Context& context) const {
   const auto width = static_cast<double>(columns);
   const double rows = SparseRows::bytes_of(static_cast<double>(values));
   const auto m = static_cast<double>(measured), side = static_cast<double>(lanes());
-  // Of each thread: the counts that ratios come from; of each lane weights, ratios and their
+  // Each thread has the counts that ratios come from; each lane has weights, ratios and their
   // squares, and what a row has.
   constexpr index kMostPaths = 2;
   constexpr double kOfColumn = 2 * sizeof(double), kOfText = 64;

@@ -16,7 +16,7 @@
 
 namespace fovea {
 
-/// What the columns of n-grams are multiplied with before the problem is solved.
+/// The factors of the columns of n-grams, by which they are multiplied before the solution.
 enum class NgramWeighting : std::uint8_t {
   kAuto,
   kTfidf,        ///< nothing more than their tf-idf
@@ -117,7 +117,7 @@ struct LinearData {
   std::span<const double> class_weights = {};  ///< [classes]; empty: all 1
 };
 
-/// Of more labels, C and the weighting are chosen by so many of them, at even distances.
+/// If there are more labels, C and the weighting are chosen by so many, at even distances.
 inline constexpr index kMostMeasured = 64;
 
 /// A setting that cross-validation has tried.

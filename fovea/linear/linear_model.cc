@@ -79,7 +79,7 @@ NgramFeatures learn_features(std::span<const std::string> texts, const NgramRule
   constexpr std::size_t kManyTexts = 1000;
   constexpr index kMostWeights = 100'000'000, kFewestKept = 10'000, kMostKept = 2'000'000;
   NgramFeatures features{.rules = rules};
-  // Of many texts, what occurs in one alone says nothing of others.
+  // Where there are many texts, an n-gram of one alone says nothing of others.
   const NgramLimits limits{.least_texts = texts.size() < kManyTexts ? 1 : 2,
                            .most_kept = std::clamp(kMostWeights / outputs, kFewestKept, kMostKept)};
   for (const NgramKind kind : {NgramKind::kWords, NgramKind::kCharacters}) {
@@ -108,7 +108,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-// What dampens short texts: a part of the length of the usual ones.
+// The number that dampens short texts: a part of the length of the usual ones.
 double damping_of(const SparseRows& rows, const std::vector<double>& squares) {
   constexpr double kShare = 0.25;
   std::vector<double> lengths;

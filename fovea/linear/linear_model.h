@@ -73,7 +73,7 @@ class FeatureReader {
   std::vector<float> values_;
 };
 
-/// What a model multiplies. K is logit_count().
+/// The weights with which a model multiplies a row. K is logit_count().
 struct LinearWeights {
   ClassifierTask task = ClassifierTask::kSingleLabel;
   index classes = 0;
@@ -115,7 +115,7 @@ class LinearModel {
 
   /// The logits [K] of a row.
   void logits(const SparseRow& row, std::span<double> logits) const;
-  /// As Classifier::predictions: [classes] probabilities, or the number in the model's unit.
+  /// Writes [classes] probabilities, or the number in the model's unit (Classifier::predictions).
   void predict(const SparseRow& row, float* values) const;
 
   /// The parts of logit `output`. Throws kShape if there is no such logit.
@@ -124,7 +124,7 @@ class LinearModel {
   /// The columns of the largest and of the smallest weights of a logit, without the bias.
   std::vector<index> strongest(index output, index count, bool largest) const;
 
-  /// What is stored of it: "weight", "prior", "threshold" if it has these, of isotonic maps
+  /// The tensors that are stored: "weight", "prior", "threshold" if it has these, of isotonic maps
   /// "isotonic.ends", "isotonic.log_odds" and "isotonic.probability", and, of each block,
   /// "words.names", "words.idf" and "words.damping", or the same of "characters".
   std::vector<NamedTensor> tensors() const;

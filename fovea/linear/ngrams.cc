@@ -181,7 +181,7 @@ class Counts {
                      [&](std::int32_t a, std::int32_t b) { return often(a) > often(b); });
     std::int32_t least = static_cast<std::int32_t>(limits_.least_texts);
     if (static_cast<index>(order.size()) > limits_.most_kept) {
-      // Those that are as rare as the first that has no room go with it.
+      // N-grams that are as rare as the first that has no room go with it.
       least = std::max(least, often(order[static_cast<std::size_t>(limits_.most_kept)]) + 1);
     }
     CountedNgrams all;
@@ -200,7 +200,7 @@ class Counts {
   }
 
  private:
-  // Those of fewer texts so far: they begin anew if they come again.
+  // Forgets the n-grams of fewer texts so far: they begin anew if they come again.
   void forget(std::int32_t least) {
     NgramNames names;
     std::vector<std::int32_t> seen, last;

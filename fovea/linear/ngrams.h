@@ -123,7 +123,7 @@ class NgramNames {
 
   /// The number of a name, or -1.
   std::int32_t find(std::string_view name) const;
-  /// The same; a new name gets the next number.
+  /// The number of the name; a new one gets the next number.
   std::int32_t add(std::string_view name);
 
   index size() const { return static_cast<index>(ends_.size()); }

@@ -16,7 +16,7 @@ struct SideBySideKernels {
                   double* weights);
 };
 
-/// Those for 1, 2, 4 or 8 lanes. No sum is fused, so all instruction sets give the same bits.
+/// The kernels for 1, 2, 4 or 8 lanes. No sum is fused, so all instruction sets give the same bits.
 SideBySideKernels side_by_side_kernels(index lanes);
 
 }  // namespace fovea

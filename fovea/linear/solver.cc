@@ -17,8 +17,8 @@ namespace {
 template <index L>
 using Lanes = std::array<double, static_cast<std::size_t>(L)>;
 
-// What the solvers do with rows and weights, of up to L problems side by side. A lane that has
-// converged, or has no problem, is idle.
+// The operations of the solvers on rows and weights, of up to L problems side by side. A lane that
+// has converged, or has no problem, is idle.
 template <index L>
 class Descent {
  public:
@@ -109,7 +109,7 @@ class Descent {
   }
 
  private:
-  // Those of all problems side by side.
+  // Takes the scales of all problems side by side.
   void take_scales() {
     if (p_.scales.empty()) return;
     squared_scales_.resize(static_cast<std::size_t>(p_.columns * L));

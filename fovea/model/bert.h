@@ -98,7 +98,7 @@ class Bert {
 /// The number of learned values.
 index parameter_count(const Bert& model);
 
-/// Of its rows and what its head says of them, in inference alone.
+/// The cost of its rows and of what its head says of them, in inference alone.
 PassCost plan_pass(const Context& context, const BertConfig& config, const TapeLoad& load);
 
 }  // namespace fovea

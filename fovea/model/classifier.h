@@ -42,7 +42,7 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
   return kClassifierTaskNames;
 }
 
-/// What stands between a text and its logits.
+/// The kind of model between a text and its logits.
 enum class ClassifierModel : std::uint8_t {
   kAuto,     ///< of a text linear, unless a setting of the others says more; else by `encoder`
   kLinear,   ///< counted n-grams, and a convex problem that is solved (fovea/linear)
@@ -218,7 +218,7 @@ class ClassifierLayers {
   /// The logits by TextEncoder::token_table(), for an inference tape.
   Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
   const TextEncoder& encoder() const { return encoder_; }
-  /// Of TextEncoder; 0 if what a token becomes depends on its segment.
+  /// The columns that TextEncoder says; 0 if what a token becomes depends on its segment.
   index token_table_columns() const { return segments_ ? 0 : encoder_.token_table_columns(); }
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape;
   /// for rows of numbers with joints [joints x N], as lay_out_frames() has them.
@@ -272,7 +272,7 @@ class Classifier : public ModelOf<ClassifierConfig, ClassifierLayers> {
   /// have at most `block` tokens.
   Variable loss(Tape& tape, const LabelledTexts& batch,
                 const ClassifierLossOptions& options = {}) const;
-  /// As loss(), of logits() that are there already.
+  /// The loss() for logits() that are there already.
   Variable loss_of(Tape& tape, Variable logits, const LabelledTexts& batch,
                    const ClassifierLossOptions& options = {}) const;
   /// The divisor that makes a mean of the sum of the losses, as in PyTorch: the sum of the weights
@@ -292,9 +292,9 @@ class Classifier : public ModelOf<ClassifierConfig, ClassifierLayers> {
   /// texts are. Valid until a parameter changes. It pays where many more tokens are read than the
   /// vocabulary has.
   Tensor token_table(const Context& context) const;
-  /// As predictions(), with the same bits, by that table.
+  /// The predictions(), with the same bits, by that table.
   Variable predictions(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
-  /// As predictions(), of logits() that are there already.
+  /// The predictions() for logits() that are there already.
   Variable predictions_of(Tape& tape, Variable logits) const {
     return fovea::predictions_of(tape, logits, config().task);
   }

@@ -6,6 +6,7 @@
 #include "fovea/attention/mask/band.h"
 #include "fovea/base/option.h"
 #include "fovea/kernel/sru.h"
+#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/depthwise.h"
 #include "fovea/nn/kv_cache.h"
 #include "fovea/parts/axes.h"
@@ -93,7 +94,7 @@ std::unique_ptr<EncoderLayer> make_attention_rnn(const LayerParts& p, const Para
       .defects = p.config.attention_rnn_defects,
       .recurrent = recurrent_init(p.config, RecurrentKind::kRnn),
       .linear = Init::normal(from_source ? kSourceRnnDeviation : kInitDeviation)};
-  return attention_rnn_layer(options, scope);
+  return std::make_unique<AttentionRnn>(options, scope["attention_rnn"]);
 }
 
 // ------------------------------------------------------------------------------ convolutions
@@ -264,9 +265,10 @@ void fill_feed_forward(Spec& spec, const EncoderConfig& c, index in) {
 }
 
 std::unique_ptr<EncoderLayer> make_transformer(const LayerParts& p, const ParameterScope& scope) {
-  return block_layer({attention_options(p.config, p.spec, p.depth),
-                      feed_forward_options(p.config, p.depth), p.residual.value()},
-                     scope);
+  return std::make_unique<Block>(
+      BlockOptions{attention_options(p.config, p.spec, p.depth),
+                   feed_forward_options(p.config, p.depth), p.residual.value()},
+      scope);
 }
 
 // -------------------------------------------------------------------------------- the table

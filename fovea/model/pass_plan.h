@@ -76,8 +76,8 @@ PassCost cost_of_plan(const Context& context, const Plan& plan, const Profile& p
 /// The bytes that were refused; throws the error again if there are none.
 PassCost cost_of_refusal(const Plan& plan, const Error& error);
 
-/// What it takes to compute the loss, by forward(tape, model, statistics of its heads), of the
-/// model that make(options) makes; and, in training, its gradient.
+/// The cost of a loss, which forward(tape, model, statistics of its heads) computes of the model
+/// that make(options) makes; in training also that of its gradient.
 template <class Make, class Forward>
 PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
               const Forward& forward) {

@@ -331,7 +331,7 @@ class Tagger : public ModelOf<TaggerConfig, TaggerLayers> {
   /// [1, 1].
   /// Throws what crf_loss and cross_entropy do.
   Variable loss(Tape& tape, const TaggedRows& batch, const TaggerLossOptions& options = {}) const;
-  /// As loss(), of scores() that are there already.
+  /// The loss() for scores() that are there already.
   Variable loss_of(Tape& tape, const TagScores& scores,
                    std::span<const Vec<const std::int32_t>> tags,
                    const TaggerLossOptions& options = {}) const;

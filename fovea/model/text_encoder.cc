@@ -19,7 +19,7 @@ constexpr index kTableRows = 4096;
 // Cells one above the other are one object, with one residual sum whatever their number.
 index objects_of(const EncoderLayerSpec& spec) { return spec.kind->in_one ? 1 : spec.layers; }
 
-// As many layers of a Transformer as have the residual sums of all layers: two each.
+// How many layers of a Transformer, of two residual sums each, have as many sums as all layers.
 index depth_of(const std::vector<SizedStage>& stages) {
   index sums = 0;
   for (const SizedStage& stage : stages) {

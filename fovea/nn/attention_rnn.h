@@ -44,14 +44,20 @@ struct AttentionRnnOptions {
 
 /// Parameters: those of RecurrentLayers; with several heads qkv.weight [3 H, H], qkv.bias,
 /// out.weight [H, H], out.bias.
-class AttentionRnn {
+class AttentionRnn final : public EncoderLayer {
  public:
   AttentionRnn(const AttentionRnnOptions& options, const ParameterScope& scope);
 
+  index width() const override { return options_.hidden; }
+  index attentions() const override { return 1; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return forward(tape, x, call.rows, call.only_seen());
+  }
+  /// Generation goes on without end: it keeps h and the last `window` states, or `capacity` states.
+  std::unique_ptr<LayerSession> begin(index capacity) const override;
+
   /// x [N, in] -> [N, hidden].
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, HeadStatistics* seen) const;
-  /// Generation goes on without end: it keeps h and the last `window` states, or `capacity` states.
-  std::unique_ptr<LayerSession> begin(index capacity) const;
 
   const AttentionRnnOptions& options() const { return options_; }
 

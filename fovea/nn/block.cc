@@ -35,6 +35,10 @@ Variable Block::forward(Tape& tape, Variable x, KvCache& cache) const {
   return feed_forward(tape, attention_.forward(tape, x, cache), {}, {});
 }
 
+std::unique_ptr<LayerSession> Block::begin(index capacity) const {
+  return std::make_unique<CachingSession<Block>>(*this, attention().cache_options(capacity));
+}
+
 Variable Block::feed_forward(Tape& tape, Variable x, const PackedRows& rows,
                              const DropoutKey& key) const {
   return residual_.forward(tape, x, rows, key_of(key, BlockMask::kFeedForward),

@@ -3,9 +3,11 @@
 // decoder.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "fovea/nn/attention.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/feed_forward.h"
 #include "fovea/nn/norm.h"
 
@@ -79,9 +81,16 @@ struct BlockOptions {
 
 /// Attention, then feed-forward. Parameters: attention.*, attention_norm.*, feed_forward.*,
 /// feed_forward_norm.*.
-class Block {
+class Block final : public EncoderLayer {
  public:
   Block(const BlockOptions& options, const ParameterScope& scope);
+
+  index width() const override { return attention().options().width; }
+  index attentions() const override { return 1; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return forward(tape, x, call.rows, call.key, call.only_seen());
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override;
 
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key = {},
                    HeadStatistics* seen = nullptr) const;

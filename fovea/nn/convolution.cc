@@ -41,6 +41,10 @@ Variable ConvolutionLayer::forward(Tape& tape, Variable x, ConvolutionState& sta
   return forward(tape, x, {}, &state);
 }
 
+std::unique_ptr<LayerSession> ConvolutionLayer::begin(index) const {
+  return std::make_unique<StateSession<ConvolutionLayer, ConvolutionState>>(*this);
+}
+
 TextCnn::TextCnn(const TextCnnOptions& o, const ParameterScope& scope) : whole_(o.whole) {
   check(!o.widths.empty(), "text cnn: it needs a window at least");
   columns_ = checked_product(static_cast<index>(o.widths.size()), o.out, "columns of a text cnn");

@@ -3,10 +3,12 @@
 // several windows with their maximum over time (Kim 2014, section 2).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "fovea/grad/ops.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
@@ -29,9 +31,15 @@ struct ConvolutionLayerOptions {
 ///
 /// Parameters: weight [out, width, in], bias [out] (starts at zero); gated 2 out instead of out,
 /// values first. As PyTorch's Conv1d has weight [out, in, width], transpose its last two axes.
-class ConvolutionLayer {
+class ConvolutionLayer final : public EncoderLayer {
  public:
   ConvolutionLayer(const ConvolutionLayerOptions& options, const ParameterScope& scope);
+
+  index width() const override { return options_.out; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return forward(tape, x, call.rows);
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override;
 
   /// x [N, in] -> [N, out].
   Variable forward(Tape& tape, Variable x, const PackedRows& rows) const;

@@ -40,6 +40,9 @@ struct EncoderCall {
   DropoutKey key = {};  ///< its `layer` is the number of the first layer
   /// Empty, or an element for each attention of the layer, which is added to.
   std::span<HeadStatistics> seen = {};
+
+  /// The element of a layer with one attention, if there is one.
+  HeadStatistics* only_seen() const { return seen.empty() ? nullptr : seen.data(); }
 };
 
 class EncoderLayer {

@@ -10,56 +10,13 @@ namespace fovea {
 
 namespace {
 
-// As in block.cc, each number of a layer has four numbers of masks, from one on. A layer takes the
-// first ones, as many as it is deep at most; its residual sum takes the last.
-DropoutKey key_inside(const DropoutKey& layer) {
-  return {layer.seed, layer.step, 4 * layer.layer + 1};
-}
+// Each number of a layer has four numbers of masks. A layer takes the first ones, as many as it is
+// deep at most; its residual sum takes the last.
+DropoutKey key_inside(const DropoutKey& layer) { return key_of(layer, BlockMask::kWeights); }
 
 DropoutKey key_of_sum(const DropoutKey& layer, std::uint32_t depth) {
-  return {layer.seed, layer.step, 4 * (layer.layer + depth - 1) + 3};
+  return key_of({layer.seed, layer.step, layer.layer + depth - 1}, BlockMask::kFeedForward);
 }
-
-HeadStatistics* only(std::span<HeadStatistics> seen) { return seen.empty() ? nullptr : &seen[0]; }
-
-// A session that appends keys and values to a cache.
-template <class Layer>
-class CachingSession final : public LayerSession {
- public:
-  CachingSession(const Layer& layer, const KvCacheOptions& cache) : layer_(layer), cache_(cache) {}
-
-  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, cache_); }
-  void clear() override { cache_.clear(); }
-  index most_rows() const override {
-    const bool drops = cache_.room() < cache_.capacity();
-    return drops ? KvCache::kMostNewRows : LayerSession::most_rows();
-  }
-  bool endless() const override { return false; }
-
- private:
-  const Layer& layer_;
-  KvCache cache_;
-};
-
-class BlockLayer final : public EncoderLayer {
- public:
-  BlockLayer(const BlockOptions& options, const ParameterScope& scope)
-      : width_(options.attention.width), block_(options, scope) {}
-
-  index width() const override { return width_; }
-  index attentions() const override { return 1; }
-  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return block_.forward(tape, x, call.rows, call.key, only(call.seen));
-  }
-  std::unique_ptr<LayerSession> begin(index capacity) const override {
-    return std::make_unique<CachingSession<Block>>(block_,
-                                                   block_.attention().cache_options(capacity));
-  }
-
- private:
-  index width_;
-  Block block_;
-};
 
 class AttentionLayer final : public EncoderLayer {
  public:
@@ -72,7 +29,7 @@ class AttentionLayer final : public EncoderLayer {
   }
   index attentions() const override { return 1; }
   Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return attention_.forward(tape, x, call.rows, key_inside(call.key), only(call.seen));
+    return attention_.forward(tape, x, call.rows, key_inside(call.key), call.only_seen());
   }
   index first_columns() const override { return attention_.first_columns(); }
   Variable first_step(Tape& tape, Variable x) const override {
@@ -82,7 +39,8 @@ class AttentionLayer final : public EncoderLayer {
     return attention_.first_product(tape, p);
   }
   Variable forward_from(Tape& tape, Variable stepped, const EncoderCall& call) const override {
-    return attention_.forward_from(tape, stepped, call.rows, key_inside(call.key), only(call.seen));
+    return attention_.forward_from(tape, stepped, call.rows, key_inside(call.key),
+                                   call.only_seen());
   }
   std::unique_ptr<LayerSession> begin(index capacity) const override {
     return std::make_unique<CachingSession<MultiHeadAttention>>(attention_,
@@ -91,24 +49,6 @@ class AttentionLayer final : public EncoderLayer {
 
  private:
   MultiHeadAttention attention_;
-};
-
-class FeedForwardLayer final : public EncoderLayer {
- public:
-  FeedForwardLayer(const FeedForwardOptions& options, const ParameterScope& scope)
-      : width_(options.width), network_(options, scope["feed_forward"]) {}
-
-  index width() const override { return width_; }
-  Variable forward(Tape& tape, Variable x, const EncoderCall&) const override {
-    return network_.forward(tape, x);
-  }
-  std::unique_ptr<LayerSession> begin(index) const override {
-    return std::make_unique<RowSession<FeedForward>>(network_);
-  }
-
- private:
-  index width_;
-  FeedForward network_;
 };
 
 class RecurrentLayer final : public EncoderLayer {
@@ -130,24 +70,6 @@ class RecurrentLayer final : public EncoderLayer {
   RecurrentLayers layers_;
 };
 
-class ConvolutionEncoderLayer final : public EncoderLayer {
- public:
-  ConvolutionEncoderLayer(const ConvolutionLayerOptions& options, const ParameterScope& scope)
-      : width_(options.out), layer_(options, scope["convolution"]) {}
-
-  index width() const override { return width_; }
-  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return layer_.forward(tape, x, call.rows);
-  }
-  std::unique_ptr<LayerSession> begin(index) const override {
-    return std::make_unique<StateSession<ConvolutionLayer, ConvolutionState>>(layer_);
-  }
-
- private:
-  index width_;
-  ConvolutionLayer layer_;
-};
-
 // The windows alone: the pooling of a model takes their maxima.
 class TextCnnLayer final : public EncoderLayer {
  public:
@@ -164,24 +86,6 @@ class TextCnnLayer final : public EncoderLayer {
 
  private:
   TextCnn layer_;
-};
-
-class AttentionRnnLayer final : public EncoderLayer {
- public:
-  AttentionRnnLayer(const AttentionRnnOptions& options, const ParameterScope& scope)
-      : layer_(options, scope["attention_rnn"]) {}
-
-  index width() const override { return layer_.options().hidden; }
-  index attentions() const override { return 1; }
-  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
-    return layer_.forward(tape, x, call.rows, only(call.seen));
-  }
-  std::unique_ptr<LayerSession> begin(index capacity) const override {
-    return layer_.begin(capacity);
-  }
-
- private:
-  AttentionRnn layer_;
 };
 
 // A layer in a residual connection with a norm.
@@ -290,11 +194,6 @@ std::unique_ptr<EncoderLayer> layer_across(std::unique_ptr<EncoderLayer> layer) 
   return std::make_unique<AcrossLayer>(std::move(layer));
 }
 
-std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options,
-                                          const ParameterScope& scope) {
-  return std::make_unique<BlockLayer>(options, scope);
-}
-
 std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& options,
                                               const ResidualIf& residual,
                                               const ParameterScope& scope) {
@@ -304,7 +203,8 @@ std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& o
 std::unique_ptr<EncoderLayer> feed_forward_layer(const FeedForwardOptions& options,
                                                  const ResidualIf& residual,
                                                  const ParameterScope& scope) {
-  return in_residual(std::make_unique<FeedForwardLayer>(options, scope), residual, scope);
+  return in_residual(std::make_unique<FeedForward>(options, scope["feed_forward"]), residual,
+                     scope);
 }
 
 std::unique_ptr<EncoderLayer> recurrent_layer(const RecurrentLayersOptions& options,
@@ -316,17 +216,13 @@ std::unique_ptr<EncoderLayer> recurrent_layer(const RecurrentLayersOptions& opti
 std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& options,
                                                 const ResidualIf& residual,
                                                 const ParameterScope& scope) {
-  return in_residual(std::make_unique<ConvolutionEncoderLayer>(options, scope), residual, scope);
+  return in_residual(std::make_unique<ConvolutionLayer>(options, scope["convolution"]), residual,
+                     scope);
 }
 
 std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
                                              const ParameterScope& scope) {
   return std::make_unique<TextCnnLayer>(options, scope);
-}
-
-std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
-                                                  const ParameterScope& scope) {
-  return std::make_unique<AttentionRnnLayer>(options, scope);
 }
 
 }  // namespace fovea

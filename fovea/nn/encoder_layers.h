@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of this room as layers of an encoder. All but the block may stand in a residual
-// connection with a norm (Residual in block.h), whose parameters are those of norm.*.
+// Layers as an encoder has them: in a residual connection with a norm (Residual in block.h), whose
+// parameters are those of norm.*, or over another axis of the rows. Layers that are no EncoderLayer
+// by themselves become one here, and those that several callers make are made here.
 #pragma once
 
 #include <memory>
 #include <optional>
 
-#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/block.h"
 #include "fovea/nn/convolution.h"
 #include "fovea/nn/encoder.h"
@@ -16,7 +16,6 @@ namespace fovea {
 
 using ResidualIf = std::optional<ResidualOptions>;
 
-std::unique_ptr<EncoderLayer> block_layer(const BlockOptions& options, const ParameterScope& scope);
 std::unique_ptr<EncoderLayer> attention_layer(const MultiHeadAttentionOptions& options,
                                               const ResidualIf& residual,
                                               const ParameterScope& scope);
@@ -31,8 +30,6 @@ std::unique_ptr<EncoderLayer> convolution_layer(const ConvolutionLayerOptions& o
                                                 const ParameterScope& scope);
 std::unique_ptr<EncoderLayer> text_cnn_layer(const TextCnnOptions& options,
                                              const ParameterScope& scope);
-std::unique_ptr<EncoderLayer> attention_rnn_layer(const AttentionRnnOptions& options,
-                                                  const ParameterScope& scope);
 
 /// The layer in a residual connection, if any; norm.* are added behind its parameters.
 std::unique_ptr<EncoderLayer> in_residual(std::unique_ptr<EncoderLayer> layer,

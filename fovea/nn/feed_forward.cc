@@ -21,7 +21,8 @@ std::optional<Linear> gate(const FeedForwardOptions& o, const ParameterScope& sc
 }  // namespace
 
 FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scope)
-    : activation_(function_of(o.activation)),
+    : width_(o.width),
+      activation_(function_of(o.activation)),
       in_(hidden_options(o), scope["in"]),
       gate_(gate(o, scope)),
       out_({.in = o.hidden,
@@ -30,6 +31,10 @@ FeedForward::FeedForward(const FeedForwardOptions& o, const ParameterScope& scop
             .weight = o.output_init,
             .bias_start = o.bias_start},
            scope["out"]) {}
+
+std::unique_ptr<LayerSession> FeedForward::begin(index) const {
+  return std::make_unique<RowSession<FeedForward>>(*this);
+}
 
 Variable FeedForward::forward(Tape& tape, Variable x) const {
   if (!gate_) return out_.forward(tape, in_.forward(tape, x, activation_, ForReader::kProduct));

@@ -6,8 +6,10 @@
 // hidden width is that of the options, so a third matrix comes to the two.
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "fovea/nn/encoder.h"
 #include "fovea/nn/linear.h"
 #include "fovea/nn/options.h"
 
@@ -25,14 +27,21 @@ struct FeedForwardOptions {
 
 /// Parameters: in.weight [F, C], in.bias [F]; if gated gate.weight [F, C], gate.bias [F];
 /// out.weight [C, F], out.bias [C].
-class FeedForward {
+class FeedForward final : public EncoderLayer {
  public:
   FeedForward(const FeedForwardOptions& options, const ParameterScope& scope);
+
+  index width() const override { return width_; }
+  Variable forward(Tape& tape, Variable x, const EncoderCall&) const override {
+    return forward(tape, x);
+  }
+  std::unique_ptr<LayerSession> begin(index capacity) const override;
 
   /// [N, C] -> [N, C].
   Variable forward(Tape& tape, Variable x) const;
 
  private:
+  index width_;
   Activation activation_;
   Linear in_;
   std::optional<Linear> gate_;

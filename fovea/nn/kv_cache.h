@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fovea/grad/tape.h"
+#include "fovea/nn/encoder.h"
 #include "fovea/tensor/tensor.h"
 
 namespace fovea {
@@ -52,6 +53,25 @@ class KvCache {
   Tensor keys_, values_;
   index size_ = 0;     // rows that are held
   index dropped_ = 0;  // rows before them
+};
+
+/// The session of a layer that appends keys and values to a cache.
+template <class Layer>
+class CachingSession final : public LayerSession {
+ public:
+  CachingSession(const Layer& layer, const KvCacheOptions& cache) : layer_(layer), cache_(cache) {}
+
+  Variable forward(Tape& tape, Variable x) override { return layer_.forward(tape, x, cache_); }
+  void clear() override { cache_.clear(); }
+  index most_rows() const override {
+    const bool drops = cache_.room() < cache_.capacity();
+    return drops ? KvCache::kMostNewRows : LayerSession::most_rows();
+  }
+  bool endless() const override { return false; }
+
+ private:
+  const Layer& layer_;
+  KvCache cache_;
 };
 
 }  // namespace fovea

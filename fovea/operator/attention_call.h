@@ -103,9 +103,6 @@ class AttentionCall {
 /// its axes sets that size.
 std::span<const TensorSpec> attention_tensor_specs();
 
-/// The names that --observe accepts: "entropy, max, topk=K, ..."
-std::string observed_names();
-
 /// Adds the parts that the call's tensors and settings ask for. Throws kOptionValue (an invalid
 /// setting), kUsage (a tensor without its option), kShape, kInputFormat.
 template <class T>

@@ -41,6 +41,9 @@ inline std::span<const EnumName<AttentionPrecision>> enum_aliases(AttentionPreci
   return kAttentionPrecisionAliases;
 }
 
+/// The names that --observe accepts: "entropy, max, topk=K, ..."
+std::string observed_names();
+
 struct AttentionSettings {
   AttentionScoreKind score = AttentionScoreKind::kDot;
   std::string scale = "auto";
@@ -68,16 +71,19 @@ struct AttentionSettings {
     const auto visit_mask = under("Mask", visit), visit_position = under("Positions", visit),
                visit_dropout = under("Dropout", visit);
     visit("score", score, "how a query and a key become a score");
-    visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for --score dot and l2, else 1");
+    visit("scale", scale, "factor of the scores; auto: 1 / sqrt(D) for --score dot and l2, else 1",
+          {.shown = "X|auto"});
     visit("log_n_scale", log_n_scale,
           "factor log(n) / log(N) of the scores, n the keys that a query keeps; 0: none");
     visit("softcap", softcap, "a score s becomes C tanh(s / C), C this cap; 0: no cap");
     visit_mask(
         "causal", causal,
         "keep keys up to the query, j <= p; without a value: bottom-right, the last query sees "
-        "all keys");
+        "all keys",
+        {.bare = "bottom-right"});
     visit_mask("window", window,
-               "sliding window: keep p - L <= j <= p + R; -1: no limit on that side");
+               "sliding window: keep p - L <= j <= p + R; -1: no limit on that side",
+               {.shown = "L,R"});
     visit_mask("dilation", dilation, "keep every N-th key, j = p + m N; --window then limits m");
     visit_mask("strided", strided,
                "keep near keys and every N-th, |j - p| < N or where N divides j - p");
@@ -93,7 +99,8 @@ struct AttentionSettings {
     visit_position("rotary", rotary, "rotate pairs of columns of q and k by their positions");
     visit_dropout("dropout", dropout, "probability of dropping a weight");
     visit_dropout("seed", seed, "seed of --dropout");
-    visit("observe", observe, "statistics of the weights to write, separated by commas");
+    visit("observe", observe, "statistics of the weights to write, separated by commas",
+          {.names = observed_names});
     visit("backward", backward, "also compute the gradients; IN holds the gradient of o as do");
     visit("precision", precision,
           "of computation and of OUT; auto: f64 if q is, else f32; bf16: of q, k, v, o and "

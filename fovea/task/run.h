@@ -120,8 +120,8 @@ double updates_to_come(const Run& run, const RunState& done = {});
 template <Prepared Run>
 RunTime estimate_run_time(const Context& context, const Run& run, const RunState& done = {});
 
-/// What a run must be resumed with: the model as config.json has it, and fingerprints of its data
-/// and its tokenizer. Says which instructions and which version computed it.
+/// The identity that a run must have to be resumed: its model, as config.json has it, and the
+/// fingerprints of its data and tokenizer. Says which instructions and which version computed it.
 RunIdentity identity_of_run(const std::string& model, std::string data, std::string tokenizer);
 
 /// Learns a tokenizer of this kind; `name` is that of the text in errors.

@@ -131,7 +131,7 @@ struct RowCounts {
   double evaluated = 0;  ///< of an evaluation, all its sets together
 };
 
-/// What the flow needs of a kind of model. Each has
+/// The functions that the flow needs for a kind of model. Each has
 ///
 ///   using Objective                    an ObjectiveOf<Run, ...>
 ///   files(run)                         of its folder, besides those of numbers

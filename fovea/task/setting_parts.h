@@ -25,14 +25,14 @@ inline constexpr std::string_view kEmbeddingsHelp =
     "file of pretrained word vectors to start from: word2vec's text format, fastText's .vec, "
     "GloVe, or .npz";
 
-/// Of an option that names files of data.
+/// The traits of an option that names files of data.
 inline constexpr FieldTraits kDataFiles = {
     .resume = OnResume::kQuiet, .is_path = true, .place = HelpPlace::kData};
-/// Of --valid-fraction.
+/// The traits of --valid-fraction.
 inline constexpr FieldTraits kDataSplit = {.range = ValueRange::share("no validation"),
                                            .resume = OnResume::kUnlessSplit,
                                            .place = HelpPlace::kData};
-/// Of how much a batch holds, at least 1.
+/// The traits of --batch-size and the like, at least 1.
 inline constexpr FieldTraits kBatchSize = {.range = ValueRange::in(1, kLargestSize),
                                            .resume = OnResume::kNoted,
                                            .place = HelpPlace::kTraining};
@@ -51,8 +51,8 @@ void visit_groups(Visitor&& visit, Settings& settings) {
 /// effect without another setting. Both lists have the same fields.
 void require_sound(std::span<const Field> settings, std::span<const Field> usual);
 
-/// The same for the settings of a training, and for a number of their text or recipe that is out of
-/// its range. (Those of the model resolve() checks.)
+/// Calls require_sound() for the settings of a training, and throws for a number of their text or
+/// recipe that is out of its range. (resolve() checks the numbers of the model.)
 template <class Settings>
 void check_fields(Settings settings, Settings usual) {
   check_ranges(settings.text);
@@ -116,7 +116,8 @@ RunFiles files_of(const Text& text) {
 /// Throws kConfig, which names the option, if the data differ from those with which the run began.
 void require_same_files(const RunFiles& was, const RunFiles& is);
 
-/// The same for the run that is given. The files may have other names, but the same content.
+/// Calls require_same_files() for the run that is given. The files may have other names, but must
+/// have the same content.
 template <class Settings, class Run>
 void require_same_text(const Settings& began, const RunIdentity& identity, const Run& given) {
   RunFiles was = files_of(began.text), is = files_of(given.settings.text);

@@ -13,6 +13,7 @@
 #include "fovea/task/tag/run.h"
 #include "fovea/task/translate/translator.h"
 #include "fovea/tensor/checksum.h"
+#include "fovea/text/vocabulary.h"
 #include "fovea/train/model_folder.h"
 
 namespace fovea {
@@ -22,15 +23,24 @@ namespace {
 using Text = std::string_view;
 using Name = const std::string&;
 
+constexpr std::string_view kFilesOfWords[] = {kWordListName};
+constexpr std::string_view kTaggerFiles[] = {kWordListName, kCharactersName, kKnownWordsName};
+constexpr std::string_view kTranslatorFiles[] = {kWordListName, kTargetWordListName,
+                                                 kTargetTokenizerName};
+
 constexpr TaskRow kTasks[] = {
     {.kind = ModelKind::kLanguageModel,
      .key = kLanguageModelKind,
      .name = {"language model", "语言模型"},
+     .files = kFilesOfWords,
+     .scores = [](Text) { return false; },
      .check_config = [](Text config, Name name) { settings_from_text(config, name); },
      .loss_unit = [](Text, Name) { return kNatsPerToken; }},
     {.kind = ModelKind::kClassifier,
      .key = kClassifierKind,
      .name = {"classifier", "分类器"},
+     .files = kFilesOfWords,
+     .scores = [](Text task) { return find_enum<ClassifierTask>(task).has_value(); },
      .check_config = [](Text config, Name name) { classifier_config_from_text(config, name); },
      .loss_unit =
          [](Text config, Name name) {
@@ -39,6 +49,8 @@ constexpr TaskRow kTasks[] = {
     {.kind = ModelKind::kTagger,
      .key = kTaggerKind,
      .name = {"tagger", "标注器"},
+     .files = kTaggerFiles,
+     .scores = [](Text task) { return find_enum<TagTask>(task).has_value(); },
      .check_config = [](Text config, Name name) { tagger_config_from_text(config, name); },
      .loss_unit =
          [](Text config, Name name) {
@@ -47,6 +59,8 @@ constexpr TaskRow kTasks[] = {
     {.kind = ModelKind::kTranslator,
      .key = kTranslatorKind,
      .name = {"translator", "翻译器"},
+     .files = kTranslatorFiles,
+     .scores = [](Text task) { return task == "translate"; },
      .check_config = [](Text config, Name name) { translator_settings_from_text(config, name); },
      .loss_unit = [](Text, Name) { return kNatsPerToken; }},
 };

@@ -165,6 +165,7 @@ class ClassifierTraining(TypedDict, total=False):
     multi_label: bool | None
     regression: bool | None
     class_weights: Text | None
+    label_smoothing: SupportsFloat | None
     metric: Literal["auto", "loss", "accuracy", "macro-f1", "micro-f1", "rmse", "pearson"] | None
     tokenizer: Text | None
     tokenizer_model: Text | None
@@ -468,6 +469,7 @@ class Fitting(TypedDict, total=False):
     multi_label: bool | None
     regression: bool | None
     class_weights: Text | None
+    label_smoothing: SupportsFloat | None
     metric: Literal["auto", "loss", "accuracy", "macro-f1", "micro-f1", "rmse", "pearson"] | None
     tokenizer: Text | None
     tokenizer_model: Text | None

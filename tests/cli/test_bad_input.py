@@ -117,6 +117,12 @@ class BadOptions(CommandTest):
                 with self.subTest(command=command, words=words):
                     self.assertEqual(self.hint_for(command, *words.split()), f"did you mean {option}?")
                     self.assertIn(option.split()[0], known)
+        for task in ("classify", "pairs", "tag", "translate"):
+            for words, option in {"--grad_accum 2": "--accumulate", "--lr_scheduler cosine": "--schedule",
+                                  "--epochs 3": "--stop-after 3e", "--label_smoothing_factor .1": "--label-smoothing",
+                                  "--max_seq_length 99": "--block" if task == "translate" else "--max-length"}.items():
+                if (task, option) != ("tag", "--label-smoothing"):
+                    self.assertEqual(self.hint_for(f"train {task}", *words.split()), f"did you mean {option}?")
         for command in ["train lm", "generate m", "eval m"]:
             self.assertIn("computes on the CPU", self.hint_for(command, "--device", "cuda"))
         self.assertIn("AdamW", self.hint_for("train lm", "--optimizer", "adam"))
@@ -134,8 +140,10 @@ class BadOptions(CommandTest):
         found = re.findall(r'Synonyms\{"([a-z ]*)", "([a-z0-9 -]+)", "--([a-z0-9-]+)"\}', table)
         self.assertGreater(len(found), 35)
         for command, names, option in found:
-            known = self.succeed(*(command or "train lm").split(), "--help").stdout.decode()
-            self.assertRegex(known, rf"--{option}\b", names)
+            known = self.succeed(*("train lm" if command in ("", "train") else command).split(), "--help").stdout.decode()
+            options = known if command != "train" else "".join(
+                self.succeed("train", task, "--help").stdout.decode() for task in ("lm", "classify", "tag", "translate"))
+            self.assertRegex(options, rf"--{option}\b", names)
             for name in names.split():
                 self.assertNotRegex(known, rf"(?<!\S)(-\w,)?--{name}[ ,]", "it is an option itself")
 

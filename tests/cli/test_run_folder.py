@@ -9,6 +9,11 @@ import time
 import unittest
 
 from support import SMALL, CommandTest
+from tag_support import SEGMENT as SEGMENTER
+from tag_support import SMALL as TAGGER
+from tag_support import conll, segmented, tagged
+from translate_support import SMALL as TRANSLATOR
+from translate_support import sentences
 
 
 class RunFolderTest(CommandTest):
@@ -82,6 +87,24 @@ class EndedEarly(RunFolderTest):
         self.assert_error(self.run_fovea(*self.command()), 2, "E0205")
         self.train_here("--overwrite")
         self.succeed("inspect", self.output, "--verify")
+
+
+class OfOtherTasks(RunFolderTest):
+    """The files that runs of some tasks alone have."""
+
+    def test_overwriting_removes_them(self):
+        cases = (("translate", "pairs.tsv", "".join(f"{a}\t{b}\n" for a, b in sentences()), TRANSLATOR,
+                  ["target-tokenizer.txt", "target-vocab.txt", "vocab.txt"]),
+                 ("tag", "names.conll", conll(tagged()), TAGGER, ["characters.txt", "vocab.txt"]),
+                 ("tag", "words.seg", segmented(), SEGMENTER, ["vocab.txt", "words.txt"]))
+        for task, name, text, args, own in cases:
+            with self.subTest(own=own):
+                data = self.folder / name
+                data.write_text(text)
+                self.succeed("train", task, "--train", data, *args, "--stop-after", "2u", "-o", self.output, "--overwrite")
+                self.assertEqual([name for name in own if name in self.files()], own)
+                self.train_here("--overwrite")
+                self.assertEqual([name for name in own if name in self.files()], [])
 
 
 class Foreign(RunFolderTest):

@@ -166,7 +166,7 @@ ObservedText made_of(std::vector<float> weights, float logit,
 }
 
 TEST(ObservedText, LayersHaveTheirMeansAndLargestWeights) {
-  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
+  Explanation explanation{.kind = {"language model", "语言模型"}, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const ObservedText text = made_of({1, 0, .25F, .75F}, 2, {{.name = "layer 1", .heads = 1}});
   EXPECT_EQ(observe_layers(tape, text, explanation).value<float>()[0][0], 2);
@@ -180,7 +180,7 @@ TEST(ObservedText, LayersHaveTheirMeansAndLargestWeights) {
 
 // As with a sink, or sigmoid weights: what is entropy or distance of a share then?
 TEST(ObservedText, LayersWhoseWeightsDoNotSumToOneHaveNoEntropy) {
-  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
+  Explanation explanation{.kind = {"language model", "语言模型"}, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const ObservedText sink = made_of({.5F, 0, .25F, .25F}, 2, {{.name = "layer 1", .heads = 1}});
   observe_layers(tape, sink, explanation);
@@ -195,7 +195,7 @@ TEST(ObservedText, LayersWhoseWeightsDoNotSumToOneHaveNoEntropy) {
 }
 
 TEST(ObservedText, RefusesWhatCannotBeExplained) {
-  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {"a", "b"}};
+  Explanation explanation{.kind = {"language model", "语言模型"}, .tokens = {"a", "b"}};
   Tape tape(Context(1), TapeMode::kInference);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROWS(observe_layers(tape, made_of({1, 0, 0, 1}, nan, {}), explanation), kModelDamaged,

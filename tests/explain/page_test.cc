@@ -15,7 +15,7 @@ using testing::Not;
 using testing::SizeIs;
 
 Explanation explanation() {
-  return {.kind = ExplainedKind::kTextClassifier,
+  return {.kind = {"text classifier", "文本分类器"},
           .tokens = {"</script>", "\u4f60"},
           .layers = {{.name = "layer 1 (attention)",
                       .heads = 1,

@@ -10,7 +10,7 @@ namespace fovea {
 
 // Three time steps, from 4 on, of two joints: attention over time and over joints, two heads each.
 inline Explanation sample_explanation() {
-  Explanation e{.kind = ExplainedKind::kNumberClassifier,
+  Explanation e{.kind = {"classifier of numbers", "数值分类器"},
                 .tokens = {"4", "5", "6"},
                 .cut = 4,
                 .pooling = {.1F, .2F, .1F, .2F, .1F, .3F},

@@ -56,7 +56,7 @@ TEST(ExplanationTextParts, LinesFit) {
 }
 
 TEST(ExplanationTextParts, CutLongLabels) {
-  const Explanation e{.kind = ExplainedKind::kTextClassifier,
+  const Explanation e{.kind = {"text classifier", "文本分类器"},
                       .tokens = {"a"},
                       .prediction = {{std::string(10'000, 'x'), .75}}};
   EXPECT_EQ(prediction_lines(e, 80), "label: " + std::string(37, 'x') + "... 0.7500\n");
@@ -64,7 +64,7 @@ TEST(ExplanationTextParts, CutLongLabels) {
 
 // A model of numbers takes the mean of the training for nothing.
 TEST(ExplanationTextParts, SaliencySaysWhatBecomesZero) {
-  Explanation e{.kind = ExplainedKind::kTextClassifier,
+  Explanation e{.kind = {"text classifier", "文本分类器"},
                 .tokens = {"a"},
                 .saliency = {SaliencyMethod::kGradientInput, {"the logit", ""}, {1}}};
   EXPECT_THAT(saliency_lines(e, 1000), HasSubstr("if the token's embedding became 0."));

@@ -28,7 +28,7 @@ ExplainedLayer layer_of(const std::string& name, std::size_t tokens, index heads
 }
 
 Explanation small(std::size_t tokens = 3) {
-  Explanation e{.kind = ExplainedKind::kTextClassifier, .tokens = {}};
+  Explanation e{.kind = {"text classifier", "文本分类器"}, .tokens = {}};
   for (std::size_t t = 0; t < tokens; ++t) e.tokens.push_back(t % 2 == 0 ? "film" : "\u4f60");
   e.layers = {layer_of("layer 1 (attention)", tokens, 2),
               layer_of("layer 2 (attention)", tokens, 2)};
@@ -79,7 +79,7 @@ TEST(ExplanationText, ShowsAWindowOfALongText) {
   EXPECT_THAT(text, HasSubstr("Shown: tokens 1 to"));
   EXPECT_THAT(text_of(e, {.tokens = "31-40"}), HasSubstr("Shown: tokens 31 to 40 of 60"));
   EXPECT_THAT(text_of(e, {.tokens = "7"}), HasSubstr("Shown: tokens 7 to 7 of 60"));
-  e.kind = ExplainedKind::kLanguageModel;
+  e.predicts_next = true;
   EXPECT_THAT(text_of(e), HasSubstr("to 60 of 60"));
   EXPECT_THAT(text_of(e), HasSubstr("next token: good 0.7500"));
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fovea/attention/mask/band.h"
+#include "fovea/nn/attention_rnn.h"
 #include "tests/nn/pieces.h"
 #include "tests/support/throws.h"
 
@@ -52,14 +53,16 @@ const std::vector<LayerCase>& cases() {
        },
        true},
       {"block",
-       [](const ResidualIf& r, const ParameterScope& s) {
+       [](const ResidualIf& r, const ParameterScope& s) -> std::unique_ptr<EncoderLayer> {
          const ResidualOptions usual{.norm = {.width = C}};
-         return block_layer({attention_options(), {.width = C, .hidden = 6}, r.value_or(usual)}, s);
+         return std::make_unique<Block>(
+             BlockOptions{attention_options(), {.width = C, .hidden = 6}, r.value_or(usual)}, s);
        },
        false},
       {"attention_rnn",
-       [](const ResidualIf&, const ParameterScope& s) {
-         return attention_rnn_layer({.in = C, .hidden = C, .heads = 2}, s);
+       [](const ResidualIf&, const ParameterScope& s) -> std::unique_ptr<EncoderLayer> {
+         return std::make_unique<AttentionRnn>(
+             AttentionRnnOptions{.in = C, .hidden = C, .heads = 2}, s);
        },
        true},
   };

@@ -9,6 +9,7 @@
 
 #include "fovea/attention/mask/band.h"
 #include "fovea/attention/mask/segments.h"
+#include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/depthwise.h"
 #include "fovea/nn/encoder_layers.h"
 #include "tests/isa.h"
@@ -73,8 +74,9 @@ LayerCase attention(std::string name, Mask mask, index window) {
 }
 
 LayerCase attention_rnn(std::string name, const AttentionRnnOptions& options) {
-  return {std::move(name),
-          [=](const ParameterScope& s) { return layer_of(attention_rnn_layer(options, s)); }};
+  return {std::move(name), [=](const ParameterScope& s) {
+            return layer_of(std::make_unique<AttentionRnn>(options, s));
+          }};
 }
 
 std::vector<LayerCase> recurrent_cases() {
@@ -118,8 +120,10 @@ std::vector<LayerCase> cases() {
   all.push_back(attention("attention, causal, a window", mask::Causal(), 5));
   all.push_back(
       {"transformer", [](const ParameterScope& s) {
-         return layer_of(block_layer(
-             {attention_options(mask::Causal(), 0), {.width = C, .hidden = 33}, residual()}, s));
+         return layer_of(std::make_unique<Block>(
+             BlockOptions{
+                 attention_options(mask::Causal(), 0), {.width = C, .hidden = 33}, residual()},
+             s));
        }});
   all.push_back(attention_rnn("attention-rnn", {.in = C, .hidden = C}));
   all.push_back(attention_rnn(

@@ -32,5 +32,23 @@ TEST(ModelKind, OthersAreErrors) {
   EXPECT_THROWS(kind_of_model(folder / "none"), kModelMissing, "none");
 }
 
+TEST(TaskTable, AnEvaluationIsOfOneTask) {
+  const auto rows_of = [](std::string_view task) {
+    std::vector<ModelKind> rows;
+    for (const TaskRow& row : task_table()) {
+      if (row.scores(task)) rows.push_back(row.kind);
+    }
+    return rows;
+  };
+  using Rows = std::vector<ModelKind>;
+  for (const char* task : {"binary", "single-label", "multi-label", "regression"}) {
+    EXPECT_EQ(rows_of(task), Rows{ModelKind::kClassifier}) << task;
+  }
+  EXPECT_EQ(rows_of("tag"), Rows{ModelKind::kTagger});
+  EXPECT_EQ(rows_of("segment"), Rows{ModelKind::kTagger});
+  EXPECT_EQ(rows_of("translate"), Rows{ModelKind::kTranslator});
+  EXPECT_EQ(rows_of("paint"), Rows{});
+}
+
 }  // namespace
 }  // namespace fovea

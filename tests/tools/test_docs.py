@@ -134,6 +134,16 @@ class Path(unittest.TestCase):
         count = re.search(r"in this order, in (\d+) files", text_of("docs/DESIGN.md"))[1]
         self.assertEqual(int(count), len({path for _, path in steps}))
 
+    def test_files_on_the_stack_at_the_product(self):
+        section = text_of("docs/DESIGN.md").split("### From `main()`")[1].split("\n## ")[0]
+        stages = {row.split("|")[1].strip(): self.STEP.findall(row) for row in section.splitlines() if row.startswith("|")}
+        calls = [step for stage in ("command", "update", "op", "operator") for step in stages[stage]]
+        returned = {"make_attention", "LoweredCall"}
+        files = {path for name, path in calls if name not in returned}
+        self.assertEqual({name for name, _ in calls} & returned, returned)
+        self.assertEqual(re.search(r"(\d+) of these files are on the stack", section)[1], str(len(files)))
+        self.assertLessEqual(len(files), 20)
+
     def test_a_layer_is_five_files_above_the_product(self):
         paths = [path for _, path in self.steps()]
         layer = len(paths) - 1 - paths[::-1].index("fovea/nn/attention.cc")

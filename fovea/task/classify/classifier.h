@@ -66,7 +66,7 @@ struct LoadedClassifier {
   const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
   /// The number of learned values.
   index parameters() const;
-  /// As decisive() takes them (linear/decide.h).
+  /// The thresholds for decisive() (linear/decide.h).
   std::span<const float> thresholds() const {
     return linear ? std::span<const float>(linear->weights().thresholds) : std::span<const float>();
   }

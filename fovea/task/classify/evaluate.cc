@@ -477,7 +477,7 @@ void ClassifierTest::score_classes(ClassifierScore& score) const {
   score.second_class = binary_intervals<float>(context_, second, has, options_.bootstrap);
 }
 
-// What is true of a class or label, or with -1 of all decisions, against its probability.
+// The curve of a class or label, or with -1 of all decisions: the truth against the probability.
 std::vector<PrecisionRecallPoint> ClassifierTest::curve_of(index label) const {
   const Rows<const float> predicted = predictions();
   std::vector<float> values;
@@ -520,7 +520,8 @@ void ClassifierTest::score_labels(ClassifierScore& score) const {
   score.reliability = reliability<float>(predictions_, truth_flags_);
 }
 
-// Those of a linear model. F1 chooses one for each class of several, which are no probabilities.
+// Tells the thresholds of a linear model. F1 chooses one for each of several classes: these are no
+// probabilities.
 void ClassifierTest::tell_thresholds(ClassifierScore& score) const {
   const std::string& rule = model_.settings.linear.threshold;
   const bool is_binary = task_ == ClassifierTask::kBinary;

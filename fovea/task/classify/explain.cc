@@ -26,6 +26,8 @@ namespace fovea {
 
 namespace {
 
+constexpr Phrase kTextClassifier = {"text classifier", "文本分类器"};
+
 // sign x one of the logits.
 struct Logit {
   index column = 0;
@@ -90,7 +92,7 @@ std::vector<double> pooled_from(PoolingKind pooling, const std::vector<double>& 
   return rows;
 }
 
-// The same where both texts of a pair are pooled by themselves, and count alike. The first has
+// The shares where both texts of a pair are pooled by themselves, and count alike. The first has
 // `of_first` tokens; 0: all are one text.
 std::vector<double> pooled_apart(PoolingKind pooling, const std::vector<double>& weights,
                                  index count, index of_first) {
@@ -152,8 +154,7 @@ void add_rollout(const ClassifierConfig& config, const ObservedText& text, index
   }
 }
 
-// That of --target, or of the most probable label.
-// What each n-gram adds is shared equally by its tokens. `weighed`: in the order of n-grams, of
+// Each n-gram shares what it adds equally among its tokens. `weighed`: in the order of n-grams, of
 // texts [offsets].
 void share_ngrams(const std::vector<double>& weighed, std::span<const index> offsets, index longest,
                   std::vector<float>& values) {
@@ -314,7 +315,7 @@ std::vector<std::string_view> pieces_of(std::string_view text, WordSplit split) 
   return pieces;
 }
 
-// What each n-gram adds is shared equally by the pieces that it touches.
+// Each n-gram shares what it adds equally among the pieces that it touches.
 std::vector<float> shares_of(const LogitParts& parts, std::string_view text,
                              const std::vector<std::string_view>& pieces, double sign) {
   std::vector<double> sums(pieces.size());
@@ -350,8 +351,7 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
   const LinearModel& linear = *model.linear;
   const std::vector<std::string_view> pieces = pieces_of(text, linear.features().rules.split);
   require_tokens(!pieces.empty());
-  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
-                          .tokens = {pieces.begin(), pieces.end()}};
+  Explanation explanation{.kind = kTextClassifier, .tokens = {pieces.begin(), pieces.end()}};
   FeatureReader reader(linear.features());
   const SparseRow row = reader.read(text);
   std::vector<float> predicted(static_cast<std::size_t>(linear.weights().classes));
@@ -360,7 +360,7 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
   add_prediction(model, values, explanation);
   std::vector<double> logits(static_cast<std::size_t>(linear.weights().outputs()));
   linear.logits(row, logits);
-  // What `classify` would say.
+  // The answer that `classify` would give.
   const index said = chosen_labels(
       {.task = linear.weights().task, .thresholds = model.thresholds()}, values, {.top = 1})[0];
   const Logit logit = logit_of(model, options.target, said);
@@ -422,7 +422,7 @@ Explanation explain_text(const Context& context, const LoadedClassifier& model,
   require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
-  Explanation explanation{.kind = ExplainedKind::kTextClassifier,
+  Explanation explanation{.kind = kTextClassifier,
                           .tokens = names_of_tokens(model, tokens.ids, text),
                           .cut = tokens.length - T};
   note_unknown(*model.tokenizer, tokens.ids, explanation);
@@ -447,7 +447,7 @@ Explanation explain_sample(const Context& context, const LoadedClassifier& model
   const auto T = static_cast<index>(steps.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   const index skipped = steps.ids[0] - first;  // time steps that are cut in front
-  Explanation explanation{.kind = ExplainedKind::kNumberClassifier,
+  Explanation explanation{.kind = {"classifier of numbers", "数值分类器"},
                           .tokens = {},
                           .cut = steps.length - T,
                           .numbers = ExplainedSample{sample, skipped, model.config().joints}};

@@ -77,7 +77,7 @@ Validation measured(std::vector<float> values, const Examples& truth, const Clas
   return validation;
 }
 
-// What is true of some of the texts.
+// The truth of some of the texts.
 Examples truth_of(const Examples& all, const std::vector<index>& texts) {
   Examples part;
   for (const index i : texts) {

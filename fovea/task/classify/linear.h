@@ -23,7 +23,7 @@ namespace fovea {
 /// line on them to the overview.
 void learn_ngrams(ClassifierRun& run);
 
-/// What the fit takes; see RunCost and the like of other models.
+/// The cost of the fit; see RunCost and the like of other models.
 RunCost linear_cost(const ClassifierRun& run);
 double linear_memory(const Context& context, const ClassifierRun& run);
 RunTime linear_time(const Context& context, const ClassifierRun& run);

@@ -44,7 +44,7 @@ struct LabelUses {
   index texts = 0;
 };
 
-/// Those of the best validation of a run. A pointer of it is shared by what trains.
+/// The uses of labels in the best validation of a run. What trains shares a pointer to it.
 struct BestUses {
   LabelUses uses = {};
   std::vector<std::string> more = {};  ///< further lines on the validation

@@ -249,7 +249,7 @@ LabelledSet read_labelled_set(const ClassifierTextOptions& options, std::uint64_
 
 LabelledSet part_of(const LabelledSet& set, double share, bool regression, std::uint64_t seed) {
   if (share >= 1) return set;
-  // What is drawn is never all of a stratum, so that what is left has each.
+  // No stratum is drawn whole, so that what is left has texts of each.
   std::vector<index> strata = strata_of(set.table, regression);
   const std::vector<bool> dropped = draw_stratified(strata, 1 - share, seed);
   LabelledSet part;

@@ -55,12 +55,12 @@ struct ClassifierRun : PreparedRun<ClassifierSettings, ExampleTraining, ExampleE
 /// kInputFormat, kInputTooSmall for texts whose labels cannot be learned.
 ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
-/// The same of options that are checked and texts that are read.
+/// Prepares so from options that are checked and texts that are read.
 ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
                           std::unique_ptr<Tokenizer> known = nullptr,
                           RunWeights weights = RunWeights::kNew);
 
-// As of any run; a linear model is solved, which costs what linear.h says.
+// The cost as of any run; a linear model is solved, which costs what linear.h says.
 RunCost cost_of(const ClassifierRun& run);
 double flops_of_update(const Context& context, const ClassifierRun& run);
 double training_memory(const Context& context, const ClassifierRun& run,
@@ -73,7 +73,7 @@ std::vector<NamedFile> model_files(const ClassifierRun& run);
 
 /// Makes settings that follow from the data those that the run began with.
 void keep_found(ClassifierTextOptions& given, const ClassifierTextOptions& began);
-/// The same for all; `began` is resolved.
+/// Does so for all settings; `began` is resolved.
 void keep_found(ClassifierSettings& given, const ClassifierSettings& began);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws
@@ -130,11 +130,12 @@ Hits hits_of(Variable logits, Vec<const std::int32_t> labels, ClassifierTask tas
 std::string_view loss_unit_of(const ClassifierConfig& config);
 
 /// Connects a classifier and its texts with the Trainer.
-class ClassifierObjective final
-    : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
+class ClassifierObjective : public ObjectiveOf<ClassifierRun, Classifier, ClassifierLossOptions> {
  public:
   ClassifierObjective(const Context& context, const Classifier& model, const ClassifierRun& run)
-      : ObjectiveOf(context, model, run, {.class_weights = run.class_weights}) {}
+      : ObjectiveOf(context, model, run,
+                    {.class_weights = run.class_weights,
+                     .label_smoothing = run.settings.text.label_smoothing}) {}
 
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
   std::optional<Validation> validate_training(const Interrupted& interrupted) override {

@@ -291,7 +291,7 @@ class TrialWatch final : public TrainingObserver {
   bool user_stopped_ = false;
 };
 
-// What a training chose by itself, as options; `given` says auto.
+// The settings that a training chose by itself, as options; `given` says auto.
 std::string options_found(const LinearFit& fit, const LinearFitOptions& given,
                           const LinearFitOptions& is) {
   const LinearTrial& chosen = fit.trials[fit.chosen];
@@ -370,7 +370,7 @@ std::optional<std::string> Searcher::without_given(const std::string& options) c
   return fmt::format("{}", fmt::join(kept, " "));
 }
 
-// What is left of them, each once, in an order that is drawn.
+// The ones that are left, each once, in an order that is drawn.
 std::vector<std::string> Searcher::drawn(const std::vector<std::string>& all,
                                          std::uint64_t stream) const {
   std::vector<std::string> different;
@@ -512,7 +512,7 @@ bool Searcher::train_linear(const ClassifierRun& run, SearchTrial& trial, TrialW
   }
   trial.loss = done->found->loss;
   trial.metrics = done->found->metrics;
-  // What suits a part of the texts need not suit all.
+  // Settings that suit a part of the texts need not suit all.
   if (trial.rung == rungs_) {
     trial.found = options_found(done->fit, settings_of(trial).linear, run.settings.linear);
   }
@@ -627,7 +627,7 @@ bool Searcher::measure_round(index round, std::vector<std::string> members) {
   return true;
 }
 
-// What the data say, they say again when the choice is trained.
+// The data say these again when the choice is trained.
 void forget_found(ClassifierSettings& settings) {
   const ClassifierConfig usual = ClassifierSettings(settings.text.input).model;
   settings.model.task = usual.task;

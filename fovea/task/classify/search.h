@@ -22,7 +22,7 @@ namespace fovea {
 
 inline constexpr std::string_view kTrialsName = "trials.jsonl";
 
-/// What a search may use: time, or, for the same bits on any machine, a number of trials.
+/// The budget of a search: time, or, for the same bits on any machine, a number of trials.
 struct SearchBudget {
   double seconds = std::numeric_limits<double>::infinity();
   index trials = std::numeric_limits<index>::max();

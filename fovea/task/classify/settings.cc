@@ -32,6 +32,8 @@ void check_task(const ClassifierTextOptions& text) {
   require_together(text.class_weights == "none" || !text.regression,
                    "--class-weights, --regression", "numbers have no classes",
                    "leave --class-weights out");
+  require_together(text.label_smoothing == 0 || !text.regression, "--label-smoothing, --regression",
+                   "numbers have no classes", "leave --label-smoothing out");
 }
 
 void check_pairs(const ClassifierSettings& s) {

@@ -63,6 +63,7 @@ struct ClassifierTextOptions {
   bool multi_label = false;
   bool regression = false;
   std::string class_weights = "none";
+  double label_smoothing = 0;
   ClassifierMetric metric = ClassifierMetric::kAuto;
   std::string tokenizer = "auto";
   std::string tokenizer_model;
@@ -92,6 +93,9 @@ struct ClassifierTextOptions {
           "weights of the classes in the loss: none, balanced (rare ones count more), or "
           "LABEL=NUMBER,...",
           {.resume = OnResume::kNoted, .shown = "none|balanced|LABEL=NUMBER,..."});
+    visit("label_smoothing", label_smoothing,
+          "share of each target that all classes get in equal parts, in training",
+          {.range = ValueRange::share(), .part = kNetworkPart, .resume = OnResume::kNoted});
     visit("metric", metric, "metric of the validation by which the best weights are chosen",
           {.part = kNetworkPart});
     visit("tokenizer", tokenizer, "what a token is; auto: by the texts, word or char",
@@ -173,12 +177,12 @@ inline bool has_tokenizer(const ClassifierSettings& settings) {
 /// How long a run is by default.
 inline constexpr index kClassifierEpochs = 10;
 
-/// What --model auto is: linear of texts, unless a setting that only a bag or an encoder reads is
-/// not its default; else one of these two. Of a search it stays auto, unless a setting that some
-/// models alone read is not its default.
+/// Replaces --model auto: by linear for texts, unless a setting that only a bag or an encoder reads
+/// is not its default; else by one of these two. In a search it stays auto, unless a setting that
+/// some models alone read is not its default.
 void choose_model(ClassifierSettings& settings);
 
-/// What is asked of a text with so many labels to train on.
+/// The question about a text, with so many labels to train on.
 ClassifierTask task_of(const ClassifierTextOptions& text, index labels);
 
 /// Throws kOptionValue, which names the option, for an invalid value of text or recipe.

@@ -40,7 +40,7 @@ TextTokens tokens_of_encoder(const LoadedEncoder& encoder, const NamedText& text
   return tokens;
 }
 
-// As tokens_of_text. If the end of a text is dropped, only so much is read as is needed: a text
+// tokens_of_text(), but if the end of a text is dropped, only so much is read as is needed: a text
 // that ends before a space has the same tokens as the whole has there.
 TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
   if (model.encoder) return tokens_of_encoder(*model.encoder, text);
@@ -245,7 +245,7 @@ bool tells_one_label(ClassifierTask task) {
   return task == ClassifierTask::kBinary || task == ClassifierTask::kSingleLabel;
 }
 
-// Those above the threshold.
+// Whether any number of labels is told: those above the threshold.
 bool tells_any_number(const ClassifierAnswers& answers, const PredictionChoice& choice) {
   return answers.task == ClassifierTask::kMultiLabel && choice.top == 0;
 }

@@ -55,7 +55,7 @@ class TextPredictor {
   /// How many of all texts so far were longer than the model's max_length, and truncated.
   index truncated() const { return truncated_; }
   index texts() const { return texts_; }
-  /// That the model has read so far; of a linear one, n-grams that it knows.
+  /// How many tokens the model has read so far; of a linear one, n-grams that it knows.
   index tokens() const { return tokens_; }
   /// The seconds of all calls so far, without reading the texts into tokens.
   double model_seconds() const { return tapes_.seconds() + linear_seconds_; }
@@ -161,7 +161,7 @@ Json::Object prediction_object(const ClassifierAnswers& answers, Vec<const float
                                const PredictionChoice& choice);
 /// Its keys.
 std::vector<std::string> prediction_keys(const ClassifierAnswers& answers);
-/// The same as a line.
+/// The object as a line.
 std::string prediction_json(const ClassifierAnswers& answers, Vec<const float> values,
                             const PredictionChoice& choice);
 

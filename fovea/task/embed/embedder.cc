@@ -46,7 +46,7 @@ Variable pooled(Tape& tape, PoolingKind kind, const BertRows& from) {
   return mean_over_time(tape, from.rows, from.sequences);
 }
 
-// As torch.nn.functional.normalize does.
+// Divides by the length, as torch.nn.functional.normalize does.
 void normalize(Vec<float> x) {
   constexpr double kLeast = 1e-12;
   double sum = 0;
@@ -192,7 +192,7 @@ void make_unit(Vec<float> x) {
   for (float& value : x) value = static_cast<float>(value / length);
 }
 
-// What the vectors depend on.
+// A text of all that the vectors depend on.
 std::string key_of(const Embedder& embedder, const SentenceModel& model,
                    std::span<const std::string> lines) {
   std::size_t next = 0;
@@ -214,7 +214,7 @@ std::string key_of(const Embedder& embedder, const SentenceModel& model,
       {of_lines, model.checksum, embedder.rules().text(), to_string(embedder.precision())});
 }
 
-// Those of the file, if they have the key.
+// The vectors of the file, if they have the key.
 std::optional<Tensor> read_kept(const fs::path& file, const std::string& key, const Shape& shape) {
   if (!fs::exists(fs::symlink_status(file))) return std::nullopt;
   Safetensors stored;

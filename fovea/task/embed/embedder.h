@@ -56,7 +56,7 @@ struct EmbedOptions {
   }
 };
 
-/// What is done with a model's rows: its settings, changed by what was said.
+/// How a model's rows become a vector: its settings, changed by what was said.
 struct EmbedRules {
   PoolingKind pooling = PoolingKind::kMean;
   bool normalizes = false;        ///< vectors, before columns are left out
@@ -82,7 +82,7 @@ class Embedder {
 
   /// `model` must outlive it. Throws kOutOfMemory if there is no room for batches.
   Embedder(const Context& context, const SentenceModel& model, EmbedRules rules);
-  /// Of the products.
+  /// The precision of the products.
   Precision precision() const { return context_.precision(); }
 
   const EmbedRules& rules() const { return rules_; }
@@ -137,7 +137,7 @@ struct Hit {
 std::vector<std::vector<Hit>> nearest(const Context& context, const CorpusVectors& corpus,
                                       Rows<const float> queries, index top);
 
-/// Of two vectors; 0 if one is 0.
+/// The cosine of two vectors; 0 if one is 0.
 double cosine(Vec<const float> a, Vec<const float> b);
 
 }  // namespace fovea

@@ -95,7 +95,8 @@ Explanation explain_text(const Context& context, const LoadedLanguageModel& mode
   const LanguageModelConfig& config = model.model->config();
   require_shown(model.model->attentions() > 0, options.saliency);
   require_target_counts(options);
-  Explanation explanation{.kind = ExplainedKind::kLanguageModel, .tokens = {}};
+  Explanation explanation{
+      .kind = {"language model", "语言模型"}, .predicts_next = true, .tokens = {}};
   const std::vector<token> ids = tokens_for(model, text, options, explanation.cut);
   const auto T = static_cast<index>(ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};

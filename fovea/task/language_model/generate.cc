@@ -289,7 +289,7 @@ index Conversation::answer_turns(const std::function<bool(std::string_view)>& wr
       "the answer",
       generation_memory(context_, loaded_.settings.model, std::ssize(tokens), options_.max_tokens),
       "give a smaller --max-tokens or --max-context");
-  // What was written is cut anew, and may have become other tokens.
+  // The text so far is cut anew, and may have become other tokens.
   const auto known = static_cast<std::size_t>(decoder_.size());
   if (known >= tokens.size() ||
       !std::equal(tokens_.begin(), tokens_.begin() + decoder_.size(), tokens.begin())) {

@@ -98,7 +98,7 @@ LanguageModelSettings load_settings(const fs::path& folder) {
 
 namespace {
 
-// As if it were one of ours: the settings that the commands ask for.
+// Adds the settings that the commands ask for, as if it were one of ours.
 LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
   LoadedLanguageModel loaded;
   loaded.settings.model = std::move(read.config);

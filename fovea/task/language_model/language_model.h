@@ -32,7 +32,7 @@ struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<LanguageModel> model;
-  /// What a model from elsewhere says of its texts; also of one that fovea has trained further.
+  /// How a model from elsewhere reads its texts; also of one that fovea has trained further.
   std::optional<PretrainedText> pretrained = {};
 };
 

@@ -243,6 +243,13 @@ ReportEvaluation evaluation_of_columns(const Json& json) {
   return evaluation;
 }
 
+ModelKind kind_scored(const std::string& task) {
+  for (const TaskRow& row : task_table()) {
+    if (row.scores(task)) return row.kind;
+  }
+  throw Error(ErrorCode::kConfig, "its task is " + task, "");
+}
+
 EvaluationFile evaluation_of(const Json& json) {
   if (json.find("columns") != nullptr) return {ModelKind::kTagger, evaluation_of_columns(json)};
   ReportEvaluation evaluation;
@@ -253,8 +260,8 @@ EvaluationFile evaluation_of(const Json& json) {
     return {ModelKind::kLanguageModel, std::move(evaluation)};
   }
   const std::string task = json.at("task").text();
-  if (task == "translate") return {ModelKind::kTranslator, evaluation_of_translations(json)};
-  const bool tags = task == "tag" || task == "segment";
+  const ModelKind kind = kind_scored(task);
+  if (kind == ModelKind::kTranslator) return {kind, evaluation_of_translations(json)};
   evaluation.confidence = confidence_of(json);
   evaluation.numbers = numbers_of(json.object());
   require(!evaluation.numbers.empty(), "it has no numbers");
@@ -268,7 +275,7 @@ EvaluationFile evaluation_of(const Json& json) {
   if (const Json* curves = json.find("precision_recall")) {
     evaluation.precision_recall = curves_of(*curves);
   }
-  return {tags ? ModelKind::kTagger : ModelKind::kClassifier, std::move(evaluation)};
+  return {kind, std::move(evaluation)};
 }
 
 constexpr std::string_view kModel = "model";

@@ -138,7 +138,7 @@ void add_curves(const HistoryRecords& records, RunReport& report) {
   }
 }
 
-// What cross-validation and a search for settings have measured.
+// Adds what cross-validation and a search for settings have measured.
 void add_choice(const fs::path& folder, const HistoryRecords& records, RunReport& report) {
   if (!records.folds.empty()) {
     report.cross_validation.emplace();

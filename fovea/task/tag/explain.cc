@@ -199,7 +199,7 @@ Explanation explain_text(const Context& context, const LoadedTagger& model, std:
       .tape_bytes = plan_pass(context, config, load).bytes()};
   require_explain_memory(observed);
   Explanation explanation{
-      .kind = model.segments() ? ExplainedKind::kSegmenter : ExplainedKind::kTagger,
+      .kind = model.segments() ? Phrase{"segmenter", "分词器"} : Phrase{"tagger", "标注器"},
       .tokens = words};
   note_unknown(*model.vocabulary.words, read.words, explanation);
   Tape tape(context, TapeMode::kInference);

@@ -44,7 +44,7 @@ extern template RunTime estimate_run_time(const Context&, const TaggerRun&, cons
 
 /// Makes settings that follow from the data those that the run began with.
 void keep_found(TaggerTextOptions& given, const TaggerTextOptions& began);
-/// The same for all; `began` is resolved.
+/// Does so for all settings; `began` is resolved.
 void keep_found(TaggerSettings& given, const TaggerSettings& began);
 
 /// Trains in `folder`, which exists. A new run writes config.json and its vocabulary first. Throws

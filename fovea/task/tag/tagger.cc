@@ -193,7 +193,7 @@ void check_config(const TaggerConfigFile& file, const std::string& name) {
   check_stored(name, [&] { check_options(file.settings.text.table); });
 }
 
-// As many of everything as there are tag columns.
+// Throws unless there are as many of everything as tag columns.
 void check_columns(const TaggerConfigFile& file, const std::string& name) {
   const TaggerSettings& settings = file.settings;
   const std::size_t columns = column_names(settings.text).size();

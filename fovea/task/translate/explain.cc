@@ -126,7 +126,7 @@ ObservedText observed_pair(const Context& context, const LoadedTranslator& model
           .written = pair.written_tokens()};
 }
 
-// As `fovea eval --score` computes them.
+// Adds the probabilities that `fovea eval --score` computes.
 void add_probabilities(const Context& context, Variable logits, const PairOfTexts& pair,
                        ExplainedTranslation& translation) {
   std::vector<float> losses(pair.written().size());
@@ -205,7 +205,7 @@ Explanation explain_text(const Context& context, const LoadedTranslator& model,
   const ObservedText observed = observed_pair(context, model, pair);
   require_explain_memory(observed);
   Explanation explanation{
-      .kind = ExplainedKind::kTranslator,
+      .kind = {"translator", "翻译器"},
       .tokens = {},
       .main_layer =
           1 + model.model->cross_attention(default_alignment_layer(model.model->config())),

@@ -36,7 +36,7 @@ double sum_of(const std::vector<float>& values) {
 TEST(ExplainText, HasTheTokensWeightsAndPredictionOfAClassifier) {
   const LoadedClassifier model = classifier();
   const Explanation e = explain_text(Context(2), model, "abca", {});
-  EXPECT_EQ(e.kind, ExplainedKind::kTextClassifier);
+  EXPECT_EQ(e.kind.english, "text classifier");
   EXPECT_THAT(e.tokens, ElementsAre("a", "b", "c", "a"));
   ASSERT_THAT(e.layers, SizeIs(2));
   EXPECT_THAT(e.layers[1].weights, SizeIs(2 * 4 * 4));

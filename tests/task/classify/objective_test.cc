@@ -77,28 +77,56 @@ TEST(HitsOf, AreThoseOfTheLargestLogit) {
   EXPECT_EQ(found.right, 2);  // a logit of 0 is the first class, as in predictions()
 }
 
-TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
+// Two texts of a token each, of two classes, that are one update.
+struct TwoTexts {
   ClassifierConfig config;
-  config.task = ClassifierTask::kBinary;
-  config.classes = 2;
-  config.vocabulary = 6;
-  config.width = 4;
-  config.block = 2;
-  const Classifier model(config, 1);
-  const TargetShape target{TargetKind::kClass, 2};
   ClassifierRun run;
-  run.class_weights = {1, 3};
-  run.training = std::make_unique<ExampleTraining>(
-      two_of({1, 0}), target,
-      EpochOrderOptions{.batch_size = 1, .accumulate = 2, .seed = run.settings.recipe.seed});
-  run.validation.emplace(two_of({1, 0}), target, 2);
-  run.settings.recipe.accumulate = 2;
-  ClassifierObjective objective(Context(1), model, run);
+
+  TwoTexts() {
+    config.task = ClassifierTask::kBinary;
+    config.classes = 2;
+    config.vocabulary = 6;
+    config.width = 4;
+    config.block = 2;
+    const TargetShape target{TargetKind::kClass, 2};
+    run.training = std::make_unique<ExampleTraining>(
+        two_of({1, 0}), target,
+        EpochOrderOptions{.batch_size = 1, .accumulate = 2, .seed = run.settings.recipe.seed});
+    run.validation.emplace(two_of({1, 0}), target, 2);
+    run.settings.recipe.accumulate = 2;
+  }
+};
+
+TEST(ClassifierObjective, LossOfAnUpdateIsTheWeightedMean) {
+  TwoTexts two;
+  two.run.class_weights = {1, 3};
+  const Classifier model(two.config, 1);
+  ClassifierObjective objective(Context(1), model, two.run);
   EXPECT_EQ(objective.begin_update(0), 2);
   const double loss = objective.forward(0) + objective.forward(1);
   EXPECT_EQ(objective.hits().of, 1);
   EXPECT_NEAR(loss, objective.validate({}).value().loss, 1e-6);
   EXPECT_FALSE(objective.validate([] { return true; }).has_value());
+}
+
+TEST(ClassifierObjective, LabelSmoothingIsThatOfTrainingAlone) {
+  TwoTexts two;
+  const Classifier model(two.config, 1);
+  const auto loss_with = [&](double smoothing, std::vector<std::int32_t> labels) {
+    two.run.settings.text.label_smoothing = smoothing;
+    two.run.training = std::make_unique<ExampleTraining>(
+        two_of(std::move(labels)), TargetShape{TargetKind::kClass, 2},
+        EpochOrderOptions{.batch_size = 1, .accumulate = 2, .seed = 1});
+    ClassifierObjective objective(Context(1), model, two.run);
+    objective.begin_update(0);
+    return objective.forward(0) + objective.forward(1);
+  };
+  // A target of which e is shared by both classes is 1 - e / 2 the label and e / 2 the other one.
+  const double right = loss_with(0, {1, 0}), wrong = loss_with(0, {0, 1});
+  ASSERT_GT(std::abs(right - wrong), 1e-4);
+  EXPECT_NEAR(loss_with(.2, {1, 0}), .9 * right + .1 * wrong, 1e-6);
+  ClassifierObjective objective(Context(1), model, two.run);
+  EXPECT_NEAR(objective.validate({}).value().loss, right, 1e-6);
 }
 
 }  // namespace

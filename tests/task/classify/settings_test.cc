@@ -38,6 +38,13 @@ TEST(ClassifierSettings, RefuseWhatMeansNothing) {
         s.text.class_weights = "balanced";
       },
       "--class-weights");
+  refuse([](auto& s) { s.text.label_smoothing = 1; }, "--label-smoothing: 1");
+  refuse(
+      [](auto& s) {
+        s.text.regression = true;
+        s.text.label_smoothing = .1;
+      },
+      "--label-smoothing, --regression");
   refuse(
       [](auto& s) {
         s.text.tokenizer = "char";

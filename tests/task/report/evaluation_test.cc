@@ -161,6 +161,8 @@ TEST(ReadEvaluation, RefusesOtherFiles) {
   EXPECT_THROWS(read(changed("\"confidence\":0.8", "\"confidence\":8")), kInputFormat, "outside");
   EXPECT_THROWS(read(changed("\"task\":\"binary\"", "\"task\":3")), kInputFormat,
                 "not an evaluation of fovea");
+  EXPECT_THROWS(read(changed("\"task\":\"binary\"", "\"task\":\"paint\"")), kInputFormat,
+                "its task is paint");
 }
 
 }  // namespace

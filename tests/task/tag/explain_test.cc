@@ -28,7 +28,7 @@ Explanation explained(const LoadedTagger& model, std::string_view text,
 TEST(ExplainTagger, SaysWhatThePredictorSaysBesideTheWords) {
   const LoadedTagger model = untrained_two_columns("attention,transformer");
   const Explanation e = explained(model, "ada saw 12, ada");
-  EXPECT_EQ(e.kind, ExplainedKind::kTagger);
+  EXPECT_EQ(e.kind.english, "tagger");
   EXPECT_THAT(e.tokens, ElementsAre("ada", "saw", "12", ",", "ada"));
   ASSERT_THAT(e.layers, SizeIs(2));
   EXPECT_THAT(e.layers[1].weights, SizeIs(2 * 5 * 5));
@@ -182,7 +182,7 @@ TEST(ExplainTagger, ASegmenterReadsCharacters) {
   LoadedTagger model = untrained_tagger("attention", {"B", "E", "M", "S"}, TagScheme::kBmes);
   model.settings.text.task = TagTask::kSegment;
   const Explanation e = explained(model, "a d\ns");
-  EXPECT_EQ(e.kind, ExplainedKind::kSegmenter);
+  EXPECT_EQ(e.kind.english, "segmenter");
   EXPECT_THAT(e.tokens, ElementsAre("a", "d", "s"));
   EXPECT_THAT(e.tags[0].tags, SizeIs(3));
 }

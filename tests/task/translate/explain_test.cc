@@ -70,7 +70,7 @@ TEST(ExplainTranslator, HasTheWeightsOfATeacherForcedForward) {
   for (void (*change)(TranslatorConfig&) : {+[](TranslatorConfig&) {}, &recurrent}) {
     const LoadedTranslator model = untrained_translator(change);
     const Explanation e = explain(model, "abcde", {.target = "uvw"});
-    EXPECT_EQ(e.kind, ExplainedKind::kTranslator);
+    EXPECT_EQ(e.kind.english, "translator");
     EXPECT_THAT(e.tokens, ElementsAre("a", "b", "c", "d", "e", "</s>"));
     EXPECT_THAT(e.translation->tokens, ElementsAre("u", "v", "w", "</s>"));
     EXPECT_TRUE(e.translation->is_given);
