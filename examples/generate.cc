@@ -9,7 +9,7 @@
 int main(int argc, char** argv) try {
   if (argc != 3) return 2;
   const fovea::models::LanguageModel model(argv[1]);
-  const fovea::SamplingOptions options{.max_tokens = 40, .temperature = 0.8, .seed = 1};
+  const fovea::SamplingOptions options{.max_tokens = 40, .temperature = 0.8, .seed = 7};
   const std::string text = model.generate(argv[2], options, [](std::string_view piece) {
     std::fwrite(piece.data(), 1, piece.size(), stdout);
     return true;  // go on

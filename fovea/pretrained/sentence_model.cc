@@ -165,7 +165,10 @@ std::string checksum_of(const Bert& model) {
 
 SentenceModel load_sentence_model(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
-    throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such folder", folder.string()),
+    const bool is_file = fs::exists(folder);
+    throw Error(is_file ? ErrorCode::kModelWrongKind : ErrorCode::kModelMissing,
+                fmt::format("{}: {}", folder.string(),
+                            is_file ? "a file, and no folder of an encoder" : "no such folder"),
                 "name a folder that sentence-transformers or transformers has saved");
   }
   const Modules modules = read_modules(folder);

@@ -7,6 +7,7 @@ import pathlib
 import random
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 from tensor_files import Tensor, safetensors_bytes
 
 WORDS = ["the", "cat", "dog", "sees", "moon", "old", "king", "run", "##ning", "##s", "un", "##able", "cafe", "中", "!", ",", "."]

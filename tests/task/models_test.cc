@@ -215,6 +215,7 @@ TEST_F(Models, AFileOfLlamaIsALanguageModelThatTalks) {
   }
   const models::LanguageModel narrow(path, {.max_context = 4});
   EXPECT_THROWS(narrow.chat().answer("hello"), kInputFormat, "there is room for 2");
+  EXPECT_THROWS(models::Encoder{path}, kModelWrongKind, "no folder of an encoder");
   EXPECT_THROWS(models::LanguageModel(path, {.max_context = 65}), kOptionValue, "max-context");
 }
 
