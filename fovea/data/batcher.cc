@@ -78,7 +78,8 @@ void append(Batch& batch, const Sequences& sequences, index sequence) {
   if (sequences.counted.empty()) return;
   const auto first = batch.targets.end() - slice.targets;
   for (index n = 0; n < slice.targets; ++n) {
-    if (!sequences.counted[static_cast<std::size_t>(slice.start + 1 + n)]) first[n] = kIgnoredTarget;
+    if (!sequences.counted[static_cast<std::size_t>(slice.start + 1 + n)])
+      first[n] = kIgnoredTarget;
   }
 }
 

@@ -59,7 +59,7 @@ struct Sequences {
   std::vector<token> stream = {};
   std::vector<Slice> slices = {};
   std::vector<bool> counted = {};  ///< whether a token of the stream is a target; none: all are
-  index single_lines = 0;     ///< lines of one token, which are left out: they have no target
+  index single_lines = 0;          ///< lines of one token, which are left out: they have no target
   index truncated_lines = 0;  ///< lines of which tokens are dropped, for CutOptions::max_length
 
   index target_count() const;
@@ -158,8 +158,8 @@ struct DataKind {
 /// Throws kOptionValue: only who knows a chat template can cut a text so.
 std::unique_ptr<TrainingBatches> no_batches(std::string_view text, const Tokenizer& tokenizer,
                                             const BatchOptions& options);
-Sequences no_sequences(std::string_view text, const Tokenizer& tokenizer,
-                       const CutOptions& options, std::string_view name);
+Sequences no_sequences(std::string_view text, const Tokenizer& tokenizer, const CutOptions& options,
+                       std::string_view name);
 /// Epochs of sequences in a new order, by length or not, as of lines.
 std::unique_ptr<TrainingBatches> shuffled_sequences(Sequences sequences,
                                                     const BatchOptions& options);

@@ -45,14 +45,15 @@ struct Line {
 };
 
 std::string_view role_of(const Line& line, const std::string& name) {
-  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"system", kSystem},       {"user", kUser}, {"human", kUser},
-      {"assistant", kAssistant}, {"gpt", kAssistant}};
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"system", kSystem},
+                                                                      {"user", kUser},
+                                                                      {"human", kUser},
+                                                                      {"assistant", kAssistant},
+                                                                      {"gpt", kAssistant}};
   for (const auto& [known, role] : kNames) {
     if (known == name) return role;
   }
-  line.fail_with(
-      fmt::format("expected a role system, user or assistant, got {}", printable(name)));
+  line.fail_with(fmt::format("expected a role system, user or assistant, got {}", printable(name)));
 }
 
 Turns turns_in(const Line& line, const Json& list, const char* role, const char* text) {
@@ -61,8 +62,8 @@ Turns turns_in(const Line& line, const Json& list, const char* role, const char*
   Turns turns;
   for (const Json& message : *messages) {
     if (message.get_if<Json::Object>() == nullptr) line.fail_with("expected messages as objects");
-    turns.push_back({std::string(role_of(line, line.text(message, role))),
-                     line.text(message, text)});
+    turns.push_back(
+        {std::string(role_of(line, line.text(message, role))), line.text(message, text)});
   }
   return turns;
 }
@@ -98,8 +99,8 @@ Turns up_to_last_answer(const Line& line, Turns turns) {
   for (std::size_t n = first; n < turns.size(); ++n) {
     const std::string_view expected = (n - first) % 2 == 0 ? kUser : kAssistant;
     if (turns[n].role == expected) continue;
-    line.fail_with(fmt::format("message {} is of the role {}; expected {}", n + 1, turns[n].role,
-                               expected));
+    line.fail_with(
+        fmt::format("message {} is of the role {}; expected {}", n + 1, turns[n].role, expected));
   }
   if ((turns.size() - first) % 2 == 1) turns.pop_back();
   if (turns.size() == first) line.fail_with("no answer");
@@ -144,7 +145,8 @@ class ConversationReader {
     std::vector<bool> counted;  // of answers
   };
 
-  // The tokens up to the mark that ends the last answer. A question behind an answer brings its end.
+  // The tokens up to the mark that ends the last answer. A question behind an answer brings its
+  // end.
   Written written(const Line& line, const Turns& turns) const {
     Turns asked = turns;
     asked.push_back({std::string(kUser), "?"});
@@ -160,7 +162,8 @@ class ConversationReader {
       if (end == all.tokens.end()) {
         throw Error(ErrorCode::kModelWrongKind,
                     fmt::format("{}: the chat template does not end answers with a mark that ends "
-                                "a text", line.where),
+                                "a text",
+                                line.where),
                     "take a model with another template");
       }
       ++end;
@@ -196,11 +199,12 @@ ChatSequences read_conversations(std::string_view text, const PretrainedText& ba
   }
   ChatSequences found = reader.take();
   if (found.sequences.slices.empty()) {
-    throw Error(ErrorCode::kInputTooSmall,
-                found.conversations == 0
-                    ? fmt::format("{} holds no conversation", name)
-                    : fmt::format("{}: no answer fits into a sequence of {} tokens", name, cut.block),
-                found.conversations == 0 ? kForms : "give a larger --sequence-length");
+    throw Error(
+        ErrorCode::kInputTooSmall,
+        found.conversations == 0
+            ? fmt::format("{} holds no conversation", name)
+            : fmt::format("{}: no answer fits into a sequence of {} tokens", name, cut.block),
+        found.conversations == 0 ? kForms : "give a larger --sequence-length");
   }
   return found;
 }

@@ -28,10 +28,10 @@ struct ChatSequences {
 ///   {"conversations": [{"from": "human", "value": "..."}, {"from": "gpt", "value": "..."}]}
 ///                                                                          (ShareGPT)
 ///
-/// Roles are system (the first turn alone), user and assistant, the latter two by turns. What stands
-/// behind the last answer is left out. With LossOn::kAnswers the targets are the tokens of answers
-/// and the marks that end them. Throws kInputFormat, "NAME, line N: ...", for another line, and
-/// kInputTooSmall for a text without conversations.
+/// Roles are system (the first turn alone), user and assistant, the latter two by turns. What
+/// stands behind the last answer is left out. With LossOn::kAnswers the targets are the tokens of
+/// answers and the marks that end them. Throws kInputFormat, "NAME, line N: ...", for another line,
+/// and kInputTooSmall for a text without conversations.
 ChatSequences read_conversations(std::string_view text, const PretrainedText& base,
                                  const CutOptions& cut, LossOn loss_on, std::string_view name);
 

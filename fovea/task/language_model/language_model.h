@@ -54,10 +54,10 @@ LanguageModelSettings settings_from_text(std::string_view text, const std::strin
 /// A run that is ready to begin.
 struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, EvaluationBatches> {
   std::unique_ptr<Tokenizer> tokenizer;
-  TokenizerData tokenizer_data = {};  ///< all of it, as the folder keeps it
-  bool from_base = false;             ///< its model begins with the weights of --base
+  TokenizerData tokenizer_data = {};              ///< all of it, as the folder keeps it
+  bool from_base = false;                         ///< its model begins with the weights of --base
   std::optional<PretrainedText> pretrained = {};  ///< as LoadedLanguageModel has it
-  std::string architecture = {};      ///< of the model from elsewhere that it began from, or ""
+  std::string architecture = {};  ///< of the model from elsewhere that it began from, or ""
   std::size_t text_bytes = 0;
 };
 

@@ -106,8 +106,7 @@ void note_text(LanguageModelRun& run) {
 Sequences conversations(LanguageModelRun& run, std::string_view text, std::string_view name,
                         const LanguageModelSettings& settings) {
   if (!run.pretrained) {
-    throw Error(ErrorCode::kModelWrongKind,
-                "--data chat: the base has no chat template",
+    throw Error(ErrorCode::kModelWrongKind, "--data chat: the base has no chat template",
                 "begin from a model that was trained on conversations");
   }
   ChatSequences found = read_conversations(text, *run.pretrained, batches_of(settings).cut(),
