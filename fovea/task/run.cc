@@ -129,7 +129,7 @@ double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
 
 LengthGroups::LengthGroups(const std::vector<index>& lengths) : order_(lengths.size()) {
   // A plan of their pass takes little time, whatever the data are.
-  constexpr index kMostGroups = 256, kMostPlanned = 1 << 19;
+  constexpr index kMostGroups = 256, kMostInGroups = 1 << 19;
   std::iota(order_.begin(), order_.end(), index{0});
   std::stable_sort(order_.begin(), order_.end(), [&](index a, index b) {
     return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
@@ -137,7 +137,7 @@ LengthGroups::LengthGroups(const std::vector<index>& lengths) : order_(lengths.s
   const auto count = static_cast<index>(lengths.size());
   const index tokens = std::accumulate(lengths.begin(), lengths.end(), index{0});
   const index mean = std::max<index>(tokens / std::max<index>(count, 1), 1);
-  groups_ = std::clamp<index>(kMostPlanned / mean, 1, std::clamp<index>(count, 1, kMostGroups));
+  groups_ = std::clamp<index>(kMostInGroups / mean, 1, std::clamp<index>(count, 1, kMostGroups));
 }
 
 std::vector<std::int32_t> LengthGroups::means_of(const std::vector<index>& numbers) const {

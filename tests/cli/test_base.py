@@ -172,6 +172,76 @@ class Adapters(BaseTest):
         self.fails(2, "--freeze", *train, "--lora", 2, "--freeze", "0")
 
 
+class Chat(BaseTest):
+    LINES = [{"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "the cat"}]},
+             {"messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "a"},
+                           {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
+                           {"role": "assistant", "content": "the dog"}]},
+             {"prompt": "<|im_end|> what?", "completion": "the end"},
+             {"instruction": "Say", "input": "it", "output": "again"},
+             {"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "r"}]}]
+
+    def lines(self, lines, name="chat.jsonl", more=""):
+        path = self.folder / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines) + more)
+        return path
+
+    def chat(self, file, output, *more, **options):
+        return self.succeed("train", "lm", "--base", self.foreign(llama_context_length=(U32, 400)), "--train", file,
+                            "--data", "chat", "-o", output, "--batch-size", 3, "--sequence-length", 200, "--valid-fraction", 0,
+                            *more, **options)
+
+    def test_learns_answers(self):
+        run = self.folder / "run"
+        self.chat(self.lines(self.LINES), run, "--stop-after", "150u", "--lr", "1e-2", "--warmup", 5)
+        said = json.loads(self.succeed("generate", run, "hello", "--chat", "--greedy", "--json", "--max-tokens", 20).stdout)
+        self.assertEqual(said["text"], "the cat")  # and the mark that ends it
+        score = json.loads(self.succeed("eval", run, "--test", self.lines(self.LINES, "test.jsonl"), "--json").stdout)
+        answers = ["the cat", "b", "the dog", "the end", "again", "r"]
+        merged = sum(answer.count("the") for answer in answers)  # " the" would be one token, "the" is two: t + he
+        self.assertLess(score["loss"], 0.2)
+        self.assertEqual(score["tokens"], sum(map(len, answers)) - merged + len(answers))
+
+    def test_all_tokens_may_be_learned(self):
+        losses = []
+        for on in ("answers", "all"):
+            run = self.folder / on
+            self.chat(self.lines(self.LINES), run, "--stop-after", "1u", "--loss-on", on)
+            losses.append(json.loads(self.succeed("eval", run, "--test", self.lines(self.LINES), "--json").stdout)["tokens"])
+        self.assertGreater(losses[1], 3 * losses[0])
+
+    def test_long_conversations_are_counted(self):
+        long = [{"prompt": "x" * 300, "completion": "y"}, {"prompt": "x", "completion": "y" * 300}]
+        done = self.chat(self.lines([*self.LINES, *long]), self.folder / "run", "--stop-after", "1u")
+        self.assertIn("conversations of more than 200 tokens: 2 of 7; their end is dropped, and 1 without an answer "
+                      "then are left out", done.stderr.decode())
+
+    def test_what_is_no_conversation(self):
+        for bad, needle in (
+                ({"messages": [{"role": "tool", "content": "x"}]}, "line 6: expected a role system, user or assistant"),
+                ({"messages": [{"role": "user", "content": "x"}]}, "line 6: no answer"),
+                ({"messages": [{"role": "assistant", "content": "x"}]}, "line 6: message 1 is of the role assistant"),
+                ({"messages": [{"role": "user", "content": 3}]}, 'line 6: expected a text "content"'),
+                ({"messages": "x"}, "line 6: expected a list of messages"), ({"text": "x"}, "line 6: no conversation"),
+                ([1], "line 6: expected an object")):
+            path = self.lines([*self.LINES, bad])
+            self.fails(3, needle, "train", "lm", "--base", self.foreign(), "--train", path, "--data", "chat", "-o",
+                       self.folder / "x", "--valid-fraction", 0)
+        path = self.lines(self.LINES, more="{")
+        self.fails(3, "line 6", "train", "lm", "--base", self.foreign(), "--train", path, "--data", "chat", "-o",
+                   self.folder / "x", "--valid-fraction", 0)
+
+    def test_what_has_no_template(self):
+        own, path = self.folder / "own", self.lines(self.LINES)
+        self.train(own, "--stop-after", "2u")
+        chat = ["--train", path, "--data", "chat", "-o", self.folder / "x", "--valid-fraction", 0]
+        self.fails(4, "has no chat template", "train", "lm", "--base", own, *chat)
+        self.fails(4, "has no chat template", "train", "lm", *chat)
+        self.fails(4, "chat template", "train", "lm", "--base", self.foreign(tokenizer_chat_template=(STRING, "{{ x }}")), *chat)
+        self.fails(2, "--loss-on", "train", "lm", "--base", self.foreign(), "--train", self.text, "-o", self.folder / "x",
+                   "--loss-on", "all")
+
+
 class FromFovea(BaseTest):
     def test_goes_on_with_another_text(self):
         own, run = self.folder / "own", self.folder / "run"

@@ -260,6 +260,7 @@ class Pages(CommandTest):
         (self.folder / "words.seg").write_text(segmented(count=30))
         write_model(self.folder / "minilm")
         (self.folder / "smollm2.gguf").write_bytes(gguf())
+        (self.folder / "chat.jsonl").write_text('{"prompt": "a", "completion": "b"}\n' * 20)
         (self.folder / "notes.txt").write_text(words(8), encoding="utf-8")
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
         (self.folder / "two-texts.tsv").write_text("the cat\tthe dog\n")
