@@ -120,6 +120,15 @@ DType dtype_of(std::string_view name) {
               "give one of these, or --to gguf");
 }
 
+// The files that were written.
+Json::Array files_in(const ExportOptions& options) {
+  Json::Array files;
+  for (const std::string_view name : options.files()) {
+    if (fs::exists(fs::path(options.output) / name)) files.push_back(Json(name));
+  }
+  return files;
+}
+
 void write_language_model(const std::string& model, const ExportOptions& options) {
   choose(gguf_weight_types(), options.dtype, "dtype");
   std::string architecture;
@@ -130,9 +139,8 @@ void write_language_model(const std::string& model, const ExportOptions& options
     architecture = export_hugging_face(load_language_model(model), options.output, dtype);
   }
   if (options.json) {
-    print_json({{"architecture", architecture},
-                {"output", options.output},
-                {"files", Json::Array(options.files().begin(), options.files().end())}});
+    print_json(
+        {{"architecture", architecture}, {"output", options.output}, {"files", files_in(options)}});
   } else {
     note(fmt::format("{}: {}", options.output, architecture));
   }

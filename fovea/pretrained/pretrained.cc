@@ -9,7 +9,6 @@
 #include "fovea/model/encoder_config.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/tensor/checksum.h"
-#include "fovea/tensor/zip.h"
 
 namespace fovea {
 
@@ -44,6 +43,20 @@ std::string kept_text(const fs::path& path) {
   const ZipMember text{std::string(kGgufText),
                        gguf_without_tensors(file, parse_gguf_header(file, path.string()))};
   return zip_bytes({&text, 1});
+}
+
+std::vector<ZipMember> kept_files(std::string_view archive, const std::string& where) {
+  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  std::vector<ZipMember> found;
+  for (const std::string_view name : kTextFiles) {
+    if (files.has(name)) found.push_back({std::string(name), files.text(name)});
+  }
+  return found;
+}
+
+std::string kept_metadata(std::string_view archive, const std::string& where) {
+  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  return files.has(kGgufText) ? files.text(kGgufText) : "";
 }
 
 PretrainedText read_kept_text(std::string_view archive, const std::string& where) {

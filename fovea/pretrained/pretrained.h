@@ -16,6 +16,7 @@
 #include "fovea/pretrained/architecture.h"
 #include "fovea/pretrained/model_files.h"
 #include "fovea/tensor/gguf.h"
+#include "fovea/tensor/zip.h"
 #include "fovea/text/tokenizer/subwords.h"
 
 namespace fovea {
@@ -93,6 +94,10 @@ PretrainedText load_pretrained_text(const std::filesystem::path& path);
 /// read_kept_text() makes it of these bytes, which are called `where` in its errors.
 std::string kept_text(const std::filesystem::path& path);
 PretrainedText read_kept_text(std::string_view archive, const std::string& where);
+/// The files of a folder of Hugging Face in such an archive, by their names; none of a GGUF file.
+std::vector<ZipMember> kept_files(std::string_view archive, const std::string& where);
+/// The metadata of a GGUF file in it, as gguf_without_tensors() gives them; "" of a folder.
+std::string kept_metadata(std::string_view archive, const std::string& where);
 /// Whether a path is a folder of Hugging Face whose model is none that continues texts: it makes
 /// vectors (sentence_model.h).
 bool is_encoder(const std::filesystem::path& path);

@@ -8,8 +8,10 @@
 #include <limits>
 #include <type_traits>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
 #include "fovea/base/precision.h"
+#include "fovea/tensor/gguf.h"
 
 namespace fovea {
 
@@ -163,17 +165,9 @@ const GgufWeightType& type_of(const Tensor& tensor, const GgufWeightType& wanted
 
 std::span<const GgufWeightType> gguf_weight_types() { return kTypes; }
 
-std::string gguf_bytes(std::span<const GgufEntry> metadata, std::span<const NamedTensor> tensors,
-                       const GgufWeightType& type) {
-  Writer out;
-  for (const char c : {'G', 'G', 'U', 'F'}) out.add(c);
-  out.add(kVersion);
-  out.add(static_cast<std::uint64_t>(tensors.size()));
-  out.add(static_cast<std::uint64_t>(metadata.size()));
-  for (const GgufEntry& entry : metadata) {
-    out.add(entry.key);
-    std::visit([&](const auto& value) { out.add_value(value); }, entry.value);
-  }
+namespace {
+
+void add_tensors(Writer& out, std::span<const NamedTensor> tensors, const GgufWeightType& type) {
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     const Shape& shape = tensor.shape();
@@ -193,6 +187,59 @@ std::string gguf_bytes(std::span<const GgufEntry> metadata, std::span<const Name
     out.add_values(one.tensor, type_of(one.tensor, type));
     out.pad();
   }
+}
+
+void begin_file(Writer& out, std::size_t tensors) {
+  for (const char c : {'G', 'G', 'U', 'F'}) out.add(c);
+  out.add(kVersion);
+  out.add(static_cast<std::uint64_t>(tensors));
+}
+
+// Changes the value of a key that is a number of 32 bits, if it is there.
+void set_number(std::string& metadata, std::string_view key, std::uint32_t value) {
+  constexpr std::uint32_t kNumber = 4;
+  Writer pair;
+  pair.add(std::string(key));
+  pair.add(kNumber);
+  const std::string begin = pair.take();
+  const std::size_t found = metadata.find(begin);
+  if (found == std::string::npos) return;
+  std::memcpy(metadata.data() + found + begin.size(), &value, sizeof value);
+}
+
+}  // namespace
+
+std::string gguf_bytes(std::string_view given, std::span<const NamedTensor> tensors,
+                       const GgufWeightType& type) {
+  const MemorySource source(given);
+  const GgufHeader header = parse_gguf_header(source, "metadata");
+  if (header.alignment != kAlignment) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("general.alignment is {}; files are written with {}", header.alignment,
+                            kAlignment),
+                "begin from the model in another file");
+  }
+  std::string metadata(given.substr(0, header.metadata_end));
+  set_number(metadata, "general.file_type", type.file_type);
+  Writer out;
+  begin_file(out, tensors.size());
+  // Behind the first word, the version and the number of tensors.
+  constexpr std::size_t kBehind = 4 + sizeof(std::uint32_t) + sizeof(std::uint64_t);
+  for (const char c : std::string_view(metadata).substr(kBehind)) out.add(c);
+  add_tensors(out, tensors, type);
+  return out.take();
+}
+
+std::string gguf_bytes(std::span<const GgufEntry> metadata, std::span<const NamedTensor> tensors,
+                       const GgufWeightType& type) {
+  Writer out;
+  begin_file(out, tensors.size());
+  out.add(static_cast<std::uint64_t>(metadata.size()));
+  for (const GgufEntry& entry : metadata) {
+    out.add(entry.key);
+    std::visit([&](const auto& value) { out.add_value(value); }, entry.value);
+  }
+  add_tensors(out, tensors, type);
   return out.take();
 }
 

@@ -34,6 +34,11 @@ struct GgufWeightType {
 /// f32, f16, bf16, q8_0, q4_0, q4_1.
 std::span<const GgufWeightType> gguf_weight_types();
 
+/// The same with the metadata of another file, as gguf_without_tensors() gives them, of which
+/// general.file_type alone is changed. Throws kModelWrongKind for an alignment that is not usual.
+std::string gguf_bytes(std::string_view metadata, std::span<const NamedTensor> tensors,
+                       const GgufWeightType& type);
+
 /// The bytes of a file. Values of matrices have the given type; vectors, and matrices whose rows
 /// are no multiple of its block, stay float32.
 std::string gguf_bytes(std::span<const GgufEntry> metadata, std::span<const NamedTensor> tensors,

@@ -6,7 +6,7 @@ import json
 import shutil
 import unittest
 
-from gguf_support import CONTEXT, STRING, U32, gguf
+from gguf_support import CONTEXT, F32, STRING, U32, gguf
 from support import SMALL, CommandTest
 
 FEW = ["--batch-size", 4, "--sequence-length", 16, "--threads", 2]
@@ -170,6 +170,44 @@ class Adapters(BaseTest):
         self.fails(2, "--lora-alpha", *train, "--lora-alpha", 4)
         self.fails(2, "--lora", "train", "lm", "--train", self.text, "-o", self.folder / "x", "--lora", 2)
         self.fails(2, "--freeze", *train, "--lora", 2, "--freeze", "0")
+
+
+class Export(BaseTest):
+    def test_a_gguf_file_becomes_one(self):
+        base = self.foreign(llama_context_length=(U32, 400), general__file_type=(U32, 3))
+        for number, more in enumerate(([], ["--lora", 2])):
+            run, out = self.folder / f"run{number}", self.folder / f"{number}.gguf"
+            self.begin(base, run, "--stop-after", "5u", "--lr", "1e-2", *more)
+            self.succeed("export", run, "--to", "gguf", "-o", out)
+            self.assertAlmostEqual(self.loss(out), self.loss(run), 6)
+            self.succeed("generate", out, "hello", "--chat", "--max-tokens", 3)
+            found = json.loads(self.succeed("inspect", out, "--json").stdout)
+            self.assertEqual(found["metadata"]["llama.context_length"], 400)
+            self.assertEqual(found["metadata"]["general.file_type"], 0)
+            self.fails(4, "began from a GGUF file", "export", run, "-o", self.folder / "hf")
+
+    def test_divisors_of_positions_are_kept(self):
+        base, run, out = self.foreign(llama__rope__scaling__factor=(F32, 4.0)), self.folder / "run", self.folder / "out.gguf"
+        self.begin(base, run, "--stop-after", "1u", "--lr", "1e-30", "--weight-decay", 0)
+        self.succeed("export", run, "--to", "gguf", "-o", out)
+        self.assertAlmostEqual(self.loss(run), self.loss(base), 6)
+        self.assertAlmostEqual(self.loss(out), self.loss(base), 6)
+
+    def test_a_folder_becomes_one(self):
+        own, base, run, out = (self.folder / name for name in ("own", "base", "run", "out"))
+        self.train(own, "--stop-after", "2u", "--tokenizer", "byte", "--position", "rotary", "--norm", "rms",
+                   "--activation", "swiglu")
+        self.succeed("export", own, "-o", base)
+        self.begin(base, run, "--stop-after", "5u", "--lr", "1e-2")
+        done = json.loads(self.succeed("export", run, "-o", out, "--json").stdout)
+        self.assertEqual(done["architecture"], "LlamaForCausalLM")
+        self.assertEqual(set(done["files"]), {path.name for path in out.iterdir()})
+        self.assertEqual((out / "tokenizer.json").read_bytes(), (base / "tokenizer.json").read_bytes())
+        self.assertAlmostEqual(self.loss(out), self.loss(run), 6)
+        self.assertNotAlmostEqual(self.loss(out), self.loss(base), 3)
+        self.succeed("export", run, "-o", out, "--overwrite", "--dtype", "bf16")
+        self.assertEqual(json.loads((out / "config.json").read_text())["dtype"], "bfloat16")
+        self.fails(4, "began from a folder", "export", run, "--to", "gguf", "-o", self.folder / "x.gguf")
 
 
 class Chat(BaseTest):

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/language_model/export.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
+#include "fovea/base/bytes.h"
+#include "fovea/base/check.h"
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
 #include "fovea/pretrained/gguf_model.h"
 #include "fovea/pretrained/hugging_face.h"
 #include "fovea/pretrained/hugging_face_tokenizer.h"
+#include "fovea/pretrained/pretrained.h"
+#include "fovea/tensor/gguf.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/optimizer.h"
@@ -21,11 +27,19 @@ namespace fs = std::filesystem;
 
 bool knows_lines(const LoadedLanguageModel& loaded) { return loaded.settings.text.data == "lines"; }
 
-// A model from elsewhere has its own file already, and another tokenizer.
-void refuse_pretrained(const LoadedLanguageModel& loaded) {
-  if (!loaded.pretrained) return;
+// A model that fovea has not trained has its own file already.
+void refuse_foreign(const LoadedLanguageModel& loaded) {
+  if (!loaded.pretrained || !loaded.kept_text.empty()) return;
   throw Error(ErrorCode::kModelWrongKind, "export is for models that fovea has trained",
               "this model has the form of another program already");
+}
+
+[[noreturn]] void refuse_form(std::string_view begun, std::string_view form) {
+  throw Error(
+      ErrorCode::kModelWrongKind,
+      fmt::format("the model began from a {}, whose tokenizer is not written in another form",
+                  begun),
+      fmt::format("export it with --to {}", form));
 }
 
 std::vector<NamedTensor> tensors_of(const LoadedLanguageModel& loaded, const Architecture& row,
@@ -43,48 +57,104 @@ std::string weights_of(const LoadedLanguageModel& loaded, const Architecture& ro
   return safetensors_bytes(theirs);
 }
 
+using Files = std::vector<NamedFile>;
+
+// A config.json that says this type of the weights.
+std::string with_dtype(const std::string& text, DType dtype) {
+  Json::Object config = parse_json(text, {"config.json", ErrorCode::kModelDamaged}).object();
+  std::erase_if(config, [](const auto& pair) {
+    return pair.first == "dtype" || pair.first == "torch_dtype";
+  });
+  config.emplace_back("dtype", to_string(dtype));
+  return Json(std::move(config)).pretty();
+}
+
+// The files of the folder that the model began from, with its new weights.
+Files files_as_begun(const LoadedLanguageModel& loaded, const Architecture& row, DType dtype) {
+  Files files;
+  for (ZipMember& one : kept_files(loaded.kept_text, "tokenizer.txt")) {
+    if (one.name == "config.json") one.bytes = with_dtype(one.bytes, dtype);
+    files.push_back({one.name, std::move(one.bytes)});
+  }
+  if (files.empty()) refuse_form("GGUF file", "gguf");
+  files.push_back({std::string(kWeightsName), weights_of(loaded, row, dtype)});
+  std::ranges::stable_partition(files, [](const NamedFile& f) { return f.name != "config.json"; });
+  return files;
+}
+
+Files files_of(const LoadedLanguageModel& loaded, const Architecture& architecture, DType dtype) {
+  const LanguageModelConfig& config = loaded.model->config();
+  Json::Object form = hugging_face_config(architecture, config);
+  HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, knows_lines(loaded));
+  form.insert(form.end(), tokenizer.ids.begin(), tokenizer.ids.end());
+  form.emplace_back("dtype", to_string(dtype));
+  tokenizer.settings.emplace_back("model_max_length", config.block);
+  return {{"generation_config.json", Json(tokenizer.ids).pretty()},
+          {"tokenizer.json", tokenizer.tokenizer.pretty()},
+          {"tokenizer_config.json", Json(std::move(tokenizer.settings)).pretty()},
+          {std::string(kWeightsName), weights_of(loaded, architecture, dtype)},
+          {"config.json", Json(std::move(form)).pretty()}};
+}
+
+const Architecture& architecture_of(const LoadedLanguageModel& loaded) {
+  return loaded.pretrained ? architecture(loaded.pretrained->architecture)
+                           : architecture_of(loaded.model->config());
+}
+
+// With the divisors of rotary positions, where no rule in the metadata says them.
+std::string gguf_as_begun(const LoadedLanguageModel& loaded, const Architecture& row,
+                          const GgufWeightType& type) {
+  const std::string metadata = kept_metadata(loaded.kept_text, "tokenizer.txt");
+  if (metadata.empty()) refuse_form("folder of Hugging Face", "hf");
+  std::vector<NamedTensor> tensors = tensors_of(loaded, row, ModelForm::kGguf);
+  const MemorySource source(metadata);
+  const GgufHeader header = parse_gguf_header(source, "tokenizer.txt");
+  const bool has_rule = std::ranges::any_of(header.metadata, [](const GgufPair& pair) {
+    return pair.key.find(".rope.scaling.") != std::string::npos;
+  });
+  const std::vector<double> divisors = divisors_of(loaded.model->config());
+  if (!divisors.empty() && !has_rule) {
+    const std::vector<float> values(divisors.begin(), divisors.end());
+    tensors.push_back({"rope_freqs.weight", Tensor::of<float>({std::ssize(values)}, values)});
+  }
+  return gguf_bytes(metadata, tensors, type);
+}
+
 }  // namespace
 
 std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::path& folder,
                                 DType dtype) {
-  refuse_pretrained(loaded);
-  const LanguageModelConfig& config = loaded.model->config();
-  const Architecture& architecture = architecture_of(config);
-  Json::Object form = hugging_face_config(architecture, config);
-  const bool lines = knows_lines(loaded);
-  HuggingFaceTokenizer tokenizer = hugging_face_tokenizer(*loaded.tokenizer, lines);
-  form.insert(form.end(), tokenizer.ids.begin(), tokenizer.ids.end());
-  form.emplace_back("dtype", to_string(dtype));
-  tokenizer.settings.emplace_back("model_max_length", config.block);
-  const std::array<std::string, kExportedFiles.size()> texts = {
-      Json(tokenizer.ids).pretty(), tokenizer.tokenizer.pretty(),
-      Json(std::move(tokenizer.settings)).pretty(), weights_of(loaded, architecture, dtype),
-      Json(std::move(form)).pretty()};
+  refuse_foreign(loaded);
+  const Architecture& row = architecture_of(loaded);
+  const Files files =
+      loaded.pretrained ? files_as_begun(loaded, row, dtype) : files_of(loaded, row, dtype);
   std::uintmax_t bytes = 0;
-  for (const std::string& text : texts) bytes += text.size();
+  for (const NamedFile& file : files) bytes += file.bytes.size();
   require_disk_space(folder, bytes);
   create_folders(folder);
-  remove_file(folder / kExportedFiles.back());
-  for (std::size_t n = 0; n < texts.size(); ++n) {
-    write_file_atomically(folder / kExportedFiles[n], texts[n]);
-  }
-  return std::string(architecture.class_name);
+  for (const std::string_view name : kExportedFiles) remove_file(folder / name);
+  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+  return std::string(row.class_name);
 }
 
 std::string export_gguf(const LoadedLanguageModel& loaded, const fs::path& file,
                         std::string_view type) {
-  refuse_pretrained(loaded);
+  refuse_foreign(loaded);
   const LanguageModelConfig& config = loaded.model->config();
-  const Architecture& architecture = architecture_of(config);
+  const Architecture& architecture = architecture_of(loaded);
   const GgufWeightType& weights = choose(gguf_weight_types(), type, "dtype");
-  std::vector<GgufEntry> metadata = gguf_sizes(architecture, config);
-  metadata.push_back({"general.file_type", weights.file_type});
-  metadata.push_back({"general.quantization_version", std::uint32_t{2}});
-  for (GgufEntry& entry : gguf_tokenizer(*loaded.tokenizer, knows_lines(loaded))) {
-    metadata.push_back(std::move(entry));
+  std::string bytes;
+  if (loaded.pretrained) {
+    bytes = gguf_as_begun(loaded, architecture, weights);
+  } else {
+    std::vector<GgufEntry> metadata = gguf_sizes(architecture, config);
+    metadata.push_back({"general.file_type", weights.file_type});
+    metadata.push_back({"general.quantization_version", std::uint32_t{2}});
+    for (GgufEntry& entry : gguf_tokenizer(*loaded.tokenizer, knows_lines(loaded))) {
+      metadata.push_back(std::move(entry));
+    }
+    bytes = gguf_bytes(metadata, tensors_of(loaded, architecture, ModelForm::kGguf), weights);
   }
-  const std::string bytes =
-      gguf_bytes(metadata, tensors_of(loaded, architecture, ModelForm::kGguf), weights);
   require_disk_space(file.parent_path(), bytes.size());
   write_file_atomically(file, bytes);
   return std::string(architecture.name);

@@ -12,20 +12,22 @@
 
 namespace fovea {
 
-/// The names of what an export writes, config.json last: a folder that has one is whole.
-inline constexpr std::array<std::string_view, 5> kExportedFiles = {
-    "generation_config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors",
-    "config.json"};
+/// The names of what an export may write, config.json last: a folder that has one is whole.
+inline constexpr std::array<std::string_view, 6> kExportedFiles = {
+    "generation_config.json", "tokenizer.json",    "tokenizer_config.json",
+    "chat_template.jinja",    "model.safetensors", "config.json"};
 
-/// Writes the files, or replaces those that are there; weights have the type `dtype`, kFloat32 or
+/// Writes the files, or replaces those that are there: of a model that began from such a folder the
+/// files of that one, with its weights; weights have the type `dtype`, kFloat32 or
 /// kBFloat16. Returns the class of transformers. Throws before anything is written: kModelWrongKind
 /// for what no architecture (architecture_of) or tokenizer.json can say, kDiskFull. Throws kWrite.
 std::string export_hugging_face(const LoadedLanguageModel& loaded,
                                 const std::filesystem::path& folder, DType dtype);
 
-/// Writes the model as one GGUF file, which llama.cpp opens; matrices have the type of that name
-/// (gguf_weight_types). Returns the architecture. Throws before anything is written:
-/// kModelWrongKind for what llama.cpp computes in another way, kDiskFull. Throws kWrite.
+/// Writes the model as one GGUF file, which llama.cpp opens; one that began from such a file has
+/// its metadata; matrices have the type of that name (gguf_weight_types). Returns the architecture.
+/// Throws before anything is written: kModelWrongKind for what llama.cpp computes in another way,
+/// kDiskFull. Throws kWrite.
 std::string export_gguf(const LoadedLanguageModel& loaded, const std::filesystem::path& file,
                         std::string_view type);
 

@@ -122,7 +122,9 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   }
   LoadedLanguageModel loaded;
   loaded.settings = load_settings(folder);
-  TextCutter cutter = make_cutter(read_tokenizer_data(folder), (folder / "tokenizer.txt").string());
+  TokenizerData data = read_tokenizer_data(folder);
+  TextCutter cutter = make_cutter(data, (folder / "tokenizer.txt").string());
+  if (cutter.pretrained) loaded.kept_text = std::move(data.model);
   const index tokens = cutter.tokenizer->vocabulary_size();
   if (tokens != loaded.settings.model.vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),

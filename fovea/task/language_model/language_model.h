@@ -34,6 +34,7 @@ struct LoadedLanguageModel {
   std::unique_ptr<LanguageModel> model;
   /// How a model from elsewhere reads its texts; also of one that fovea has trained further.
   std::optional<PretrainedText> pretrained = {};
+  std::string kept_text = {};  ///< of a folder of fovea: as kept_text() made it of that model
 };
 
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
