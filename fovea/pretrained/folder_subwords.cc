@@ -3,18 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pieces_of_json.h"
 #include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
+#include "fovea/text/tokenizer/scored_pieces.h"
 
 namespace fovea {
 
 namespace {
+
+constexpr std::string_view kName = "tokenizer.json", kModelName = "tokenizer.model",
+                           kVocabularyName = "vocab.json", kMergesName = "merges.txt",
+                           kAddedName = "added_tokens.json",
+                           kSettingsName = "tokenizer_config.json";
 
 // How many names there are more: tables are padded to a round number of rows, not to many times the
 // tokens.
@@ -30,6 +42,13 @@ index padding(const std::string& where, std::size_t names, index rows) {
   return rows - tokens;
 }
 
+void pad(ByteBpeModel& model, index more) {
+  for (; more > 0; --more) {
+    model.names.push_back(fmt::format("[UNUSED{}]", model.names.size()));
+    model.kinds.push_back(BpeTokenKind::kUnused);
+  }
+}
+
 FolderSubwords pieces(const Json& json, const std::string& where, index rows, token begin) {
   PiecesOfJson read = pieces_of_json(json, where);
   read.model.begin = read.before.empty() ? begin : read.before.back();
@@ -41,11 +60,7 @@ FolderSubwords pieces(const Json& json, const std::string& where, index rows, to
 
 FolderSubwords bytes(const Json& json, const std::string& where, index rows, token begin) {
   BpeOfJson read = bpe_of_json(json, where);
-  std::vector<std::string>& names = read.model.names;
-  for (index more = padding(where, names.size(), rows); more > 0; --more) {
-    names.push_back(fmt::format("[UNUSED{}]", names.size()));
-    read.model.kinds.push_back(BpeTokenKind::kUnused);
-  }
+  pad(read.model, padding(where, read.model.names.size(), rows));
   read.model.begin = read.begin == kNoToken ? begin : read.begin;
   FolderSubwords result;
   if (read.begin != kNoToken) result.before = {read.begin};
@@ -53,10 +68,168 @@ FolderSubwords bytes(const Json& json, const std::string& where, index rows, tok
   return result;
 }
 
+// ------------------------------------------------------------------ folders without tokenizer.json
+
+struct NamedToken {
+  std::string text;
+  BpeTokenKind kind = BpeTokenKind::kControl;
+};
+
+std::optional<index> number_of(std::string_view text) {
+  index number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Tokens that were added to a vocabulary, by their ids: those of tokenizer_config.json, or of
+// added_tokens.json.
+std::map<index, NamedToken> added_tokens(const ModelFiles& files, index rows) {
+  std::map<index, NamedToken> added;
+  const auto add = [&](const std::string& where, index id, NamedToken one) {
+    if (id < 0 || id >= rows || one.text.empty()) {
+      fail(ErrorCode::kModelDamaged, "{}: {} has the id {}; expected 0 to {}", where,
+           printable(one.text), id, rows - 1);
+    }
+    added.insert_or_assign(id, std::move(one));
+  };
+  if (files.has(kAddedName)) {
+    const Json json = files.json(kAddedName);
+    const std::string where = files.path(kAddedName);
+    named_as_damaged(where, [&] {
+      for (const auto& [text, id] : json.object()) add(where, id.whole(), {text});
+    });
+  }
+  if (!files.has(kSettingsName)) return added;
+  const Json json = files.json(kSettingsName);
+  const std::string where = files.path(kSettingsName);
+  const Json* const decoder = json.find("added_tokens_decoder");
+  if (decoder == nullptr) return added;
+  named_as_damaged(where, [&] {
+    for (const auto& [id, one] : decoder->object()) {
+      const ForeignObject from(one, where + ": added_tokens_decoder");
+      const std::optional<index> number = number_of(id);
+      if (!number) fail(ErrorCode::kModelDamaged, "{}: {} is no id", where, printable(id));
+      add(where, *number,
+          {from.text("content"),
+           from.flag("special", false) ? BpeTokenKind::kControl : BpeTokenKind::kUserDefined});
+    }
+  });
+  return added;
+}
+
+// The names of bos_token, eos_token and the like.
+std::vector<std::string> mark_names(const ModelFiles& files) {
+  std::vector<std::string> names;
+  for (const std::string_view file : {kSettingsName, std::string_view("special_tokens_map.json")}) {
+    if (!files.has(file)) continue;
+    const Json json = files.json(file);
+    for (const char* const key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+      const Json* value = json.find(key);
+      if (value != nullptr && value->get_if<Json::Object>() != nullptr) {
+        value = value->find("content");
+      }
+      const auto* const text = value == nullptr ? nullptr : value->get_if<std::string>();
+      if (text != nullptr) names.push_back(*text);
+    }
+  }
+  return names;
+}
+
+// How a family cuts texts, which vocab.json does not say.
+PreSplit split_of_family(const std::string& where, std::string_view architecture) {
+  const std::string_view name = architecture == "gpt2" ? "gpt-2" : "qwen2";
+  if (architecture == "gpt2" || architecture == "qwen2" || architecture == "qwen3") {
+    return *find_named(pre_splits(), name);
+  }
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: without tokenizer.json fovea knows how gpt2, qwen2 and qwen3 cut "
+                          "texts, got {}",
+                          where, printable(architecture)),
+              "save the tokenizer with transformers, as tokenizer.json");
+}
+
+// vocab.json and merges.txt, as GPT-2 has them.
+FolderSubwords vocabulary_files(const ModelFiles& files, std::string_view architecture, index rows,
+                                token begin) {
+  const std::string where = files.path(kVocabularyName);
+  ByteBpeModel model;
+  model.split = split_of_family(where, architecture);
+  model.nfc = architecture != "gpt2";
+  std::map<index, NamedToken> names = added_tokens(files, rows);
+  const Json json = files.json(kVocabularyName);
+  named_as_damaged(where, [&] {
+    for (const auto& [name, id] : json.object())
+      names.insert({id.whole(), {name, BpeTokenKind::kNormal}});
+  });
+  const std::vector<std::string> marks = mark_names(files);
+  model.names.reserve(names.size());
+  for (const auto& [id, one] : names) {
+    if (id != std::ssize(model.names)) {
+      fail(ErrorCode::kModelDamaged, "{}: no token has the id {}", where, model.names.size());
+    }
+    const bool is_mark =
+        one.text == "<|endoftext|>" || std::ranges::find(marks, one.text) != marks.end();
+    model.names.push_back(one.text);
+    model.kinds.push_back(is_mark ? BpeTokenKind::kControl : one.kind);
+  }
+  const std::string merges = files.text(kMergesName);
+  for (std::string_view line : parts_between(merges, '\n')) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty() && !line.starts_with("#version")) model.merges.emplace_back(line);
+  }
+  pad(model, padding(where, model.names.size(), rows));
+  model.begin = begin;
+  return {std::make_shared<const ByteBpe>(std::move(model)), {}, {}};
+}
+
+// tokenizer.model: the pieces of SentencePiece, as its library cuts with them.
+FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
+  const std::string where = files.path(kModelName);
+  ScoredPiecesModel model{.pieces = read_piece_model(files.text(kModelName), where)};
+  std::vector<ModelPiece>& pieces = model.pieces.pieces;
+  const auto known = std::ssize(pieces);
+  for (const auto& [id, one] : added_tokens(files, rows)) {
+    if (id < known) {
+      if (pieces[static_cast<std::size_t>(id)].text == one.text) continue;
+      fail(ErrorCode::kModelDamaged, "{}: token {} is {} and {}", where, id,
+           printable(pieces[static_cast<std::size_t>(id)].text), printable(one.text));
+    }
+    if (id != std::ssize(pieces)) {
+      fail(ErrorCode::kModelDamaged, "{}: no token has the id {}", where, pieces.size());
+    }
+    const bool is_mark = one.kind == BpeTokenKind::kControl;
+    if (!is_mark) model.wholes.push_back(static_cast<token>(id));
+    pieces.push_back(
+        {.text = one.text, .type = is_mark ? PieceType::kControl : PieceType::kUserDefined});
+  }
+  for (index more = padding(where, pieces.size(), rows); more > 0; --more) {
+    pieces.push_back(
+        {.text = fmt::format("[UNUSED{}]", pieces.size()), .type = PieceType::kUnused});
+  }
+  check_piece_model(model.pieces, where);
+  model.prefix = model.pieces.normalizer.add_dummy_prefix;
+  model.begin = model.pieces.begin == kNoToken ? begin : model.pieces.begin;
+  model.end = model.pieces.end;
+  FolderSubwords result;
+  bool begins = true;
+  if (files.has(kSettingsName)) {
+    const Json json = files.json(kSettingsName);
+    begins = ForeignObject(json, files.path(kSettingsName)).flag("add_bos_token", true);
+  }
+  if (begins && model.begin != kNoToken) result.before = {model.begin};
+  result.subwords = std::make_shared<const ScoredPieces>(std::move(model), where);
+  return result;
+}
+
 }  // namespace
 
-FolderSubwords read_folder_subwords(const ModelFiles& files, index rows, token begin) {
-  constexpr std::string_view kName = "tokenizer.json";
+FolderSubwords read_folder_subwords(const ModelFiles& files, std::string_view architecture,
+                                    index rows, token begin) {
+  if (!files.has(kName) && files.has(kModelName)) return model_file(files, rows, begin);
+  if (!files.has(kName) && files.has(kVocabularyName)) {
+    return vocabulary_files(files, architecture, rows, begin);
+  }
   const std::string where = files.path(kName);
   const Json json = files.json(kName);
   return has_pieces(json, where) ? pieces(json, where, rows, begin)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary among the files of a model of Hugging Face: tokenizer.json.
+// The vocabulary among the files of a model of Hugging Face: tokenizer.json, or else
+// tokenizer.model, or vocab.json and merges.txt.
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "fovea/pretrained/model_files.h"
@@ -16,9 +18,10 @@ struct FolderSubwords {
 };
 
 /// The vocabulary, for a model with a table of `rows` embeddings, which may be more
-/// than there are tokens. `begin` is the mark that special() names where none stands before each
-/// text. Throws kModelMissing; kModelDamaged, as for more tokens than rows; kModelWrongKind for a
-/// part that fovea does not know, by its name.
-FolderSubwords read_folder_subwords(const ModelFiles& files, index rows, token begin);
+/// than there are tokens. `architecture`: "gpt2". `begin` is the mark that special() names where
+/// none stands before each text. Throws kModelMissing; kModelDamaged, as for more tokens than rows;
+/// kModelWrongKind for a part that fovea does not know, by its name.
+FolderSubwords read_folder_subwords(const ModelFiles& files, std::string_view architecture,
+                                    index rows, token begin);
 
 }  // namespace fovea

@@ -373,8 +373,8 @@ PretrainedText read_text(const ModelFiles& files, const Json& config) {
   const index rows = sizes.whole("vocab_size", 1, kLargestSize);
   // The mark that an empty text begins with, whether or not others do.
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
-  FolderSubwords read =
-      read_folder_subwords(files, rows, begin < rows ? static_cast<token>(begin) : kNoToken);
+  FolderSubwords read = read_folder_subwords(files, sizes.text("model_type"), rows,
+                                             begin < rows ? static_cast<token>(begin) : kNoToken);
   if (read.before.size() > 1 || !read.after.empty()) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the tokenizer puts marks behind each text, or several before it",

@@ -33,12 +33,25 @@ namespace {
 // What the text of a folder is read from; that of a GGUF file is in its metadata.
 constexpr std::string_view kTextFiles[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
                                            "generation_config.json", "chat_template.jinja"};
+// Without tokenizer.json.
+constexpr std::string_view kOtherTextFiles[] = {"config.json",
+                                                "tokenizer.model",
+                                                "vocab.json",
+                                                "merges.txt",
+                                                "added_tokens.json",
+                                                "special_tokens_map.json",
+                                                "tokenizer_config.json",
+                                                "generation_config.json",
+                                                "chat_template.jinja"};
 constexpr std::string_view kGgufText = "text.gguf";
 
 }  // namespace
 
 std::string kept_text(const fs::path& path) {
-  if (!is_gguf(path)) return ModelFiles(path).archive(kTextFiles);
+  if (!is_gguf(path)) {
+    const ModelFiles files(path);
+    return files.has("tokenizer.json") ? files.archive(kTextFiles) : files.archive(kOtherTextFiles);
+  }
   const FileSource file(path);
   const ZipMember text{std::string(kGgufText),
                        gguf_without_tensors(file, parse_gguf_header(file, path.string()))};
@@ -86,7 +99,10 @@ std::string pretrained_checksum(const fs::path& path) {
 
 std::string tokenizer_model(const fs::path& folder) {
   const fs::path file = folder / "tokenizer.json";
-  if (!fs::exists(file)) return fs::exists(folder / "vocab.txt") ? "WordPiece" : "";
+  if (!fs::exists(file)) {
+    const bool is_bpe = fs::exists(folder / "tokenizer.model") || fs::exists(folder / "vocab.json");
+    return is_bpe ? "BPE" : fs::exists(folder / "vocab.txt") ? "WordPiece" : "";
+  }
   const Json json = read_foreign_json(file, kMostTokenizerBytes);
   return ForeignObject(json, file.string()).object("model").text("type");
 }
