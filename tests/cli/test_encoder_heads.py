@@ -9,7 +9,7 @@ import unittest
 from support import CommandTest
 from bert_support import sigmoid, softmax, text_logits, word_logits, write_head, write_json
 
-TEXTS = ["the cat sees the moon .", "", "running king ##s", "unable zebra", "moon " * 40]
+TEXTS = ["the cat sees the moon .", "", "running kings", "unable zebra", "moon " * 40]
 LABELS = ["bad", "good", "a \u4e2d"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 SENTENCE = ["the", "running", "cat", "sees", "unable", "moon"]
@@ -92,12 +92,11 @@ class Classifier(HeadTest):
         test.write_text("\n".join(rows) + "\n", encoding="utf-8")
         said = json.loads(self.succeed("eval", self.model, "--test", test, "--json").stdout)
         right = [label == LABELS[self.best(text or "the")] for label, text in zip(truth, TEXTS[:4])]
-        self.assertAlmostEqual(said["accuracy"]["value"] if isinstance(said["accuracy"], dict) else said["accuracy"],
-                               sum(right) / len(right))
+        self.assertAlmostEqual(said["accuracy"]["value"], sum(right) / len(right))
         self.assertIn("worst mistakes", self.succeed("eval", self.model, "--test", test, "--errors", 1).stdout.decode())
 
     def test_inspect_and_what_is_not_there(self):
-        self.assertIn("model_type \"bert\"", self.succeed("inspect", self.model).stdout.decode().replace("bert,", '"bert",'))
+        self.assertIn("a model of Hugging Face, model_type bert", self.succeed("inspect", self.model).stdout.decode())
         self.assert_error(self.run_fovea("explain", self.model, "the cat"), 4, "an encoder from elsewhere")
         self.assert_error(self.run_fovea("tag", self.model, stdin=b"the\n"), 4, "...ForTokenClassification here")
         self.assert_error(self.run_fovea("pairs", self.model, stdin=b"a\tb\n"), 4, "the model reads single texts")
@@ -124,7 +123,8 @@ class Tagger(HeadTest):
         rows = [line.split() for line in done.splitlines() if line]
         self.assertEqual([row[0] for row in rows], [*SENTENCE, "moon"])
         self.assertEqual([row[1] for row in rows], self.tags(SENTENCE) + self.tags(["moon"]))
-        self.assert_close([float(row[2]) for row in rows], [max(row) for row in self.expected(SENTENCE) + self.expected(["moon"])])
+        self.assert_close([float(row[2]) for row in rows], [max(row) for row in self.expected(SENTENCE) + self.expected(["moon"])],
+                          6e-5)  # of four digits
 
     def test_text_and_json(self):
         said = json.loads(self.lines("tag", "--text", "--json", "--probabilities", texts=[" ".join(SENTENCE)])[0])
@@ -161,8 +161,7 @@ class Tagger(HeadTest):
         test = self.folder / "test.conll"
         test.write_text("".join(f"{word} {tag}\n" for word, tag in zip(SENTENCE, self.tags(SENTENCE))))
         said = json.loads(self.succeed("eval", self.model, "--test", test, "--json").stdout)
-        self.assertIn('"accuracy"', json.dumps(said))
-        self.assertIn("1.0", json.dumps(said["accuracy"]))
+        self.assertEqual(said["accuracy"]["value"], 1)
         self.assert_error(self.run_fovea("explain", self.model, "the cat"), 4, "an encoder from elsewhere")
         self.assert_error(self.run_fovea("classify", self.model, stdin=b"the\n"), 4, "...ForSequenceClassification here")
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoders that transformers has written, read by the command: vectors, labels and tags of small random models of each
+architecture are those of transformers, which reads the texts in padded batches."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+try:
+    import tokenizers
+    import torch
+    import transformers
+except ImportError as error:
+    raise unittest.SkipTest(f"{error.name} is not installed: folders of transformers are not read") from error
+
+import numpy as np
+import support
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+         "max_position_embeddings": 40}
+DISTIL = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40}
+MODELS = {
+    "bert": (transformers.BertConfig, SIZES, "wordpiece"),
+    "bert with one type, ReLU": (transformers.BertConfig, {
+        **SIZES, "type_vocab_size": 1, "hidden_act": "relu", "layer_norm_eps": 1e-3}, "wordpiece"),
+    "distilbert": (transformers.DistilBertConfig, DISTIL, "wordpiece"),
+    "mpnet": (transformers.MPNetConfig, SIZES, "wordpiece of mpnet"),
+}
+TEXTS = ["The weights of attention, don't they?", "  two  blanks \t", "Ünï 中文 e\u0301 😀 12345", "", "[MASK] it <mask> is </s>",
+         "words " * 60, "a"]
+SENTENCES = [["The", "weights", "don't", "sum", ",", "中文", "unattainable"], ["a"], ["Precomputation"] * 2]
+LABELS = {0: "bad", 1: "good", 2: "so, so"}
+
+
+def wordpiece(marks, first, last, processor):
+    """WordPiece of this repository's words. `first` and `last` are the marks around a text."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=400, special_tokens=marks, show_progress=False)
+    tokenizer.train_from_iterator([(support.ROOT / "docs/DESIGN.md").read_text(encoding="utf-8")], trainer)
+    tokenizer.post_processor = processor(*((name, tokenizer.token_to_id(name)) for name in (last, first)))
+    return tokenizer
+
+
+def tokenizer_of(kind):
+    """A tokenizer, and the name of its padding."""
+    if kind == "wordpiece":
+        marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        return wordpiece(marks, "[CLS]", "[SEP]", tokenizers.processors.BertProcessing), "[PAD]"
+    marks = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
+    return wordpiece(marks, "<s>", "</s>", tokenizers.processors.RobertaProcessing), "<pad>"
+
+
+class EncoderTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        torch.manual_seed(1)
+
+    def save(self, name, of, **more):
+        config, options, kind = MODELS[name]
+        tokenizer, padding = tokenizer_of(kind)
+        self.tokenizer = transformers.PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, model_max_length=36, pad_token=padding)
+        self.tokenizer.save_pretrained(self.folder)
+        config = config(vocab_size=tokenizer.get_vocab_size(), pad_token_id=self.tokenizer.pad_token_id, **options, **more)
+        model = of.from_config(config).eval()
+        for parameter in model.parameters():
+            parameter.data += 0.2 * torch.randn_like(parameter)
+        model.save_pretrained(self.folder)
+        return model
+
+    def rows(self, model, texts, **how):
+        batch = self.tokenizer(texts, padding=True, truncation=True, return_tensors="pt", return_token_type_ids=False, **how)
+        with torch.no_grad():
+            return batch, model(**batch)
+
+    def said(self, command, lines, *options):
+        done = support.fovea(command, self.folder, *options, input="".join(line + "\n" for line in lines))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def assert_near(self, got, expected, limit=2e-5):
+        self.assertLess(support.relative_error(np.array(got), np.array(expected)), limit)
+
+    def test_vectors(self):
+        for name in MODELS:
+            with self.subTest(name):
+                batch, found = self.rows(self.save(name, transformers.AutoModel), TEXTS)
+                weight = batch["attention_mask"].unsqueeze(-1)
+                mean = (found.last_hidden_state * weight).sum(1) / weight.sum(1)
+                self.assert_near([line["vector"] for line in self.said("embed", TEXTS)], mean.numpy())
+
+    def test_labels(self):
+        for name in MODELS:
+            for problem, activation in ((None, "softmax"), ("multi_label_classification", "sigmoid")):
+                with self.subTest(name, problem=problem):
+                    model = self.save(name, transformers.AutoModelForSequenceClassification, id2label=LABELS, problem_type=problem)
+                    logits = self.rows(model, TEXTS)[1].logits
+                    expected = logits.softmax(-1) if activation == "softmax" else logits.sigmoid()
+                    lines = self.said("classify", TEXTS, "--json", "--top", "3")
+                    self.assert_near([[line["probabilities"][label] for label in LABELS.values()] for line in lines], expected)
+
+    def test_numbers(self):
+        for name in MODELS:
+            with self.subTest(name):
+                model = self.save(name, transformers.AutoModelForSequenceClassification, num_labels=1)
+                expected = self.rows(model, TEXTS)[1].logits[:, 0]
+                self.assert_near([line["value"] for line in self.said("classify", TEXTS, "--json")], expected)
+
+    def test_tags(self):
+        for name in MODELS:
+            with self.subTest(name):
+                model = self.save(name, transformers.AutoModelForTokenClassification, id2label={0: "O", 1: "B-x", 2: "I-x"})
+                batch, found = self.rows(model, SENTENCES, is_split_into_words=True)
+                lines = self.said("tag", ["\n".join(words) + "\n" for words in SENTENCES], "--json", "--probabilities")
+                for n, (line, words) in enumerate(zip(lines, SENTENCES, strict=True)):
+                    places = [batch.word_ids(n).index(word) for word in range(len(words))]
+                    expected = found.logits[n][places].softmax(-1)
+                    self.assertEqual([model.config.id2label[int(tag)] for tag in expected.argmax(-1)], line["tags"])
+                    self.assert_near(line["probabilities"], expected.max(-1).values)
+
+    def test_halves_and_files_in_parts(self):
+        model = self.save("bert", transformers.AutoModelForSequenceClassification, id2label=LABELS)
+        for file in self.folder.glob("model*"):
+            file.unlink()
+        model.to(torch.bfloat16).save_pretrained(self.folder, max_shard_size="20KB")
+        self.assertGreater(len(list(self.folder.glob("model-*.safetensors"))), 1)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(self.folder, dtype=torch.float32).eval()
+        expected = self.rows(model, TEXTS)[1].logits.softmax(-1)
+        lines = self.said("classify", TEXTS, "--json", "--top", "3")
+        self.assert_near([[line["probabilities"][label] for label in LABELS.values()] for line in lines], expected)
+
+
+if __name__ == "__main__":
+    unittest.main()
