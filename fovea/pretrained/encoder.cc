@@ -251,7 +251,7 @@ LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
   }
   reader.check_sizes(config);
   LoadedEncoder loaded{.model = Bert(config, {.memory = ParameterMemory::kUnwritten}),
-                       .tokenizer = read_encoder_tokenizer(folder),
+                       .tokenizer = read_encoder_tokenizer(folder, config.vocabulary),
                        .max_length = max_length_of(folder, config.block),
                        .problem = problem,
                        .labels = std::move(labels)};

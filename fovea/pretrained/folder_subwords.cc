@@ -46,11 +46,9 @@ FolderSubwords bytes(const Json& json, const std::string& where, index rows, tok
     names.push_back(fmt::format("[UNUSED{}]", names.size()));
     read.model.kinds.push_back(BpeTokenKind::kUnused);
   }
-  read.model.begin = read.begin == kNoToken ? begin : read.begin;
-  FolderSubwords result;
-  if (read.begin != kNoToken) result.before = {read.begin};
-  result.subwords = std::make_shared<const ByteBpe>(std::move(read.model));
-  return result;
+  read.model.begin = read.marks.before.empty() ? begin : read.marks.before.back();
+  return {std::make_shared<const ByteBpe>(std::move(read.model)), std::move(read.marks.before),
+          std::move(read.marks.after)};
 }
 
 }  // namespace
@@ -61,6 +59,13 @@ FolderSubwords read_folder_subwords(const ModelFiles& files, index rows, token b
   const Json json = files.json(kName);
   return has_pieces(json, where) ? pieces(json, where, rows, begin)
                                  : bytes(json, where, rows, begin);
+}
+
+std::shared_ptr<const Subwords> load_folder_subwords(const std::filesystem::path& folder) {
+  const ModelFiles files(folder);
+  const Json json = files.json("config.json");
+  const ForeignObject config(json, files.path("config.json"));
+  return read_folder_subwords(files, config.whole("vocab_size", 1, INT32_MAX), kNoToken).subwords;
 }
 
 }  // namespace fovea

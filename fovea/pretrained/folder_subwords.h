@@ -2,6 +2,7 @@
 // The vocabulary among the files of a model of Hugging Face: tokenizer.json.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -20,5 +21,8 @@ struct FolderSubwords {
 /// text. Throws kModelMissing; kModelDamaged, as for more tokens than rows; kModelWrongKind for a
 /// part that fovea does not know, by its name.
 FolderSubwords read_folder_subwords(const ModelFiles& files, index rows, token begin);
+
+/// The same of a folder, whose config.json says the rows; without its marks.
+std::shared_ptr<const Subwords> load_folder_subwords(const std::filesystem::path& folder);
 
 }  // namespace fovea

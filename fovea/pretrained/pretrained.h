@@ -93,8 +93,8 @@ PretrainedText load_pretrained_text(const std::filesystem::path& path);
 /// read_kept_text() makes it of these bytes, which are called `where` in its errors.
 std::string kept_text(const std::filesystem::path& path);
 PretrainedText read_kept_text(std::string_view archive, const std::string& where);
-/// Whether a path is a folder of Hugging Face whose model is none that continues texts: it makes
-/// vectors (sentence_model.h).
+/// Whether a path is a folder of Hugging Face whose model is none that continues texts, and that
+/// has no head: it makes vectors (sentence_model.h).
 bool is_encoder(const std::filesystem::path& path);
 /// The kind of the tokenizer in a folder, as tokenizer.json calls it: "BPE", "WordPiece"; of a
 /// vocab.txt alone "WordPiece", "" if there is neither. Throws kModelDamaged.
