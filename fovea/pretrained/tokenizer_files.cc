@@ -92,7 +92,9 @@ struct MarkNames {
 
 // Of "$A", "<s> $A" or "<s> $A </s>".
 MarkNames marks_by_template(const ForeignObject& part) {
+  constexpr std::size_t kMostMarks = 64;
   part.ignore({"pair", "special_tokens"});
+  if (part.array("single").size() > kMostMarks) part.refuse("single", "fewer marks");
   MarkNames names;
   bool seen = false;
   for (const Json& one : part.array("single")) {
@@ -236,6 +238,7 @@ BpeOfJson read(const Json& json, const std::string& where) {
   const Names names{model, most_ids(file), where};
   read_model(file.object("model"), names);
   read_added(file, names);
+  std::ranges::sort(model.takes_left);
   const MarkNames marks = marks_of_bytes(file);
   file.refuse_others();
   for (std::size_t id = 0; id < model.names.size(); ++id) {

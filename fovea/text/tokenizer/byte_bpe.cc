@@ -136,7 +136,7 @@ void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks
   for (std::size_t begin = 0; begin < text.size();) {
     const auto [place, id] = find_whole(text, begin, marks);
     std::string_view plain = text.substr(begin, place - begin);
-    if (std::ranges::find(model_.takes_left, id) != model_.takes_left.end()) {
+    if (std::ranges::binary_search(model_.takes_left, id)) {
       plain = plain.substr(0, begin_of_last_space(plain));
     }
     encode_plain(ids, plain);

@@ -64,7 +64,7 @@ struct ByteBpeModel {
   PreSplit split{};
   bool nfc = false;                 ///< text between marks is composed first (Unicode NFC)
   bool prefix_space = false;        ///< a blank comes before text that begins with none
-  std::vector<token> takes_left{};  ///< marks that stand for the white space before them, too
+  std::vector<token> takes_left{};  ///< ascending: marks that take the white space before them
   token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
 };
 
