@@ -405,7 +405,7 @@ int similar(const Arguments& arguments) {
   return 0;
 }
 
-constexpr std::string_view kModelHelp = "folder of a sentence encoder (BERT) of Hugging Face";
+constexpr std::string_view kModelHelp = "folder of a sentence encoder of Hugging Face";
 
 }  // namespace
 

@@ -23,6 +23,7 @@
 #include "fovea/base/words.h"
 #include "fovea/data/corpus.h"
 #include "fovea/data/table/line_reader.h"
+#include "fovea/pretrained/folder_subwords.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
@@ -79,7 +80,8 @@ class PieceLines final : public LineTokenizer {
 // Pieces are written as the vocabulary has them: without spaces.
 class SubwordLines final : public LineTokenizer {
  public:
-  explicit SubwordLines(const std::string& file) : subwords_(load_pretrained_text(file).subwords) {}
+  explicit SubwordLines(std::shared_ptr<const Subwords> subwords)
+      : subwords_(std::move(subwords)) {}
 
   index size() const override { return subwords_->size(); }
   std::vector<EncodedPiece> encode(std::string_view line) const override {
@@ -136,12 +138,14 @@ class WordPieceLines final : public LineTokenizer {
 };
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
-  if (is_gguf(file)) return std::make_unique<SubwordLines>(file);
+  if (is_gguf(file)) return std::make_unique<SubwordLines>(load_pretrained_text(file).subwords);
   // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
   const fs::path folder = file;
   if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
     const std::string kind = tokenizer_model(folder);
-    if (kind == "BPE" || kind == "Unigram") return std::make_unique<SubwordLines>(file);
+    if (kind == "BPE" || kind == "Unigram") {
+      return std::make_unique<SubwordLines>(load_folder_subwords(folder));
+    }
     if (!kind.empty()) return std::make_unique<WordPieceLines>(file);
   }
   return std::make_unique<PieceLines>(file);

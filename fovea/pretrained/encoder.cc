@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "fovea/pretrained/encoder_table.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/text/keyed_hash.h"
 
 namespace fovea {
 
@@ -158,13 +159,20 @@ std::vector<std::string> labels_of(const ForeignObject& config) {
   }
   const ForeignObject names = config.object("id2label");
   const Json::Object& pairs = config.find("id2label")->object();
-  std::vector<std::string> labels;
-  std::set<std::string> different;
-  for (std::size_t n = 0; n < pairs.size(); ++n) {
-    labels.push_back(names.text(fmt::format("{}", n)));
-    if (!different.insert(labels.back()).second) {
-      names.fail_value(fmt::format("{}", n), "a label that no other number has");
+  std::vector<std::string> labels(pairs.size());
+  std::vector<bool> seen(pairs.size());
+  KeyedSet<std::string_view> different;
+  for (const auto& [key, value] : pairs) {
+    const char* const end = key.data() + key.size();
+    std::size_t n = labels.size();
+    const bool is_number = std::from_chars(key.data(), end, n).ptr == end;
+    const auto* const label = value.get_if<std::string>();
+    if (!is_number || n >= labels.size() || seen[n] || label == nullptr) {
+      names.fail_value(key, fmt::format("a text for each number from 0 to {}", pairs.size() - 1));
     }
+    if (!different.insert(*label).second) names.fail_value(key, "a label that no other number has");
+    seen[n] = true;
+    labels[n] = *label;
   }
   const auto count = std::ssize(labels);
   if (count == 0) config.fail_value("id2label", "a label for each number from 0 on");
@@ -251,7 +259,7 @@ LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
   }
   reader.check_sizes(config);
   LoadedEncoder loaded{.model = Bert(config, {.memory = ParameterMemory::kUnwritten}),
-                       .tokenizer = read_encoder_tokenizer(folder),
+                       .tokenizer = read_encoder_tokenizer(folder, config.vocabulary),
                        .max_length = max_length_of(folder, config.block),
                        .problem = problem,
                        .labels = std::move(labels)};

@@ -189,7 +189,8 @@ BertConfig encoder_config(const EncoderArchitecture& architecture, const Foreign
   config.require("pruned_heads", Json(Json::Object{}));
   ignore_what_says_nothing(config);
   // How weights began, what training drops, and heads of other kinds.
-  config.ignore({"attention_probs_dropout_prob",
+  config.ignore({"_num_labels",
+                 "attention_probs_dropout_prob",
                  "chunk_size_feed_forward",
                  "classifier_dropout",
                  "directionality",

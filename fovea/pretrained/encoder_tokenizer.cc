@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/pretrained/folder_subwords.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/tokenizer_files.h"
+#include "fovea/text/sentencepiece/piece_model.h"
 #include "fovea/text/tokenizer/wordpiece.h"
 #include "fovea/text/utf8.h"
 
@@ -38,15 +41,45 @@ class WordPieceOfEncoder : public EncoderTokenizer {
   const WordPiece pieces_;
 };
 
+// Byte-level BPE and unigram models.
+class SubwordsOfEncoder : public EncoderTokenizer {
+ public:
+  explicit SubwordsOfEncoder(FolderSubwords read)
+      : EncoderTokenizer(std::move(read.before), std::move(read.after)),
+        subwords_(std::move(read.subwords)) {
+    for (token id = 0; id < subwords_->size() && !reaches_; ++id) {
+      const std::string_view name = subwords_->name(id);
+      reaches_ = name.find(' ') != name.npos || name.find(kSpaceSymbol, 1) != name.npos;
+    }
+  }
+
+  index size() const override { return subwords_->size(); }
+  void append(std::vector<token>& ids, std::string_view text) const override {
+    if (find_invalid_utf8(text)) {
+      subwords_->encode(ids, valid_utf8(text));
+    } else {
+      subwords_->encode(ids, text);
+    }
+  }
+  void append_word(std::vector<token>& ids, std::string_view word) const override {
+    std::string behind_blank(1, ' ');
+    behind_blank.append(word);
+    append(ids, behind_blank);
+  }
+  bool reaches_over_blanks() const override { return reaches_; }
+
+ private:
+  const std::shared_ptr<const Subwords> subwords_;
+  bool reaches_ = false;
+};
+
 // A word and the blank behind it seldom have more bytes.
 constexpr std::size_t kBytesOfWord = 6;
 
 // The first blank at `from` or behind, before which no white space stands; npos: there is none.
 std::size_t find_blank(std::string_view text, std::size_t from) {
   for (std::size_t at = text.find(' ', from); at != text.npos; at = text.find(' ', at + 1)) {
-    std::size_t before = at == 0 ? 0 : at - 1;
-    while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xc0) == 0x80) --before;
-    if (white_space_at_front(text.substr(before)) == 0) return at;
+    if (!ends_with_white_space(text.substr(0, at))) return at;
   }
   return text.npos;
 }
@@ -57,8 +90,11 @@ std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model) 
   return std::make_unique<WordPieceOfEncoder>(std::move(model));
 }
 
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const fs::path& folder) {
-  return encoder_tokenizer(read_wordpiece(folder));
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const fs::path& folder, index rows) {
+  const std::string kind = tokenizer_model(folder);
+  if (kind != "BPE" && kind != "Unigram") return encoder_tokenizer(read_wordpiece(folder));
+  return std::make_unique<SubwordsOfEncoder>(
+      read_folder_subwords(ModelFiles(folder), "", rows, kNoToken));
 }
 
 void require_room_for_marks(const EncoderTokenizer& tokenizer, index most, const fs::path& folder) {

@@ -47,9 +47,10 @@ class EncoderTokenizer {
 
 std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model);
 
-/// The tokenizer of a folder. Throws kModelMissing, kModelDamaged, and kModelWrongKind for one that
-/// fovea does not know.
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const std::filesystem::path& folder);
+/// The tokenizer of a folder, for a model with a table of `rows` embeddings. Throws kModelMissing,
+/// kModelDamaged, and kModelWrongKind for one that fovea does not know.
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const std::filesystem::path& folder,
+                                                               index rows);
 
 /// Throws kModelDamaged, which names the folder, if texts of `most` tokens have no room for the
 /// marks.

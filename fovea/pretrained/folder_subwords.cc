@@ -61,11 +61,9 @@ FolderSubwords pieces(const Json& json, const std::string& where, index rows, to
 FolderSubwords bytes(const Json& json, const std::string& where, index rows, token begin) {
   BpeOfJson read = bpe_of_json(json, where);
   pad(read.model, padding(where, read.model.names.size(), rows));
-  read.model.begin = read.begin == kNoToken ? begin : read.begin;
-  FolderSubwords result;
-  if (read.begin != kNoToken) result.before = {read.begin};
-  result.subwords = std::make_shared<const ByteBpe>(std::move(read.model));
-  return result;
+  read.model.begin = read.marks.before.empty() ? begin : read.marks.before.back();
+  return {std::make_shared<const ByteBpe>(std::move(read.model)), std::move(read.marks.before),
+          std::move(read.marks.after)};
 }
 
 // ------------------------------------------------------------------ folders without tokenizer.json
@@ -234,6 +232,14 @@ FolderSubwords read_folder_subwords(const ModelFiles& files, std::string_view ar
   const Json json = files.json(kName);
   return has_pieces(json, where) ? pieces(json, where, rows, begin)
                                  : bytes(json, where, rows, begin);
+}
+
+std::shared_ptr<const Subwords> load_folder_subwords(const std::filesystem::path& folder) {
+  const ModelFiles files(folder);
+  const Json json = files.json("config.json");
+  const ForeignObject config(json, files.path("config.json"));
+  const index rows = config.whole("vocab_size", 1, INT32_MAX);
+  return read_folder_subwords(files, config.text("model_type"), rows, kNoToken).subwords;
 }
 
 }  // namespace fovea

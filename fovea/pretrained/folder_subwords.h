@@ -3,6 +3,7 @@
 // tokenizer.model, or vocab.json and merges.txt.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -23,5 +24,8 @@ struct FolderSubwords {
 /// kModelWrongKind for a part that fovea does not know, by its name.
 FolderSubwords read_folder_subwords(const ModelFiles& files, std::string_view architecture,
                                     index rows, token begin);
+
+/// The same of a folder, whose config.json says the rows; without its marks.
+std::shared_ptr<const Subwords> load_folder_subwords(const std::filesystem::path& folder);
 
 }  // namespace fovea

@@ -26,6 +26,8 @@ class ModelFiles {
   std::string text(std::string_view name, std::size_t most = kMostTokenizerBytes) const;
   /// The JSON value in a file. Throws as read_foreign_json() does.
   Json json(std::string_view name) const;
+  /// The files of an archive, by their names.
+  const std::map<std::string, std::string, std::less<>>& members() const { return members_; }
   /// The name of a file in messages.
   std::string path(std::string_view name) const { return (folder_ / name).string(); }
 

@@ -7,6 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/model/encoder_config.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/tensor/checksum.h"
 
@@ -61,8 +62,8 @@ std::string kept_text(const fs::path& path) {
 std::vector<ZipMember> kept_files(std::string_view archive, const std::string& where) {
   const ModelFiles files = ModelFiles::of_archive(archive, where);
   std::vector<ZipMember> found;
-  for (const std::string_view name : kTextFiles) {
-    if (files.has(name)) found.push_back({std::string(name), files.text(name)});
+  for (const auto& [name, text] : files.members()) {
+    if (name != kGgufText) found.push_back({name, text});
   }
   return found;
 }
@@ -86,7 +87,8 @@ bool is_encoder(const fs::path& path) {
   if (is_gguf(path) || !is_hugging_face(path)) return false;
   const fs::path file = path / "config.json";
   const Json json = read_foreign_json(file);
-  return !is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"));
+  return !is_architecture(ForeignObject(json, file.string()).text("model_type", "bert")) &&
+         encoder_head(path) == BertHead::kNone;
 }
 
 std::string pretrained_checksum(const fs::path& path) {

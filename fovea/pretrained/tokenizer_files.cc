@@ -36,7 +36,6 @@ constexpr KnownPattern kPatterns[] = {
 // ByteLevel, which cuts as GPT-2 does unless it stands behind another cut.
 bool cuts(const ForeignObject& part) {
   part.require("type", "ByteLevel");
-  part.require("add_prefix_space", false);
   part.ignore({"trim_offsets"});
   const bool cuts = part.flag("use_regex", true);
   part.refuse_others();
@@ -61,6 +60,7 @@ PreSplit split_of_sequence(const ForeignObject& sequence) {
   if (parts.size() != 2) sequence.refuse("pretokenizers", "two: a cut, and ByteLevel");
   const ForeignObject first(parts[0], sequence.where() + ": 0"),
       bytes(parts[1], sequence.where() + ": 1");
+  bytes.require("add_prefix_space", false);
   const bool cuts_again = cuts(bytes);
   const std::string type = first.text("type");
   if (type == "Digits" && cuts_again) {
@@ -73,43 +73,74 @@ PreSplit split_of_sequence(const ForeignObject& sequence) {
   return split_by_pattern(first);
 }
 
-PreSplit split_of(const ForeignObject& file) {
+void read_cuts(const ForeignObject& file, ByteBpeModel& model) {
   if (!file.has("pre_tokenizer")) file.refuse("pre_tokenizer", "ByteLevel");
   const ForeignObject part = file.object("pre_tokenizer");
-  if (part.text("type") == "Sequence") return split_of_sequence(part);
-  if (cuts(part)) return {.name = "gpt-2"};
-  return {.name = "whole", .pattern = SplitPattern::kNone};
+  if (part.text("type") == "Sequence") {
+    model.split = split_of_sequence(part);
+    return;
+  }
+  model.prefix_space = part.flag("add_prefix_space", false);
+  model.split = {.name = "gpt-2"};
+  if (!cuts(part)) model.split = {.name = "whole", .pattern = SplitPattern::kNone};
 }
 
-// The mark that a template puts before a text: of "$A" or "<s> $A".
-std::string mark_of_template(const ForeignObject& part) {
+// The marks around a text, by their names.
+struct MarkNames {
+  std::vector<std::string> before, after;
+};
+
+// Of "$A", "<s> $A" or "<s> $A </s>".
+MarkNames marks_by_template(const ForeignObject& part) {
+  constexpr std::size_t kMostMarks = 64;
   part.ignore({"pair", "special_tokens"});
-  const Json::Array& single = part.array("single");
-  part.refuse_others();
-  const auto is = [](const Json& one, const char* kind) { return one.find(kind) != nullptr; };
-  if (single.size() == 1 && is(single[0], "Sequence")) return "";
-  if (single.size() == 2 && is(single[0], "SpecialToken") && is(single[1], "Sequence")) {
-    return single[0].at("SpecialToken").at("id").text();
+  if (part.array("single").size() > kMostMarks) part.refuse("single", "fewer marks");
+  MarkNames names;
+  bool seen = false;
+  for (const Json& one : part.array("single")) {
+    const Json* const mark = one.find("SpecialToken");
+    if (mark != nullptr) {
+      (seen ? names.after : names.before).push_back(mark->at("id").text());
+      continue;
+    }
+    if (seen || one.find("Sequence") == nullptr) part.refuse("single", "one text, and marks");
+    seen = true;
   }
-  part.refuse("single", "a text, or a mark and a text");
+  if (!seen) part.refuse("single", "one text, and marks");
+  part.refuse_others();
+  return names;
 }
 
-std::string mark_before_texts(const ForeignObject& file) {
-  if (!file.has("post_processor")) return "";
-  const ForeignObject part = file.object("post_processor");
+std::string name_of_mark(const ForeignObject& part, std::string_view key) {
+  const Json::Array& pair = part.array(key);
+  const auto* const name = pair.size() == 2 ? pair[0].get_if<std::string>() : nullptr;
+  if (name == nullptr) part.fail_value(key, "the name of a token and its id");
+  return *name;
+}
+
+MarkNames marks_by(const ForeignObject& part) {
   const std::string type = part.text("type");
-  if (type == "ByteLevel") return "";
-  if (type == "TemplateProcessing") return mark_of_template(part);
-  if (type != "Sequence") file.refuse("post_processor", "ByteLevel and TemplateProcessing");
-  std::string mark;
-  for (const Json& one : part.array("processors")) {
-    const ForeignObject inner(one, part.where());
-    if (inner.text("type") == "ByteLevel") continue;
-    if (inner.text("type") != "TemplateProcessing")
-      part.refuse("processors", "ByteLevel and TemplateProcessing");
-    mark = mark_of_template(inner);
+  if (type == "ByteLevel") return {};
+  if (type == "TemplateProcessing") return marks_by_template(part);
+  if (type != "RobertaProcessing") {
+    part.refuse("type", "ByteLevel, TemplateProcessing and RobertaProcessing");
   }
-  return mark;
+  MarkNames names{{name_of_mark(part, "cls")}, {name_of_mark(part, "sep")}};
+  part.ignore({"trim_offsets", "add_prefix_space"});  // what is told of offsets
+  part.refuse_others();
+  return names;
+}
+
+MarkNames marks_of_bytes(const ForeignObject& file) {
+  if (!file.has("post_processor")) return {};
+  const ForeignObject part = file.object("post_processor");
+  if (part.text("type") != "Sequence") return marks_by(part);
+  MarkNames names;
+  for (const Json& one : part.array("processors")) {
+    MarkNames more = marks_by(ForeignObject(one, part.where()));
+    if (!more.before.empty() || !more.after.empty()) names = std::move(more);
+  }
+  return names;
 }
 
 // A pair as "a b" or ["a", "b"].
@@ -175,11 +206,13 @@ void read_added(const ForeignObject& file, const Names& names) {
   if (!file.has("added_tokens")) return;
   for (const Json& one : file.array("added_tokens")) {
     const ForeignObject added(one, file.where() + ": added_tokens");
-    for (const char* const key : {"single_word", "lstrip", "rstrip"}) added.require(key, false);
+    for (const char* const key : {"single_word", "rstrip"}) added.require(key, false);
     added.ignore({"normalized"});
     const BpeTokenKind kind =
         added.flag("special", false) ? BpeTokenKind::kControl : BpeTokenKind::kUserDefined;
-    add_name(names, added.whole("id", 0, names.most_ids - 1), added.text("content"), kind);
+    const index id = added.whole("id", 0, names.most_ids - 1);
+    add_name(names, id, added.text("content"), kind);
+    if (added.flag("lstrip", false)) names.model.takes_left.push_back(static_cast<token>(id));
     added.refuse_others();
   }
 }
@@ -197,7 +230,7 @@ BpeOfJson read(const Json& json, const std::string& where) {
   file.ignore({"version", "truncation", "padding", "decoder"});
   BpeOfJson result;
   ByteBpeModel& model = result.model;
-  model.split = split_of(file);
+  read_cuts(file, model);
   if (file.has("normalizer")) {
     file.object("normalizer").require("type", "NFC");
     model.nfc = true;
@@ -205,16 +238,20 @@ BpeOfJson read(const Json& json, const std::string& where) {
   const Names names{model, most_ids(file), where};
   read_model(file.object("model"), names);
   read_added(file, names);
-  const std::string mark = mark_before_texts(file);
+  std::ranges::sort(model.takes_left);
+  const MarkNames marks = marks_of_bytes(file);
   file.refuse_others();
   for (std::size_t id = 0; id < model.names.size(); ++id) {
     if (model.kinds[id] == BpeTokenKind::kUnused) model.names[id] = fmt::format("[UNUSED{}]", id);
-    if (!mark.empty() && model.names[id] == mark) result.begin = static_cast<token>(id);
   }
-  if (!mark.empty() && result.begin == kNoToken) {
-    fail(ErrorCode::kModelDamaged, "{}: the mark {} before a text is no token", where,
+  const auto id_of = [&](const std::string& mark) {
+    const auto found = std::ranges::find(model.names, mark);
+    if (found != model.names.end()) return static_cast<token>(found - model.names.begin());
+    fail(ErrorCode::kModelDamaged, "{}: the mark {} around a text is no token", where,
          printable(mark));
-  }
+  };
+  for (const std::string& mark : marks.before) result.marks.before.push_back(id_of(mark));
+  for (const std::string& mark : marks.after) result.marks.after.push_back(id_of(mark));
   return result;
 }
 

@@ -41,7 +41,7 @@ auto named_as_damaged(const std::string& where, const Read& read) {
 
 struct BpeOfJson {
   ByteBpeModel model;
-  token begin = kNoToken;  ///< stands before each text; kNoToken: nothing does
+  MarksAround marks{};  ///< of each text
 };
 
 /// The tokenizer in a tokenizer.json, whose text was parsed. `where` begins each message. Throws

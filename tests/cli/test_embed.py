@@ -308,7 +308,7 @@ class Forged(EncoderTest):
         value = tokenizer_json()
         self.broken_text("tokenizer.json")
         self.changed("tokenizer.json", value, [
-            (["model", "type"], "BPE", '"BPE"'), (["model", "vocab"], None, "vocab"), (["model", "vocab"], [], "vocab"),
+            (["model", "type"], "WordLevel", '"WordLevel"'), (["model", "vocab"], None, "vocab"), (["model", "vocab"], [], "vocab"),
             (["model", "vocab", "the"], 6, "vocab"), (["model", "vocab", "the"], -1, "vocab"), (["model", "vocab", "the"], 2**40, "vocab"),
             (["model", "vocab", "the"], 5.5, "vocab"), (["model", "vocab", "zebra"], 22, "23 tokens, the model 22"),
             (["model", "unk_token"], "<oov>", "<oov>"), (["model", "max_input_chars_per_word"], -5, "max_input_chars_per_word"),

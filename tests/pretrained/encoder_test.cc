@@ -205,7 +205,9 @@ TEST_F(Encoders, LabelsAreNamedByTheirNumbers) {
   using testing::ElementsAre;
   EXPECT_THAT(labels(R"({"2": "c", "0": "a", "1": "b"})"), ElementsAre("a", "b", "c"));
   EXPECT_THAT(labels("", "3"), ElementsAre("LABEL_0", "LABEL_1", "LABEL_2"));
-  EXPECT_THROWS(labels(R"({"0": "a", "1": "b", "3": "c"})"), kModelDamaged, "'2'");
+  EXPECT_THROWS(labels(R"({"0": "a", "1": "b", "3": "c"})"), kModelDamaged, "'3'");
+  EXPECT_THROWS(labels(R"({"0": "a", "1": "b", "x": "c"})"), kModelDamaged, "'x'");
+  EXPECT_THROWS(labels(R"({"0": "a", "1": "b", "01": "c"})"), kModelDamaged, "'01'");
   EXPECT_THROWS(labels(R"({"0": "a", "1": "b", "2": "a"})"), kModelDamaged, "no other number");
   EXPECT_THROWS(labels(R"({"0": "a", "1": 1, "2": "b"})"), kModelDamaged, "'1'");
   EXPECT_THROWS(labels("{}"), kModelDamaged, "id2label");

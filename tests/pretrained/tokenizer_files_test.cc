@@ -49,7 +49,7 @@ TEST(BpeJson, MergesAreJoinedInTheirOrder) {
   const BpeOfJson file = read(small_file());
   EXPECT_EQ(file.model.kinds[6], BpeTokenKind::kUnused);
   EXPECT_EQ(file.model.kinds[7], BpeTokenKind::kControl);
-  EXPECT_EQ(file.begin, kNoToken);
+  EXPECT_TRUE(file.marks.before.empty());
 }
 
 TEST(BpeJson, EachWayOfCuttingIsKnownByWhatTheFileSays) {
@@ -70,7 +70,10 @@ TEST(BpeJson, EachWayOfCuttingIsKnownByWhatTheFileSays) {
                 "pattern");
   EXPECT_THROWS(read(small_file(sequence(qwen, "true"))), kModelWrongKind, "pretokenizers");
   EXPECT_THROWS(read(small_file(R"({"type": "Whitespace"})")), kModelWrongKind, "Whitespace");
-  EXPECT_THROWS(read(small_file(R"({"type": "ByteLevel", "add_prefix_space": true})")),
+  const std::string prefixed = replaced(bytes, "false", "true");
+  EXPECT_TRUE(read(small_file(prefixed + "true}")).model.prefix_space);
+  EXPECT_THROWS(read(small_file(replaced(sequence(digits, "true"), R"("add_prefix_space": false)",
+                                         R"("add_prefix_space": true)"))),
                 kModelWrongKind, "add_prefix_space");
   EXPECT_THROWS(read(small_file(bytes + "false}")), kModelWrongKind, "merges");
 }
@@ -81,12 +84,34 @@ TEST(BpeJson, AMarkBeforeTextsIsThatOfTheTemplate) {
       R"({"SpecialToken": {"id": "<end>", "type_id": 0}}, {"Sequence": {"id": "A",)"
       R"( "type_id": 0}}], "pair": [], "special_tokens": {}})";
   const std::string cuts = R"({"type": "ByteLevel", "add_prefix_space": false})";
-  EXPECT_EQ(read(small_file(cuts, before)).begin, 7);
+  EXPECT_THAT(read(small_file(cuts, before)).marks.before, ElementsAre(7));
   EXPECT_THROWS(read(small_file(cuts, replaced(before, "<end>", "<none>"))), kModelDamaged,
                 "<none>");
   EXPECT_THROWS(read(small_file(cuts, replaced(before, R"({"Sequence": {"id": "A", "type_id": 0}})",
                                                R"({"SpecialToken": {"id": "<end>"}})"))),
                 kModelWrongKind, "single");
+}
+
+// As RoBERTa has them.
+TEST(BpeJson, MarksStandOnBothSidesAndMayTakeTheBlankBeforeThem) {
+  const std::string around =
+      R"(, "post_processor": {"type": "RobertaProcessing", "sep": ["<end>", 7], "cls": ["a", 0],)"
+      R"( "trim_offsets": true, "add_prefix_space": false})";
+  const std::string cuts = R"({"type": "ByteLevel", "add_prefix_space": true})";
+  const std::string file = small_file(cuts, around);
+  EXPECT_THAT(read(file).marks.before, ElementsAre(0));
+  EXPECT_THAT(read(file).marks.after, ElementsAre(7));
+  EXPECT_THROWS(read(replaced(file, R"(["a", 0])", R"(["x", 0])")), kModelDamaged, "'x'");
+  EXPECT_THROWS(read(replaced(file, "RobertaProcessing", "BertProcessing")), kModelWrongKind,
+                "BertProcessing");
+  // A blank comes before what begins with none.
+  EXPECT_THAT(encode(file, "ab ab"), ElementsAre(5, 5));
+  EXPECT_THAT(encode(file, " ab<end>ab"), ElementsAre(5, 7, 5));
+  EXPECT_THAT(encode(file, ""), ElementsAre());
+  const std::string plain = small_file();
+  EXPECT_THAT(encode(plain, "ab <end> ab"), ElementsAre(4, 3, 7, 5));
+  const std::string taking = replaced(plain, R"("lstrip": false)", R"("lstrip": true)");
+  EXPECT_THAT(encode(taking, "ab <end> ab"), ElementsAre(4, 7, 5));
 }
 
 TEST(BpeJson, LettersAndTheirMarksAreComposedWhereTheFileSaysSo) {
@@ -106,7 +131,7 @@ TEST(BpeJson, DamagedAndUnknownFilesAreRefused) {
            {R"("byte_fallback": false)", R"("byte_fallback": true)", "byte_fallback"},
            {R"("dropout": null)", R"("dropout": 0.1)", "dropout"},
            {R"("end_of_word_suffix": "")", R"("end_of_word_suffix": "</w>")", "end_of_word_suffix"},
-           {R"("lstrip": false)", R"("lstrip": true)", "lstrip"},
+           {R"("rstrip": false)", R"("rstrip": true)", "rstrip"},
            {R"("ab": 4)", R"("ab": 1)", "id 1 is"},
            {R"("ab": 4)", R"("ab": -4)", "-4"},
            {R"("ab": 4)", R"("ab": 4000000)", "expected 0 to"},

@@ -237,6 +237,20 @@ TEST_F(Models, AnEncoderMakesTheVectorsOfTheCommand) {
   EXPECT_THROWS(models::LanguageModel{path}, kModelWrongKind, "bert");
 }
 
+// By what the folder says; only that is read.
+TEST_F(Models, AnEncoderWithAHeadIsAClassifierOrATagger) {
+  const fs::path path = write_encoder(folder_);
+  const auto kind_with = [&](std::string_view architecture) {
+    write_file_atomically(
+        path / "config.json",
+        fmt::format(R"({{"model_type": "bert", "architectures": ["{}"]}})", architecture));
+    return models::kind_of(path);
+  };
+  EXPECT_EQ(kind_with("BertForSequenceClassification"), models::Kind::kClassifier);
+  EXPECT_EQ(kind_with("BertForTokenClassification"), models::Kind::kTagger);
+  EXPECT_EQ(kind_with("BertForMaskedLM"), models::Kind::kEncoder);
+}
+
 TEST_F(Models, AClassifierSaysLabelsAndProbabilities) {
   const fs::path path = trained(folder_, tiny_classifier(folder_));
   EXPECT_EQ(models::kind_of(path), models::Kind::kClassifier);

@@ -10,9 +10,6 @@
 
 namespace fovea {
 
-namespace {
-
-// Where the white space at the end of a text begins.
 std::size_t begin_of_last_space(std::string_view text) {
   std::size_t begin = text.size();
   while (begin > 0) {
@@ -23,6 +20,8 @@ std::size_t begin_of_last_space(std::string_view text) {
   }
   return begin;
 }
+
+namespace {
 
 std::size_t bytes_of_first_space(std::string_view text) {
   std::size_t bytes = 0;

@@ -11,6 +11,9 @@
 
 namespace fovea {
 
+/// Where the white space at the end of a text begins.
+std::size_t begin_of_last_space(std::string_view text);
+
 /// A text that is one token wherever it stands.
 struct AddedToken {
   std::string text;

@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
+#include "fovea/text/tokenizer/added_tokens.h"
 #include "fovea/text/utf8.h"
 
 namespace fovea {
@@ -134,7 +135,11 @@ std::pair<std::size_t, token> ByteBpe::find_whole(std::string_view text, std::si
 void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks, TextPlace) const {
   for (std::size_t begin = 0; begin < text.size();) {
     const auto [place, id] = find_whole(text, begin, marks);
-    encode_plain(ids, text.substr(begin, place - begin));
+    std::string_view plain = text.substr(begin, place - begin);
+    if (std::ranges::binary_search(model_.takes_left, id)) {
+      plain = plain.substr(0, begin_of_last_space(plain));
+    }
+    encode_plain(ids, plain);
     if (id == kNoToken) return;
     ids.push_back(id);
     begin = place + name(id).size();
@@ -142,8 +147,14 @@ void ByteBpe::encode(std::vector<token>& ids, std::string_view text, Marks marks
 }
 
 void ByteBpe::encode_plain(std::vector<token>& ids, std::string_view text) const {
-  const std::string normalized = model_.nfc ? composed(text) : std::string();
-  if (model_.nfc) text = normalized;
+  if (text.empty()) return;
+  std::string changed;
+  if (model_.prefix_space && !text.starts_with(' ')) {
+    changed.push_back(' ');
+    changed.append(text);
+    text = changed;
+  }
+  if (model_.nfc) text = changed = composed(text);
   while (!text.empty()) encode_part(ids, take_part(text, model_.split));
 }
 

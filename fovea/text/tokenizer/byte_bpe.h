@@ -62,7 +62,9 @@ struct ByteBpeModel {
   /// Pairs of tokens that are joined, the first ones first: "\u0120t he".
   std::vector<std::string> merges;
   PreSplit split{};
-  bool nfc = false;                        ///< text between marks is composed first (Unicode NFC)
+  bool nfc = false;                 ///< text between marks is composed first (Unicode NFC)
+  bool prefix_space = false;        ///< a blank comes before text that begins with none
+  std::vector<token> takes_left{};  ///< ascending: marks that take the white space before them
   token begin = kNoToken, end = kNoToken;  ///< the marks that Tokenizer::special() names
 };
 
