@@ -142,6 +142,18 @@ class Adapters(BaseTest):
         self.begin(base, whole, "--stop-after", "1u")
         self.fails(4, "holds no adapters", "export", whole, "--to", "peft", "-o", self.folder / "x")
 
+    def test_merged_into_one_model_and_trained_again(self):
+        base, run, whole, again = self.foreign(), self.folder / "run", self.folder / "whole", self.folder / "again"
+        self.begin(base, run, "--lora", 2, "--stop-after", "20u", "--lr", "2e-2")
+        self.succeed("import", run, "-o", whole)
+        self.begin(run, again, "--lora", 2, "--stop-after", "1u", "--lr", "1e-30", "--weight-decay", 0)
+        self.assertAlmostEqual(self.loss(again), self.loss(run), 6)  # adapters on adapters
+        before = self.loss(run)
+        base.unlink()
+        self.assertAlmostEqual(self.loss(whole), before, 6)
+        self.succeed("generate", whole, "the", "--max-tokens", 3)
+        self.fails(4, "a model of fovea already", "import", whole, "-o", self.folder / "x")
+
     def test_of_a_model_of_fovea(self):
         own, run = self.folder / "own", self.folder / "run"
         self.train(own, "--stop-after", "2u", "--bias", "--activation", "gelu-tanh")  # a GPT-2

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -118,7 +119,11 @@ LanguageModel load_base(const LanguageModelSettings& settings) {
         load_pretrained(base, {.max_context = config.block, .dropout = config.dropout});
     return std::move(*loaded.model);
   }
-  return load_weights_of(base, config, settings.recipe.seed);
+  LanguageModelSettings theirs = load_settings(base);
+  if (theirs.from.lora == 0) return load_weights_of(base, config, settings.recipe.seed);
+  theirs.model = config;
+  const TextCutter cutter = make_cutter(read_tokenizer_data(base), base.string());
+  return load_adapted(base, theirs, cutter.pretrained ? cutter.pretrained->architecture : "");
 }
 
 void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
@@ -194,32 +199,66 @@ index frozen_count(const LanguageModelRun& run) {
   return count;
 }
 
+namespace {
+
+// What is written of a model: of one from elsewhere, or of adapters and their base as one.
+struct Imported {
+  LanguageModelSettings settings;
+  TokenizerData tokenizer;
+  std::unique_ptr<LanguageModel> model;
+  std::string architecture;
+};
+
+Imported read_foreign(const fs::path& path) {
+  PretrainedLanguageModel loaded = load_pretrained(path);
+  Imported found{.tokenizer = tokenizer_of_base(path),
+                 .model = std::move(loaded.model),
+                 .architecture = loaded.text.architecture};
+  found.settings.model = loaded.config;
+  found.settings.text.tokenizer = kPretrainedKind;
+  found.settings.text.batch_size = 1;
+  found.settings.from.base = fs::absolute(path).string();
+  return found;
+}
+
+Imported read_adapted(const fs::path& path) {
+  LoadedLanguageModel loaded = load_language_model(path);
+  if (loaded.settings.from.lora == 0) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: a model of fovea already", path.string()),
+                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
+  }
+  Imported found{.settings = std::move(loaded.settings),
+                 .tokenizer = read_tokenizer_data(path),
+                 .model = std::move(loaded.model),
+                 .architecture = loaded.pretrained ? loaded.pretrained->architecture : "fovea"};
+  found.settings.from = {.base = found.settings.from.base};
+  return found;
+}
+
+}  // namespace
+
 std::string import_model(const fs::path& path, const fs::path& folder, Precision type) {
   if (!fs::exists(path)) {
     throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such file or folder", path.string()),
-                "name a folder of Hugging Face or a GGUF file");
+                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
   }
-  if (!is_pretrained(path)) {
+  if (!is_pretrained(path) && !fs::is_directory(path)) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: expected a model of another program", path.string()),
-                "name a folder of Hugging Face or a GGUF file");
+                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
   }
-  PretrainedLanguageModel loaded = load_pretrained(path);
-  LanguageModelSettings settings;
-  settings.model = loaded.config;
-  settings.text.tokenizer = kPretrainedKind;
-  settings.from.base = fs::absolute(path).string();
-  settings.text.batch_size = 1;
-  settings.recipe.save_dtype = type;
-  const std::vector<NamedFile> files = first_files(config_text(settings), tokenizer_of_base(path));
+  Imported found = is_pretrained(path) ? read_foreign(path) : read_adapted(path);
+  found.settings.recipe.save_dtype = type;
+  const std::vector<NamedFile> files = first_files(config_text(found.settings), found.tokenizer);
   const index bytes_of_value = type == Precision::kBFloat16 ? 2 : 4;
-  require_disk_space(folder,
-                     static_cast<std::uintmax_t>(parameter_count(loaded.config) * bytes_of_value) +
-                         files.back().bytes.size());
+  const auto bytes =
+      static_cast<std::uintmax_t>(parameter_count(found.settings.model) * bytes_of_value);
+  require_disk_space(folder, bytes + files.back().bytes.size());
   create_folders(folder);
   write_model_files(folder, files);
-  write_model_weights(folder, parameter_tensors(loaded.model->parameters()), {}, dtype_of(type));
-  return loaded.text.architecture;
+  write_model_weights(folder, parameter_tensors(found.model->parameters()), {}, dtype_of(type));
+  return found.architecture;
 }
 
 }  // namespace fovea

@@ -39,7 +39,8 @@ void freeze_for(const LanguageModel& model, const LanguageModelRun& run);
 /// How many parameters that are.
 index frozen_count(const LanguageModelRun& run);
 
-/// Makes a model folder of a model from elsewhere. Returns its architecture. Throws as loading
+/// Makes a model folder of a model from elsewhere, or of adapters and their base. Returns its
+/// architecture. Throws as loading
 /// does, before anything is written, kDiskFull and kWrite.
 std::string import_model(const std::filesystem::path& model, const std::filesystem::path& folder,
                          Precision type);
