@@ -17,6 +17,7 @@
 #include "fovea/linear/calibrate.h"
 #include "fovea/linear/decide.h"
 #include "fovea/linear/solver.h"
+#include "fovea/linear/wide_solver.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
@@ -83,7 +84,7 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
 namespace {
 
 bool is_sampled(ClassifierTask task, index outputs) {
-  return task == ClassifierTask::kMultiLabel && outputs > kMostMeasured;
+  return task != ClassifierTask::kRegression && outputs > kMostMeasured;
 }
 
 index fold_count(index texts, ClassifierTask task, index outputs, const LinearFitOptions& options) {
@@ -163,6 +164,13 @@ struct OutputProblem {
 struct PathState {
   std::vector<OutputProblem> problems = {};
   LinearSolution solution = {};
+  WideSolution wide = {};
+
+  /// Of the problem in a lane.
+  double weight(index column, std::size_t lane) const {
+    if (!wide.lines.empty()) return double{wide.weight(column, lane)};
+    return solution.weights[static_cast<std::size_t>(column * solution.lanes) + lane];
+  }
 };
 constexpr double kMostKept = 1e9;
 // With more columns, weights side by side would be too large for the caches, and for many threads.
@@ -204,12 +212,15 @@ class Fitter {
 
   std::vector<float> targets(index output) const;
   double weight_of(index text, index output, bool has) const;
-  OutputProblem problem_of(NgramWeighting weighting, index output, index left_out) const;
+  OutputProblem problem_of(index output, index left_out) const;
   std::vector<OutputProblem> problems_of(NgramWeighting weighting, std::span<const index> outputs,
                                          index left_out) const;
   void take_ratios(OutputProblem& problem) const;
+  void take_ratios(std::span<OutputProblem> problems) const;
+  bool same_texts() const;
+  bool is_wide() const;
   index lanes_for(index outputs, index times) const;
-  bool solve(std::span<const OutputProblem> problems, double c, LinearSolution& solution);
+  bool solve(PathState& state, double c);
   void measure(index fold, std::span<const index> outputs, std::size_t trial, PathState& state,
                std::span<float> unseen, index width);
   void list_measured();
@@ -226,10 +237,15 @@ class Fitter {
     CalibrationData seen = seen_;
     seen.values = unseen_[trial];
     if (!is_sampled()) return seen;
+    if (seen.task == ClassifierTask::kSingleLabel) {
+      // Some of the classes, each against the others.
+      seen.task = ClassifierTask::kMultiLabel;
+      for (double& prior : seen.prior) prior -= std::log1p(-std::exp(prior));
+    }
     seen.outputs = static_cast<index>(measured_.size());
     seen.labels = measured_;
     for (std::size_t m = 0; m < measured_.size(); ++m) {
-      seen.prior[m] = seen_.prior[static_cast<std::size_t>(measured_[m])];
+      seen.prior[m] = seen.prior[static_cast<std::size_t>(measured_[m])];
     }
     seen.prior.resize(measured_.size());
     return seen;
@@ -301,7 +317,7 @@ std::vector<float> Fitter::targets(index output) const {
 }
 
 // The problem of all texts but those of the fold `left_out`; -1: of all texts.
-OutputProblem Fitter::problem_of(NgramWeighting weighting, index output, index left_out) const {
+OutputProblem Fitter::problem_of(index output, index left_out) const {
   OutputProblem problem{.y = targets(output)};
   problem.costs.resize(problem.y.size(), 1);
   double with = 0.5, without = 0.5;
@@ -314,7 +330,6 @@ OutputProblem Fitter::problem_of(NgramWeighting weighting, index output, index l
     (problem.y[at] > 0 ? with : without) += problem.costs[at];
   }
   if (!is_number()) problem.offset = std::log(with / without);
-  if (has_ratios(weighting)) take_ratios(problem);
   return problem;
 }
 
@@ -339,32 +354,82 @@ void Fitter::take_ratios(OutputProblem& problem) const {
   }
 }
 
+// The same for many outputs with the same texts: a column that no text of a label has differs from
+// what all of them have in common by a number of the label.
+void Fitter::take_ratios(std::span<OutputProblem> problems) const {
+  const auto columns = static_cast<std::size_t>(data_.features.columns());
+  std::vector<double> all(columns, 1), with(columns), without(columns), logs(columns);
+  for (const std::int32_t i : problems.front().used) {
+    const double cost = weight_of(i, 0, false);
+    for (const std::int32_t f : data_.rows.row(i).columns) all[static_cast<std::size_t>(f)] += cost;
+  }
+  std::transform(all.begin(), all.end(), logs.begin(), [](double n) { return std::log(n); });
+  const double total = std::accumulate(all.begin(), all.end() - 1, 0.0);
+  for (OutputProblem& problem : problems) {
+    std::vector<std::int32_t> touched;
+    double all_with = static_cast<double>(columns - 1), all_without = total;
+    for (const std::int32_t i : problem.used) {
+      const auto at = static_cast<std::size_t>(i);
+      if (problem.y[at] < 0) continue;
+      const double cost = weight_of(i, 0, false);
+      for (const std::int32_t column : data_.rows.row(i).columns) {
+        const auto f = static_cast<std::size_t>(column);
+        if (f + 1 == columns) continue;  // of the bias
+        if (with[f] == 0) touched.push_back(column), with[f] = 1, without[f] = all[f];
+        with[f] += problem.costs[at], all_with += problem.costs[at];
+        without[f] -= cost, all_without -= cost;
+      }
+    }
+    const double between = std::log(all_without) - std::log(all_with);
+    problem.scales.resize(columns, 1);
+    for (std::size_t f = 0; f + 1 < columns; ++f) {
+      problem.scales[f] = static_cast<float>(between - logs[f]);
+    }
+    for (const std::int32_t column : touched) {
+      const auto f = static_cast<std::size_t>(column);
+      problem.scales[f] = static_cast<float>(between + std::log(with[f]) - std::log(without[f]));
+      with[f] = 0;
+    }
+  }
+}
+
 std::vector<OutputProblem> Fitter::problems_of(NgramWeighting weighting,
                                                std::span<const index> outputs,
                                                index left_out) const {
   std::vector<OutputProblem> problems;
-  for (const index output : outputs) problems.push_back(problem_of(weighting, output, left_out));
+  for (const index output : outputs) problems.push_back(problem_of(output, left_out));
+  if (!has_ratios(weighting)) return problems;
+  if (is_wide()) {
+    take_ratios(problems);
+  } else {
+    for (OutputProblem& problem : problems) take_ratios(problem);
+  }
   return problems;
 }
+
+// Where a label has no weight, its texts are used for other labels alone.
+bool Fitter::same_texts() const {
+  const auto& weights = data_.class_weights;
+  return data_.task != ClassifierTask::kMultiLabel ||
+         std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
+}
+
+bool Fitter::is_wide() const { return fovea::is_sampled(data_.task, outputs_) && same_texts(); }
 
 // How many outputs are solved side by side, where there are so many, so many times: as many as
 // leave something to each thread.
 index Fitter::lanes_for(index outputs, index times) const {
-  // Where a label has no weight, its texts are used for other labels alone.
-  const auto& weights = data_.class_weights;
-  const bool same_texts =
-      data_.task != ClassifierTask::kMultiLabel ||
-      std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
-  if (is_number() || !same_texts || data_.features.columns() > kMostColumnsOfLanes) return 1;
+  if (is_wide()) return kWideLanes;
+  if (is_number() || !same_texts() || data_.features.columns() > kMostColumnsOfLanes) return 1;
   index lanes = kMostLanes;
   while (lanes > 1 && times * ((outputs + lanes - 1) / lanes) < context_.threads()) lanes /= 2;
   return lanes;
 }
 
-bool Fitter::solve(std::span<const OutputProblem> problems, double c, LinearSolution& solution) {
+bool Fitter::solve(PathState& state, double c) {
   const SolverOptions options{.seed = seed_, .interrupted = [this] { return interrupted(); }};
   std::vector<LinearProblem> said;
-  for (const OutputProblem& problem : problems) {
+  for (const OutputProblem& problem : state.problems) {
     said.push_back({.rows = data_.rows,
                     .columns = data_.features.columns(),
                     .used = problem.used,
@@ -374,9 +439,10 @@ bool Fitter::solve(std::span<const OutputProblem> problems, double c, LinearSolu
                     .offset = problem.offset,
                     .c = c});
   }
-  const bool done = is_number() ? solve_squares(said.front(), options, solution)
-                                : solve_logistic(said, options, solution);
-  solved(static_cast<index>(problems.size()));
+  const bool done = is_number() ? solve_squares(said.front(), options, state.solution)
+                    : is_wide() ? solve_logistic(said, options, state.wide)
+                                : solve_logistic(said, options, state.solution);
+  solved(static_cast<index>(said.size()));
   return done;
 }
 
@@ -388,17 +454,20 @@ void Fitter::measure(index fold, std::span<const index> outputs, std::size_t tri
   if (state.problems.empty()) {
     state.problems = problems_of(trials_[trial].weighting, outputs, fold);
   }
-  if (!solve(state.problems, trials_[trial].c, state.solution)) return;
-  double values[kMostLanes];
+  if (!solve(state, trials_[trial].c)) return;
+  double values[kWideLanes];
+  const std::span<double> found(values, outputs.size());
   for (index i = 0; i < texts(); ++i) {
     if (fold_[static_cast<std::size_t>(i)] != fold) continue;
-    multiply(data_.rows.row(i), state.solution, std::span(values, outputs.size()));
+    is_wide() ? multiply(data_.rows.row(i), state.wide, found)
+              : multiply(data_.rows.row(i), state.solution, found);
     std::copy_n(values, outputs.size(), unseen.begin() + i * width);
   }
   state.solution.weights = {};  // which follow from the duals
+  state.wide.lines = {};
 }
 
-// If there are many labels, only some are measured: the loss is a mean over labels.
+// If there are many outputs, only some are measured: the loss is a mean over them.
 void Fitter::list_measured() {
   const index count = fovea::is_sampled(data_.task, outputs_) ? kMostMeasured : outputs_;
   for (index m = 0; m < count; ++m) measured_.push_back(m * outputs_ / count);
@@ -497,13 +566,13 @@ std::optional<LinearWeights> Fitter::solve_all(const LinearTrial& setting, const
   const index lanes = lanes_for(outputs_, 1);
   context_.for_each_in_order((outputs_ + lanes - 1) / lanes, [&](index group) {
     const std::span<const index> outputs = part_of(all, group * lanes, lanes);
-    LinearSolution solution;
-    if (!solve(problems_of(setting.weighting, outputs, -1), setting.c, solution)) return;
+    PathState state{.problems = problems_of(setting.weighting, outputs, -1)};
+    if (!solve(state, setting.c)) return;
     for (std::size_t f = 0; f < columns; ++f) {
       for (std::size_t l = 0; l < outputs.size(); ++l) {
         const auto k = static_cast<std::size_t>(outputs[l]);
         const double shift = f + 1 == columns ? by.shifts[k] : 0;
-        const double weight = solution.weights[f * static_cast<std::size_t>(solution.lanes) + l];
+        const double weight = state.weight(static_cast<index>(f), l);
         weights.weights[f * K + k] = static_cast<float>(by.factors[k] * weight + shift);
       }
     }
@@ -640,6 +709,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
 }
 
 index LinearSize::lanes() const {
+  if (measured < outputs) return kWideLanes;
   return columns > kMostColumnsOfLanes ? 1 : std::min(outputs, kMostLanes);
 }
 
@@ -651,9 +721,11 @@ double LinearSize::bytes(const Context& context) const {
   // Each thread has the counts that ratios come from; each lane has weights, ratios and their
   // squares, and what a row has.
   constexpr index kMostPaths = 2;
-  constexpr double kOfColumn = 2 * sizeof(double), kOfText = 64;
-  constexpr double kOfLane = 2 * sizeof(double) + sizeof(float);
-  const double own = width * (kOfColumn + side * kOfLane) + n * side * kOfText;
+  constexpr double kOfText = 64;
+  const bool is_wide = measured < outputs;
+  const double of_column = (is_wide ? 4 : 2) * sizeof(double);
+  const double of_lane = is_wide ? 3 * sizeof(float) : 2 * sizeof(double) + sizeof(float);
+  const double own = width * (of_column + side * of_lane) + n * side * kOfText;
   const double fit = context.threads() * own + k * width * sizeof(float) +
                      n * m * sizeof(float) * static_cast<double>(trials) +
                      n * k * sizeof(float) * 2 +
@@ -662,9 +734,10 @@ double LinearSize::bytes(const Context& context) const {
 }
 
 double LinearSize::seconds(const Context& context) const {
-  constexpr double kPasses = 15, kSecondsOfValue = 2e-9, kSecondsToRead = 4e-7;
+  constexpr double kPasses = 15, kSecondsToRead = 4e-7;
+  const double of_value = measured < outputs ? 5e-10 : 2e-9;
   const double of_problems =
-      static_cast<double>(problems()) * kPasses * kSecondsOfValue / context.threads();
+      static_cast<double>(problems()) * kPasses * of_value / context.threads();
   return static_cast<double>(values) * (of_problems + kSecondsToRead);
 }
 

@@ -85,7 +85,7 @@ struct LinearFitOptions {
           {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
           "--model linear: parts of cross-validation, whose scores are told with their interval; "
-          "0: 5, of more than 5000 texts or 64 labels 3, and no interval",
+          "0: 5, of more than 5000 texts or 64 labels or classes 3, and no interval",
           {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
     visit("calibrate", calibrate,
           "--model linear: how cross-validation makes probabilities of logits: a factor; platt: a "
@@ -117,7 +117,8 @@ struct LinearData {
   std::span<const double> class_weights = {};  ///< [classes]; empty: all 1
 };
 
-/// If there are more labels, C and the weighting are chosen by so many, at even distances.
+/// If there are more labels or classes, C and the weighting are chosen by so many, at even
+/// distances.
 inline constexpr index kMostMeasured = 64;
 
 /// A setting that cross-validation has tried.
@@ -125,7 +126,7 @@ struct LinearTrial {
   NgramWeighting weighting = NgramWeighting::kTfidf;
   double c = 0;
   /// On texts that the model has not seen: nats a text or, of several labels, a label; of numbers
-  /// the mean squared error in the model's unit. Of more than kMostMeasured labels it is estimated
+  /// the mean squared error in the model's unit. Of more than kMostMeasured outputs it is estimated
   /// from so many of them.
   double loss = 0;
 };

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
+#include "fovea/simd/prefetch.h"
 #include "fovea/text/keyed_hash.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
@@ -89,9 +91,8 @@ void NgramReader::find_characters(const Word& word) {
 NgramNames::NgramNames() : slots_(kFirstSlots) {}
 
 std::string_view NgramNames::name(std::int32_t number) const {
-  const auto n = static_cast<std::size_t>(number);
-  const std::size_t begin = n == 0 ? 0 : ends_[n - 1] + 1;
-  return std::string_view(text_).substr(begin, ends_[n] - begin);
+  const std::size_t begin = begin_of(number);
+  return std::string_view(text_).substr(begin, ends_[static_cast<std::size_t>(number)] - begin);
 }
 
 // The slot that has the name, or the free one where it belongs.
@@ -106,6 +107,33 @@ std::size_t NgramNames::slot_of(std::string_view wanted, std::uint64_t hash) con
 
 std::int32_t NgramNames::find(std::string_view wanted) const {
   return slots_[slot_of(wanted, keyed_hash(wanted))].number;
+}
+
+void NgramNames::find_all(std::span<const std::string_view> names,
+                          std::vector<std::int32_t>& numbers) const {
+  constexpr std::size_t kTogether = 64;
+  std::array<std::uint64_t, kTogether> hashes;
+  std::array<std::int32_t, kTogether> likely;
+  while (!names.empty()) {
+    const std::size_t count = std::min(kTogether, names.size());
+    for (std::size_t n = 0; n < count; ++n) {
+      hashes[n] = keyed_hash(names[n]);
+      detail::prefetch_line(&slots_[hashes[n] & (slots_.size() - 1)]);
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      const Slot& slot = slots_[hashes[n] & (slots_.size() - 1)];
+      likely[n] = slot.tag == static_cast<std::uint32_t>(hashes[n] >> 32) ? slot.number : -1;
+      if (likely[n] >= 0) detail::prefetch_line(&ends_[static_cast<std::size_t>(likely[n])]);
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      if (likely[n] >= 0) detail::prefetch_line(text_.data() + begin_of(likely[n]));
+    }
+    for (std::size_t n = 0; n < count; ++n) {
+      const std::int32_t number = slots_[slot_of(names[n], hashes[n])].number;
+      if (number >= 0) numbers.push_back(number);
+    }
+    names = names.subspan(count);
+  }
 }
 
 std::int32_t NgramNames::add(std::string_view wanted) {
@@ -240,14 +268,42 @@ CountedNgrams count_ngrams(std::span<const std::string> texts, const NgramRules&
   return counts.kept();
 }
 
+namespace {
+
+// Sorts numbers from 0, digit by digit if there are many.
+void sort_numbers(std::vector<std::int32_t>& numbers) {
+  constexpr std::size_t kMany = 96;
+  constexpr unsigned kBits = 8, kDigits = 1U << kBits;
+  if (numbers.size() < kMany) return std::sort(numbers.begin(), numbers.end());
+  const auto largest =
+      static_cast<std::uint32_t>(*std::max_element(numbers.begin(), numbers.end()));
+  std::vector<std::int32_t> sorted(numbers.size());
+  for (unsigned shift = 0; shift < 32 && largest >> shift != 0; shift += kBits) {
+    const auto digit = [&](std::int32_t n) {
+      return (static_cast<std::uint32_t>(n) >> shift) % kDigits;
+    };
+    std::array<std::uint32_t, kDigits> next{};
+    for (const std::int32_t n : numbers) ++next[digit(n)];
+    std::exclusive_scan(next.begin(), next.end(), next.begin(), 0U);
+    for (const std::int32_t n : numbers) sorted[next[digit(n)]++] = n;
+    numbers.swap(sorted);
+  }
+}
+
+}  // namespace
+
 void append_counts(NgramReader& reader, NgramKind kind, const NgramNames& names,
                    std::vector<std::int32_t>& found, std::vector<std::int32_t>& columns,
                    std::vector<float>& counts) {
   found.clear();
+  std::array<std::string_view, 64> read;
+  std::size_t count = 0;
   reader.for_each(kind, [&](std::string_view name, std::size_t, std::size_t) {
-    if (const std::int32_t number = names.find(name); number >= 0) found.push_back(number);
+    read[count++] = name;
+    if (count == read.size()) names.find_all(read, found), count = 0;
   });
-  std::sort(found.begin(), found.end());
+  names.find_all(std::span(read).first(count), found);
+  sort_numbers(found);
   for (std::size_t i = 0; i < found.size();) {
     std::size_t end = i;
     while (end < found.size() && found[end] == found[i]) ++end;

@@ -123,6 +123,9 @@ class NgramNames {
 
   /// The number of a name, or -1.
   std::int32_t find(std::string_view name) const;
+  /// Appends the numbers of the names that are known, in turn. All are asked for before the first
+  /// is needed, since they lie anywhere in memory.
+  void find_all(std::span<const std::string_view> names, std::vector<std::int32_t>& numbers) const;
   /// The number of the name; a new one gets the next number.
   std::int32_t add(std::string_view name);
 
@@ -141,6 +144,9 @@ class NgramNames {
   };
 
   std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
+  std::size_t begin_of(std::int32_t number) const {
+    return number == 0 ? 0 : ends_[static_cast<std::size_t>(number) - 1] + 1;
+  }
   void grow();
 
   std::string text_;

@@ -299,6 +299,59 @@ TEST(LinearFit, ChoosesCOfManyLabelsBySomeOfThem) {
   }
 }
 
+TEST(LinearFit, ChoosesCOfManyClassesBySomeOfThem) {
+  constexpr index kClasses = 70;
+  Fitted how{
+      .task = ClassifierTask::kSingleLabel, .classes = kClasses, .rules = rules_of("1", "0")};
+  const LabelledSample drawn = drawn_texts(700, kClasses, 3);
+  const LinearFit found = fit(drawn, how);
+  how.threads = 3;
+  const LinearFit threaded = fit(drawn, how);
+  EXPECT_EQ(found.model.weights().weights, threaded.model.weights().weights);
+  EXPECT_EQ(found.unseen, threaded.unseen);
+  EXPECT_GT(accuracy(found.model, drawn_texts(700, kClasses, 3, 2)), 0.9);
+  double loss = 0;
+  for (index i = 0; i < 700; ++i) {
+    const index label = drawn.truth.labels_of(i)[0];
+    loss -= std::log(double{found.unseen[static_cast<std::size_t>(i * kClasses + label)]}) / 700;
+  }
+  // Measured with a factor alone, and told of shifts, too.
+  EXPECT_NEAR(loss / found.trials[found.chosen].loss, 0.9, 0.1);
+}
+
+// The problem of a label is the same among many, which are solved sixteen at a time.
+TEST(LinearFit, ALabelAmongManyHasTheWeightsThatItHasAmongFew) {
+  constexpr index kMany = 70, kFew = 5;
+  const LabelledSample drawn = drawn_texts(420, kMany, 3);
+  LabelledSample few;
+  for (std::size_t i = 0; i < drawn.texts.size(); ++i) {
+    const std::int32_t label = drawn.truth.labels_of(static_cast<index>(i))[0];
+    few.add(drawn.texts[i],
+            label < kFew ? std::vector<std::int32_t>{label} : std::vector<std::int32_t>{});
+  }
+  Fitted how{.task = ClassifierTask::kMultiLabel, .classes = kMany};
+  how.options.c = 4;
+  how.options.calibrate = CalibrationKind::kNone;
+  for (const NgramWeighting weighting : {NgramWeighting::kTfidf, NgramWeighting::kRatio}) {
+    for (const double weight : {1.0, 3.0}) {
+      how.options.weighting = weighting;
+      how.classes = kMany, how.class_weights.assign(kMany, weight);
+      const LinearModel many = fit(drawn, how).model;
+      how.classes = kFew, how.class_weights.assign(kFew, weight);
+      const LinearModel some = fit(few, how).model;
+      ASSERT_EQ(many.features().columns(), some.features().columns());
+      for (index f = 0; f < some.features().columns(); ++f) {
+        for (index k = 0; k < kFew; ++k) {
+          const auto at = static_cast<std::size_t>(f);
+          EXPECT_NEAR(many.weights().weights[at * kMany + static_cast<std::size_t>(k)],
+                      some.weights().weights[at * kFew + static_cast<std::size_t>(k)], 0.03)
+              << many.features().name(f) << " " << k;
+        }
+      }
+    }
+  }
+}
+
 // One fold has all texts, so no text is left for the map that it is measured with.
 TEST(LinearFit, EqualTextsHaveIsotonicMaps) {
   LabelledSample drawn = drawn_texts(100, 3, 12);

@@ -84,6 +84,40 @@ TEST(NgramNames, FindWhatWasAdded) {
   EXPECT_EQ(again.find("4999"), 4999);
 }
 
+TEST(NgramNames, FindManyAsTheyFindEach) {
+  NgramNames names;
+  for (int n = 0; n < 5000; n += 3) names.add(std::to_string(n));
+  std::vector<std::string> wanted;
+  for (int n = 0; n < 1000; ++n) wanted.push_back(std::to_string(n * 7));
+  std::vector<std::int32_t> found, each;
+  names.find_all(std::vector<std::string_view>(wanted.begin(), wanted.end()), found);
+  for (const std::string& name : wanted) {
+    if (names.find(name) >= 0) each.push_back(names.find(name));
+  }
+  EXPECT_EQ(found, each);
+  EXPECT_GT(found.size(), 200U);
+}
+
+// A text of more n-grams than are sorted by comparing them.
+TEST(CountRows, HasColumnsThatAscend) {
+  Draws draws(1);
+  NgramNames names;
+  std::map<std::int32_t, float> wanted;
+  std::string text;
+  for (int n = 0; n < 3000; ++n) names.add("w" + std::to_string(n));
+  for (int n = 0; n < 2000; ++n) {
+    const auto word = static_cast<std::int32_t>(draws.below(3000));
+    text += "w" + std::to_string(word) + " ";
+    wanted[word] += 1;
+  }
+  const SparseRows rows =
+      count_rows(Context(1), std::vector{text}, rules_of("1", "0"), NgramKind::kWords, names);
+  std::map<std::int32_t, float> found;
+  for (std::size_t n = 0; n < rows.columns.size(); ++n) found[rows.columns[n]] = rows.values[n];
+  EXPECT_EQ(found, wanted);
+  EXPECT_TRUE(std::is_sorted(rows.columns.begin(), rows.columns.end()));
+}
+
 TEST(NgramNames, RefuseDamagedText) {
   EXPECT_EQ(NgramNames::from_text("", "file").size(), 0);
   EXPECT_THROWS(NgramNames::from_text("a\nb", "file"), kModelDamaged, "file");

@@ -9,61 +9,10 @@
 
 #include "fovea/base/random.h"
 #include "tests/isa.h"
+#include "tests/linear/drawn_problems.h"
 
 namespace fovea {
 namespace {
-
-constexpr index kColumns = 6;
-
-// Rows of random values, of which about half are 0, with what is wanted of each.
-struct Drawn {
-  SparseRows rows;
-  std::vector<float> y;
-  std::vector<double> costs;
-  std::vector<float> scales;
-  std::vector<std::int32_t> used;
-
-  LinearProblem problem(double c) const {
-    return {.rows = rows,
-            .columns = kColumns,
-            .used = used,
-            .y = y,
-            .costs = costs,
-            .scales = scales,
-            .offset = 0.3,
-            .c = c};
-  }
-  double value(std::size_t row, index column) const {
-    for (index n = rows.starts[row]; n < rows.starts[row + 1]; ++n) {
-      const auto at = static_cast<std::size_t>(n);
-      if (rows.columns[at] == column) return double{rows.values[at]};
-    }
-    return 0;
-  }
-};
-
-enum class Wanted { kSigns, kNumbers };
-
-Drawn draw(Wanted wanted, index count = 40) {
-  Random random(1, RandomUse::kTest);
-  Drawn drawn;
-  for (index i = 0; i < count; ++i) {
-    for (std::int32_t column = 0; column < kColumns; ++column) {
-      if (i == 3 || random.uniform() < 0.5) continue;  // row 3 has nothing
-      drawn.rows.columns.push_back(column);
-      drawn.rows.values.push_back(static_cast<float>(random.normal()));
-    }
-    drawn.rows.starts.push_back(drawn.rows.size());
-    const double y = random.normal();
-    drawn.y.push_back(static_cast<float>(wanted == Wanted::kNumbers ? y : y > 0 ? 1 : -1));
-    drawn.costs.push_back(random.uniform(0.2, 3));
-    if (i % 5 != 4) drawn.used.push_back(static_cast<std::int32_t>(i));
-  }
-  for (index column = 0; column < kColumns; ++column) {
-    drawn.scales.push_back(static_cast<float>(random.uniform(0.5, 2) * (column % 2 ? 1 : -1)));
-  }
-  return drawn;
-}
 
 double logit(const Drawn& drawn, const LinearSolution& solution, std::size_t row, double offset) {
   double z = offset;
@@ -91,8 +40,6 @@ double gradient_at(const Drawn& drawn, const LinearProblem& p, const LinearSolut
   }
   return largest;
 }
-
-SolverOptions exact() { return {.tolerance = 1e-8, .most_passes = 100'000}; }
 
 TEST(LinearSolver, ReachesTheOptimumOfTheLogisticLoss) {
   const Drawn drawn = draw(Wanted::kSigns);
@@ -191,27 +138,14 @@ TEST(LinearSolver, StaysFiniteWhereNothingHoldsTheWeights) {
 
 // Side by side or alone, along a path of c: the same bits, on every instruction set.
 TEST(LinearSolver, SolvesSeveralAsItSolvesEach) {
-  constexpr std::size_t kMost = static_cast<std::size_t>(kMostLanes);
-  std::vector<Drawn> drawn(kMost, draw(Wanted::kSigns, 60));
-  Random random(2, RandomUse::kTest);
-  for (std::size_t p = 0; p < kMost; ++p) {
-    for (float& y : drawn[p].y) y = random.uniform() < 0.1 * static_cast<double>(p + 1) ? 1 : -1;
-    for (float& scale : drawn[p].scales) scale *= static_cast<float>(random.uniform(0.5, 2));
-    for (double& cost : drawn[p].costs) cost = random.uniform(0.2, 3);
-  }
-  const auto problem = [&](std::size_t p, double c) {
-    LinearProblem one = drawn[p].problem(c);
-    one.offset = 0.1 * static_cast<double>(p);
-    if (p % 2) one.costs = {};
-    return one;
-  };
+  const DrawnProblems drawn(static_cast<std::size_t>(kMostLanes));
   for_each_isa([&] {
     for (const std::size_t count : {1U, 2U, 3U, 5U, 8U}) {
       LinearSolution together;
       std::vector<LinearSolution> alone(count);
       for (const double c : {0.5, 2.0, 30.0}) {
         std::vector<LinearProblem> problems;
-        for (std::size_t p = 0; p < count; ++p) problems.push_back(problem(p, c));
+        for (std::size_t p = 0; p < count; ++p) problems.push_back(drawn.problem(p, c));
         ASSERT_TRUE(solve_logistic(problems, {}, together));
         int passes = 0;
         bool converged = true;
@@ -227,9 +161,9 @@ TEST(LinearSolver, SolvesSeveralAsItSolvesEach) {
         EXPECT_EQ(together.passes, passes);
         EXPECT_EQ(together.converged, converged);
         std::vector<double> values(count);
-        multiply(drawn[0].rows.row(5), together, values);
+        multiply(drawn.drawn[0].rows.row(5), together, values);
         for (std::size_t p = 0; p < count; ++p) {
-          EXPECT_EQ(values[p], drawn[0].rows.row(5).product(alone[p].weights));
+          EXPECT_EQ(values[p], drawn.drawn[0].rows.row(5).product(alone[p].weights));
         }
       }
     }
