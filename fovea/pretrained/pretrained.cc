@@ -87,8 +87,8 @@ bool is_encoder(const fs::path& path) {
   if (is_gguf(path) || !is_hugging_face(path)) return false;
   const fs::path file = path / "config.json";
   const Json json = read_foreign_json(file);
-  return !is_architecture(ForeignObject(json, file.string()).text("model_type", "bert")) &&
-         encoder_head(path) == BertHead::kNone;
+  if (is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"))) return false;
+  return encoder_head(path) == BertHead::kNone;
 }
 
 std::string pretrained_checksum(const fs::path& path) {
