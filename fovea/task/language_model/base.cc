@@ -203,7 +203,7 @@ namespace {
 
 // What is written of a model: of one from elsewhere, or of adapters and their base as one.
 struct Imported {
-  LanguageModelSettings settings;
+  LanguageModelSettings settings = {};
   TokenizerData tokenizer;
   std::unique_ptr<LanguageModel> model;
   std::string architecture;
@@ -232,7 +232,9 @@ Imported read_adapted(const fs::path& path) {
                  .tokenizer = read_tokenizer_data(path),
                  .model = std::move(loaded.model),
                  .architecture = loaded.pretrained ? loaded.pretrained->architecture : "fovea"};
-  found.settings.from = {.base = found.settings.from.base};
+  std::string base = std::move(found.settings.from.base);
+  found.settings.from = {};
+  found.settings.from.base = std::move(base);
   return found;
 }
 
