@@ -56,15 +56,17 @@ int import_from(const Arguments& arguments) {
 }  // namespace
 
 Command import_command() {
-  return {.name = "import",
-          .summary = "Makes a folder of fovea from a model of another program, or of adapters and their base.",
-          .positionals = {{"MODEL", "a folder of Hugging Face, a GGUF file, or a folder of adapters"}},
-          .options = joined({said_or_not(ImportOptions(), "Options"), message_options()}),
-          .epilog = R"(Examples:
+  return {
+      .name = "import",
+      .summary =
+          "Makes a folder of fovea from a model of another program, or of adapters and their base.",
+      .positionals = {{"MODEL", "a folder of Hugging Face, a GGUF file, or a folder of adapters"}},
+      .options = joined({said_or_not(ImportOptions(), "Options"), message_options()}),
+      .epilog = R"(Examples:
   fovea import smollm2.gguf -o smollm2
   fovea import folder -o mine --dtype bf16
   fovea import adapted -o whole                   adapters, merged into their base)",
-          .run = import_from};
+      .run = import_from};
 }
 
 }  // namespace fovea::cli
