@@ -24,7 +24,7 @@ from attention_support import problem
 from support import FOVEA, CommandTest, words
 from bert_support import write_model
 from frames_support import gestures
-from gguf_support import gguf
+from gguf_support import U32, gguf
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
 from translate_support import sentences
@@ -259,7 +259,7 @@ class Pages(CommandTest):
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
         write_model(self.folder / "minilm")
-        (self.folder / "smollm2.gguf").write_bytes(gguf())
+        (self.folder / "smollm2.gguf").write_bytes(gguf(llama_context_length=(U32, 400)))
         (self.folder / "chat.jsonl").write_text('{"prompt": "a", "completion": "b"}\n' * 20)
         (self.folder / "notes.txt").write_text(words(8), encoding="utf-8")
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
