@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr index kUsualSequence = 512;
 
-// What a run may change of the model that it begins from.
+// The settings that a run may change in the model that it begins from.
 constexpr std::array<std::string_view, 2> kFree = {"model.block", "model.dropout"};
-// What the tokens of the model say of the text.
+// The settings of the text that the tokens of the model decide.
 constexpr std::array<std::string_view, 6> kOfTokenizer = {"text.tokenizer",  "text.tokenizer_model",
                                                           "text.lower",      "text.min_count",
                                                           "text.vocabulary", "text.marks"};
