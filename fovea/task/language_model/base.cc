@@ -189,6 +189,8 @@ void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {
 }
 
 index frozen_count(const LanguageModelRun& run) {
+  // Without a base nothing is frozen, and a model that does not fit is refused before it is made.
+  if (run.architecture.empty() && run.settings.from.freeze.empty()) return 0;
   const LanguageModel shapes(run.settings.model,
                              ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   freeze_for(shapes, run);
@@ -203,7 +205,7 @@ namespace {
 
 // What is written of a model: of one from elsewhere, or of adapters and their base as one.
 struct Imported {
-  LanguageModelSettings settings;
+  LanguageModelSettings settings = {};
   TokenizerData tokenizer;
   std::unique_ptr<LanguageModel> model;
   std::string architecture;
@@ -221,6 +223,12 @@ Imported read_foreign(const fs::path& path) {
   return found;
 }
 
+BaseOptions only_named(std::string base) {
+  BaseOptions options;
+  options.base = std::move(base);
+  return options;
+}
+
 Imported read_adapted(const fs::path& path) {
   LoadedLanguageModel loaded = load_language_model(path);
   if (loaded.settings.from.lora == 0) {
@@ -232,7 +240,7 @@ Imported read_adapted(const fs::path& path) {
                  .tokenizer = read_tokenizer_data(path),
                  .model = std::move(loaded.model),
                  .architecture = loaded.pretrained ? loaded.pretrained->architecture : "fovea"};
-  found.settings.from = {.base = found.settings.from.base};
+  found.settings.from = only_named(found.settings.from.base);
   return found;
 }
 
