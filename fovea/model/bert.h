@@ -82,8 +82,8 @@ class Bert {
   /// [texts, width]: tanh(W x + b) of the first row of each text, or another activation of it. Only
   /// with `pools`.
   Variable pooled(Tape& tape, const BertRows& from) const;
-  /// The outputs of the head: [texts, outputs], or [N, outputs] of the tokens, or of those in the rows
-  /// `at` alone. Only with a head.
+  /// The outputs of the head: [texts, outputs], or [N, outputs] of the tokens, or of those in the
+  /// rows `at` alone. Only with a head.
   Variable logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at = {},
                   const DropoutKey& key = {}) const;
 
