@@ -33,7 +33,7 @@ constexpr std::string_view kFolderFirst =
 
 constexpr std::array kSynonyms = {
     Synonyms{"train",
-             "block-size seq-len seq-length sequence-length max-seq-len max-seq-length "
+             "block-size seq-len seq-length max-seq-len max-seq-length "
              "context context-length context-size ctx ctx-len n-ctx n-positions "
              "max-position-embeddings",
              "--block"},
@@ -100,7 +100,7 @@ constexpr std::array kSynonyms = {
     Synonyms{"train", "min-freq min-frequency", "--min-count"},
     Synonyms{"train", "lowercase do-lower-case lower-case", "--lower"},
     Synonyms{"train",
-             "max-len maxlen max-tokens-per-line seq-len seq-length sequence-length max-seq-len "
+             "max-len maxlen max-tokens-per-line seq-len seq-length max-seq-len "
              "max-seq-length",
              "--max-length"},
     Synonyms{"train", "truncating truncation truncation-side", "--truncate"},

@@ -136,7 +136,7 @@ class Training {
                             StartAt start, TrainingObserver& observer) const = 0;
 };
 
-/// What a tokenizer's file of the stored run holds; nothing if there is no run. Throws
+/// The contents of a tokenizer's file of the stored run; nothing if there is no run. Throws
 /// kModelDamaged, kModelMissing.
 std::optional<TokenizerData> tokenizer_data_of(const StoredRun* stored,
                                                std::string_view file = "tokenizer.txt");

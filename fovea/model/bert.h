@@ -18,7 +18,7 @@
 
 namespace fovea {
 
-/// What stands on the rows.
+/// The layers that stand on the rows.
 enum class BertHead : std::uint8_t {
   kNone,
   kText,    ///< a linear layer on the pooled first row: numbers of each text
@@ -82,8 +82,8 @@ class Bert {
   /// [texts, width]: tanh(W x + b) of the first row of each text, or another activation of it. Only
   /// with `pools`.
   Variable pooled(Tape& tape, const BertRows& from) const;
-  /// What the head says: [texts, outputs], or [N, outputs] of the tokens, or of those in the rows
-  /// `at` alone. Only with a head.
+  /// The outputs of the head: [texts, outputs], or [N, outputs] of the tokens, or of those in the
+  /// rows `at` alone. Only with a head.
   Variable logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at = {},
                   const DropoutKey& key = {}) const;
 

@@ -58,7 +58,7 @@ void check_stored(const std::string& name, const Check& check) {
   }
 }
 
-/// What tokenizer.txt, or another such file, holds. Throws as read_model_file() does, and
+/// The contents of tokenizer.txt, or of another such file. Throws as read_model_file() does, and
 /// kModelDamaged.
 TokenizerData read_tokenizer_data(const std::filesystem::path& folder,
                                   std::string_view file = "tokenizer.txt");

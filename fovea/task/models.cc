@@ -34,7 +34,7 @@ auto with_lent(Lent<Worker>& workers, const std::function<std::unique_ptr<Worker
   return result;
 }
 
-// What `write` is given, which also goes to `on_text` while that wants it.
+// The text for `write`, which also goes to `on_text` while that wants it.
 struct Written {
   std::string text;
   const OnText& on_text;

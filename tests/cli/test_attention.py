@@ -185,6 +185,11 @@ class Results(AttentionTest):
                 files.append((self.folder / "out.safetensors").read_bytes())
             self.assertEqual(len(set(files)), 1)
 
+    def test_the_definition_has_the_parts_of_the_table_and_no_others(self):
+        said = self.succeed("attention", "--help").stdout.decode().split("What the tensors of parts do:")[1]
+        parts = re.findall(r"^  (\w+) ", said.split("\n\n")[0], re.MULTILINE)
+        self.assertEqual(set(parts), attention_definition.PARAMETERS | set(attention_definition.BY_DISTANCE))
+
     def test_every_observer_alone(self):
         wanted = attention_definition.attention(problem())
         for asked, made in OBSERVED.items():

@@ -182,6 +182,9 @@ class BadInput(ClassifyTest):
     def test_options(self):
         for args, needle in ((("--multi-label", "--regression"), "--multi-label, --regression"),
                              (("--metric", "rmse"), "--metric rmse"), (("--class-weights", "c=2"), "label c"),
+                             (("--label-smoothing", "1"), "--label-smoothing"),
+                             (("--label-smoothing", ".1", "--regression"), "--label-smoothing, --regression"),
+                             (("--label-smoothing", ".1", "--model", "linear"), "without --model bag or encoder"),
                              (("--tokenizer", "char", "--min-count", "3"), "--min-count")):
             with self.subTest(needle):
                 self.refuse("a\tx x\nb\ty y\n", needle, args=args)

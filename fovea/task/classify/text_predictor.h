@@ -46,7 +46,7 @@ class TextPredictor {
   /// Throws kEncoding for a text that the tokenizer cannot read (behind what max_length drops it is
   /// not looked at), kModelDamaged for a prediction that is not finite.
   Rows<const float> predict(std::span<const NamedText> texts);
-  /// The same of any number of texts, which messages call "texts[n]".
+  /// The predictions for any number of texts, which messages call "texts[n]".
   Tensor predict_all(std::span<const std::string> texts);
   /// The predictions for samples `begin` to `end` of a set, which `file` names in errors, for a
   /// model of numbers.

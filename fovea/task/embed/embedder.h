@@ -90,7 +90,8 @@ class Embedder {
   /// [texts, rules().columns], valid until the next call. Throws kModelDamaged for a vector that is
   /// not finite.
   Rows<const float> embed(std::span<const std::string_view> texts);
-  /// The same of any number of texts. `done` is called with the number of those that are embedded.
+  /// The vectors of any number of texts. `done` is called with the number of those that are
+  /// embedded.
   Tensor embed_all(
       std::span<const std::string> texts, const std::function<void(index)>& done = [](index) {});
 

@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr index kUsualSequence = 512;
 
-// What a run may change of the model that it begins from.
+// The settings that a run may change in the model that it begins from.
 constexpr std::array<std::string_view, 2> kFree = {"model.block", "model.dropout"};
-// What the tokens of the model say of the text.
+// The settings of the text that the tokens of the model decide.
 constexpr std::array<std::string_view, 6> kOfTokenizer = {"text.tokenizer",  "text.tokenizer_model",
                                                           "text.lower",      "text.min_count",
                                                           "text.vocabulary", "text.marks"};
@@ -189,6 +189,8 @@ void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {
 }
 
 index frozen_count(const LanguageModelRun& run) {
+  // Without a base nothing is frozen, and a model that does not fit is refused before it is made.
+  if (run.architecture.empty() && run.settings.from.freeze.empty()) return 0;
   const LanguageModel shapes(run.settings.model,
                              ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   freeze_for(shapes, run);
@@ -221,6 +223,12 @@ Imported read_foreign(const fs::path& path) {
   return found;
 }
 
+BaseOptions only_named(std::string base) {
+  BaseOptions options;
+  options.base = std::move(base);
+  return options;
+}
+
 Imported read_adapted(const fs::path& path) {
   LoadedLanguageModel loaded = load_language_model(path);
   if (loaded.settings.from.lora == 0) {
@@ -232,9 +240,7 @@ Imported read_adapted(const fs::path& path) {
                  .tokenizer = read_tokenizer_data(path),
                  .model = std::move(loaded.model),
                  .architecture = loaded.pretrained ? loaded.pretrained->architecture : "fovea"};
-  std::string base = std::move(found.settings.from.base);
-  found.settings.from = {};
-  found.settings.from.base = std::move(base);
+  found.settings.from = only_named(found.settings.from.base);
   return found;
 }
 

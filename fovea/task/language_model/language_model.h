@@ -118,7 +118,7 @@ class LanguageModelObjective final
   LanguageModelObjective(const Context& context, const LanguageModel& model,
                          const LanguageModelRun& run, LossOptions options = {});
 
-  /// Of a run with adapters, these alone.
+  /// The adapters alone, of a run that has some.
   std::span<Parameter* const> parameters() override;
   index begin_update(index update) override;
   std::optional<Validation> validate(const Interrupted& interrupted) override;

@@ -67,7 +67,7 @@ class TagPredictor {
 
   void tag_batch(Tape& tape, std::span<const index> batch, TagProbabilities probabilities,
                  Results& results) const;
-  // Of the words of a batch, one after another.
+  // The words of a batch, one after another.
   struct BatchTags {
     std::vector<std::int32_t> tags;
     std::vector<double> probabilities{};  // [words, tags], or none
