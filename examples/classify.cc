@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classifies texts: example_classify MODEL TEXT..., with a folder of `fovea train classify`.
+// Classifies texts: example_classify MODEL TEXT..., with a folder of `fovea train classify`, or
+// of Hugging Face.
 #include <algorithm>
 #include <cstdio>
 

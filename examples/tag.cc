@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tags the words of texts: example_tag MODEL TEXT..., with a folder of `fovea train tag`.
+// Tags the words of texts: example_tag MODEL TEXT..., with a folder of `fovea train tag`, or
+// of Hugging Face.
 #include <cstdio>
 
 #include "fovea/base/error.h"

@@ -7,6 +7,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/machine.h"
 #include "fovea/model/encoder_config.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/tensor/checksum.h"
 
@@ -86,7 +87,8 @@ bool is_encoder(const fs::path& path) {
   if (is_gguf(path) || !is_hugging_face(path)) return false;
   const fs::path file = path / "config.json";
   const Json json = read_foreign_json(file);
-  return !is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"));
+  if (is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"))) return false;
+  return encoder_head(path) == BertHead::kNone;
 }
 
 std::string pretrained_checksum(const fs::path& path) {

@@ -90,14 +90,20 @@ fs::path write_gguf_model(const TestFolder& folder) {
   return folder / "model.gguf";
 }
 
-// A folder of transformers with a BERT of one layer.
-fs::path write_encoder(const TestFolder& folder) {
-  const fs::path model = folder / "encoder";
+// A folder of transformers with a BERT of one layer, and a head of two labels where `head` names
+// one: "Sequence", "Token".
+fs::path write_encoder(const TestFolder& folder, const std::string& head = "") {
+  const fs::path model = folder / ("encoder" + head);
   fs::create_directory(model);
+  const std::string said =
+      head.empty() ? ""
+                   : R"("id2label": {"0": "O", "1": "good"}, "architectures": ["BertFor)" + head +
+                         R"(Classification"], )";
   write_file_atomically(
       model / "config.json",
-      R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 6, "num_hidden_layers": 1,)"
-      R"( "num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 16})");
+      "{" + said +
+          R"("model_type": "bert", "vocab_size": 10, "hidden_size": 6, "num_hidden_layers": 1,)"
+          R"( "num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 16})");
   write_file_atomically(model / "vocab.txt",
                         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ndog\n##s\n.\n");
   std::vector<NamedTensor> tensors;
@@ -125,6 +131,11 @@ fs::path write_encoder(const TestFolder& folder) {
   linear(layer + "intermediate.dense", 8, 6);
   linear(layer + "output.dense", 6, 8);
   norm(layer + "output.LayerNorm");
+  if (head == "Sequence") linear("pooler.dense", 6, 6);
+  if (!head.empty()) {
+    for (NamedTensor& tensor : tensors) tensor.name.insert(0, "bert.");
+    linear("classifier", 2, 6);
+  }
   write_safetensors(model / "model.safetensors", tensors);
   return model;
 }
@@ -235,6 +246,20 @@ TEST_F(Models, AnEncoderMakesTheVectorsOfTheCommand) {
   EXPECT_EQ(cosines[0], cosines[2]);
   EXPECT_LT(cosines[1], 0.999);
   EXPECT_THROWS(models::LanguageModel{path}, kModelWrongKind, "bert");
+}
+
+TEST_F(Models, AnEncoderWithAHeadIsAClassifierOrATagger) {
+  const auto classifier =
+      std::get<models::Classifier>(models::load(write_encoder(folder_, "Sequence")));
+  EXPECT_EQ(classifier.labels(), (Texts{"O", "good"}));
+  const auto said = classifier.classify({"the cat", "dogs ."});
+  EXPECT_NEAR(said[0].values[0] + said[0].values[1], 1, 1e-6);
+  EXPECT_NE(said[0].values, said[1].values);
+  EXPECT_EQ(said[1].labels[0], said[1].values[1] > said[1].values[0] ? "good" : "O");
+  const auto tagger = std::get<models::Tagger>(models::load(write_encoder(folder_, "Token")));
+  const auto tagged = tagger.tag({"the dogs."});
+  EXPECT_EQ(tagged[0].words, (Texts{"the", "dogs", "."}));
+  EXPECT_THAT(tagged[0].tags[0], testing::Each(testing::AnyOf("O", "good")));
 }
 
 TEST_F(Models, AClassifierSaysLabelsAndProbabilities) {
