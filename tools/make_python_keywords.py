@@ -77,6 +77,7 @@ def text():
 
     return (HEAD + keywords("Parts", "Of attention and attend.", _parts.keyword_rows())
             + keywords("Sampling", "Of generate and stream.", _fovea.sampling_options())
+            + keywords("Embedding", "Of Encoder.embed and similar.", _fovea.embed_options())
             + keywords("Training", "Of LanguageModel.train.", _options.training_rows())
             + keywords("ClassifierTraining", "Of Classifier.train.", _options.classifier_rows())
             + keywords("TaggerTraining", "Of Tagger.train.", _options.tagger_rows())

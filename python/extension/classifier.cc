@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,28 +42,8 @@ class ClassifierModel {
   }
 
   nb::object predict(const std::vector<std::string>& texts, int threads) const {
-    const index classes = loaded_.config().classes;
-    Tensor result({static_cast<index>(texts.size()), classes});
-    while_others_run([&] {
-      std::vector<std::string> names;
-      std::vector<NamedText> named;
-      names.reserve(texts.size());
-      for (std::size_t i = 0; i < texts.size(); ++i) {
-        names.push_back(fmt::format("texts[{}]", i));
-        named.push_back({texts[i], names.back()});
-      }
-      TextPredictor predictor(context_with(threads), loaded_);
-      constexpr std::size_t kAtOnce = TextPredictor::kTextsAtOnce;
-      for (std::size_t begin = 0; begin < named.size(); begin += kAtOnce) {
-        const auto part = std::span<const NamedText>(named).subspan(
-            begin, std::min(kAtOnce, named.size() - begin));
-        const Rows<const float> found = predictor.predict(part);
-        for (index i = 0; i < found.rows; ++i) {
-          std::copy_n(found[i], classes, result.rows<float>()[static_cast<index>(begin) + i]);
-        }
-      }
-    });
-    return array_of(result);
+    return array_of(while_others_run(
+        [&] { return TextPredictor(context_with(threads), loaded_).predict_all(texts); }));
   }
 
   std::vector<std::vector<index>> choose(const Values& values, const Texts& options) const {

@@ -7,7 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <functional>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,10 +41,13 @@ SamplingOptions sampling_from(const Texts& given) {
 /// A model in memory. Several threads of Python may use it at once.
 class Model {
  public:
-  Model(const std::string& folder, const std::string& precision)
+  Model(const std::string& folder, const std::string& precision, index max_context)
       : precision_(precision_from(precision)),
-        loaded_(load(folder)),
+        loaded_(load(folder, max_context)),
         checksum_(config_checksum(folder)) {}
+
+  const LoadedLanguageModel& loaded() const { return loaded_; }
+  Context context_with(int threads) const { return Context(threads).with(precision_); }
 
   index generate(const std::string& prompt, const Texts& options, int threads,
                  const std::function<bool(nb::bytes)>& write) const {
@@ -56,9 +61,11 @@ class Model {
     });
   }
 
-  std::string evaluate(const std::vector<std::string>& files, int threads) const {
+  std::string evaluate(const std::vector<std::string>& files, const Texts& given,
+                       int threads) const {
+    const auto options = options_from<TextEvaluation>(given);
     return while_others_run([&] {
-      const TextScore score = evaluate_text(context_with(threads), loaded_, files);
+      const TextScore score = evaluate_text(context_with(threads), loaded_, files, options);
       return evaluation_of(json_of(score), checksum_).line();
     });
   }
@@ -68,27 +75,13 @@ class Model {
   }
 
   nb::bytes decode(const std::vector<token>& ids) const {
-    StreamDecoder decoder(*loaded_.tokenizer);
-    std::string text;
-    for (const token id : ids) text += decoder.push(id);
-    text += decoder.finish();
+    const std::string text = text_of_tokens(*loaded_.tokenizer, ids);
     return nb::bytes(text.data(), text.size());
   }
 
   nb::object logits(const std::vector<token>& ids, int threads) const {
-    const std::vector<std::int32_t> offsets = {0, static_cast<std::int32_t>(ids.size())};
-    const index V = loaded_.model->config().vocabulary;
-    Tensor result({static_cast<index>(ids.size()), V});
-    while_others_run([&] {
-      const Context context = context_with(threads);
-      Tape tape(context, TapeMode::kInference);
-      const Variable logits = loaded_.model->logits(tape, {.ids = ids, .offsets = offsets});
-      const Rows<float> rows = logits.value<float>();
-      for (index n = 0; n < rows.rows; ++n) {
-        std::copy_n(rows[n], V, result.rows<float>()[n]);
-      }
-    });
-    return array_of(result);
+    return array_of(
+        while_others_run([&] { return logits_of(context_with(threads), *loaded_.model, ids); }));
   }
 
   NamedArrays weights() const {
@@ -102,16 +95,37 @@ class Model {
   std::string config() const { return config_text(loaded_.settings); }
 
  private:
-  static LoadedLanguageModel load(const std::string& folder) {
+  static LoadedLanguageModel load(const std::string& folder, index max_context) {
     const nb::gil_scoped_release others_run;
-    return load_language_model(folder);
+    return load_language_model(folder, {.max_context = max_context});
   }
-
-  Context context_with(int threads) const { return Context(threads).with(precision_); }
 
   Precision precision_;
   LoadedLanguageModel loaded_;
   std::string checksum_;  // of its config.json
+};
+
+/// A conversation with a model, which must outlive it. Threads that speak at once wait for each
+/// other.
+class Chat {
+ public:
+  Chat(const Model& model, const std::string& system, const Texts& options, int threads)
+      : context_(model.context_with(threads)),
+        conversation_(context_, model.loaded(), system, sampling_from(options)) {}
+
+  index answer(const std::string& message, const std::function<bool(nb::bytes)>& write) {
+    const nb::gil_scoped_release others_run;
+    const std::lock_guard lock(mutex_);
+    return conversation_.answer(message, [&](std::string_view text) {
+      const nb::gil_scoped_acquire python;
+      return write(nb::bytes(text.data(), text.size()));
+    });
+  }
+
+ private:
+  const Context context_;
+  Conversation conversation_;
+  std::mutex mutex_;
 };
 
 struct LanguageModelRun : RunChoices {
@@ -124,17 +138,22 @@ struct LanguageModelRun : RunChoices {
 
 void bind_language_model(nb::module_& m) {
   nb::class_<Model>(m, "Model", "A language model in memory.")
-      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
-           nb::arg("precision"))
+      .def(nb::init<const std::string&, const std::string&, index>(), nb::arg("folder"),
+           nb::arg("precision"), nb::arg("max_context"))
       .def("generate", &Model::generate, nb::arg("prompt"), nb::arg("options"), nb::arg("threads"),
            nb::arg("write"), "Passes the continuation in whole characters to `write`.")
-      .def("evaluate", &Model::evaluate, nb::arg("files"), nb::arg("threads"),
+      .def("evaluate", &Model::evaluate, nb::arg("files"), nb::arg("options"), nb::arg("threads"),
            "The JSON object of `fovea eval`.")
       .def("encode", &Model::encode, nb::arg("text"), "The tokens of a text.")
       .def("decode", &Model::decode, nb::arg("ids"), "The text of tokens, in UTF-8.")
       .def("logits", &Model::logits, nb::arg("ids"), nb::arg("threads"), "[N, V].")
       .def("weights", &Model::weights, "Each parameter by name.")
       .def("config", &Model::config, "The text of config.json.");
+  nb::class_<Chat>(m, "Chat", "A conversation.")
+      .def(nb::init<const Model&, const std::string&, const Texts&, int>(), nb::keep_alive<1, 2>(),
+           nb::arg("model"), nb::arg("system"), nb::arg("options"), nb::arg("threads"))
+      .def("answer", &Chat::answer, nb::arg("message"), nb::arg("write"),
+           "Passes the answer in whole characters to `write`.");
   m.def("sampling_options", &option_rows<SamplingOptions>,
         "(name, what it must be, what it does) of each option of generating.");
   m.def("training_options", &option_rows<LanguageModelSettings>,

@@ -10,6 +10,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/precision.h"
 #include "fovea/config/field.h"
+#include "fovea/train/options.h"
 
 namespace fovea::python {
 

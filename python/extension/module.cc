@@ -6,6 +6,7 @@
 #include "fovea/base/version.h"
 #include "python/extension/attention.h"
 #include "python/extension/classifier.h"
+#include "python/extension/encoder.h"
 #include "python/extension/errors.h"
 #include "python/extension/flex.h"
 #include "python/extension/language_model.h"
@@ -31,6 +32,7 @@ NB_MODULE(_fovea, m) {
   fovea::python::bind_flex(m);
   fovea::python::bind_language_model(m);
   fovea::python::bind_classifier(m);
+  fovea::python::bind_encoder(m);
   fovea::python::bind_tagger(m);
   fovea::python::bind_translator(m);
 }

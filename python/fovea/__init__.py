@@ -3,7 +3,8 @@
 
 `attention` and `attend` are the operator on arrays of numpy, forward and backward; fovea.torch has it on
 tensors of PyTorch. `LanguageModel` trains and uses language models, `Classifier` classifiers
-of texts, `Tagger` taggers and segmenters, `Translator` translators. help() of a function lists its keywords:
+of texts, `Tagger` taggers and segmenters, `Translator` translators; `Encoder` makes vectors of texts; `load` reads a
+model of whatever kind it is. help() of a function lists its keywords:
 help(fovea.attend), help(fovea.LanguageModel.train).
 """
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._attention import Attended, attend, attention
 from ._captured import Captured, captured
+from ._encoder import Encoder
 from ._errors import (
     DataError,
     Diverged,
@@ -22,7 +24,8 @@ from ._errors import (
     UsageError,
 )
 from ._fovea import VERSION as __version__
-from ._language_model import LanguageModel
+from ._language_model import Chat, LanguageModel
+from ._load import load
 from ._tagger import Tagger
 from ._threads import set_threads
 from ._translator import Translator
@@ -33,9 +36,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Attended",
     "Captured",
+    "Chat",
     "Classifier",
     "DataError",
     "Diverged",
+    "Encoder",
     "Error",
     "InternalError",
     "IoError",
@@ -49,6 +54,7 @@ __all__ = [
     "attend",
     "attention",
     "captured",
+    "load",
     "set_threads",
 ]
 

@@ -67,9 +67,24 @@ class Sampling(TypedDict, total=False):
     seed: SupportsIndex | None
 
 
+class Embedding(TypedDict, total=False):
+    """Of Encoder.embed and similar."""
+
+    pooling: Literal["model", "mean", "cls", "max"] | None
+    normalize: bool | None
+    prompt: Text | None
+    truncate_dim: SupportsIndex | None
+
+
 class Training(TypedDict, total=False):
     """Of LanguageModel.train."""
 
+    base: Text | None
+    freeze: Text | None
+    lora: SupportsIndex | None
+    lora_alpha: SupportsFloat | None
+    lora_rs: bool | None
+    lora_targets: Text | None
     valid: Text | None
     valid_fraction: SupportsFloat | None
     tokenizer: Text | None
@@ -79,11 +94,13 @@ class Training(TypedDict, total=False):
     min_count: SupportsIndex | None
     vocabulary: Text | None
     data: Text | None
+    loss_on: Literal["answers", "all"] | None
     marks: bool | None
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None
     by_length: bool | None
     batch_size: SupportsIndex | None
+    sequence_length: SupportsIndex | None
     model: Literal["transformer", "attention-rnn", "rnn", "gru", "lstm", "sru", "encoder"] | None
     encoder: Text | None
     compat: Text | None

@@ -69,10 +69,13 @@ class LanguageModel:
         raise TypeError("a LanguageModel cannot be pickled: pass the folder, and load it there")
 
     @classmethod
-    def load(cls, folder: Path, *, precision: str = "float32") -> LanguageModel:
-        """The model of a folder that a training wrote, or of one of its checkpoints. `precision="bf16"`: its
-        products round their operands to bfloat16, as with the command's option. Raises ModelError."""
-        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision)), precision)
+    def load(cls, folder: Path, *, precision: str = "float32", max_context: int = 0) -> LanguageModel:
+        """The model of a folder that a training wrote, of one of its checkpoints, of a folder of Hugging Face, or of
+        a GGUF file. `precision="bf16"`: its products round their operands to bfloat16, as with the command's option.
+        `max_context`: most tokens that a model from elsewhere sees at once; 0: as many as it was trained with. Raises
+        ModelError."""
+        context = operator.index(max_context)
+        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision), context), precision)
 
     @classmethod
     @documented(training_rows())
@@ -105,16 +108,25 @@ class LanguageModel:
         """What `generate` returns, piece by piece as it is made. Whoever stops reading stops it."""
         return self._generate("stream", prompt, threads, options)
 
+    def chat(self, system: str = "", *, threads: int | None = None, **options: Unpack[Sampling]) -> Chat:
+        """A conversation with a model that was trained on such: `fovea generate --chat`. `system` is what it is told
+        first; "": its own. Keywords are those of `generate`. Raises ModelError if the model has no chat template that
+        fovea knows."""
+        given = _sampling("chat", options)
+        return Chat(_fovea.Chat(self._model, text_of("system", system), given, threads_of(threads)))
+
     def _generate(self, function: str, prompt: str, threads: int | None, options: Sampling) -> Iterator[str]:
         texts, count = _sampling(function, options), threads_of(threads)
         text_of("prompt", prompt)
         return _pieces(lambda write: self._model.generate(prompt, texts, count, write))
 
-    def evaluate(self, test: Path | Iterable[Path], *, threads: int | None = None) -> dict[str, Any]:
-        """How well it predicts text files: the object of `fovea eval --json`."""
+    def evaluate(self, test: Path | Iterable[Path], *, stride: int = 0, threads: int | None = None) -> dict[str, Any]:
+        """How well it predicts text files: the object of `fovea eval --json`. `stride` moves the window of the
+        context by so many tokens and counts the last ones alone; 0: windows do not overlap."""
         import json
 
-        return dict(json.loads(self._model.evaluate(paths_of("test", test), threads_of(threads))))
+        options = {"stride": option_text("stride", stride)}
+        return dict(json.loads(self._model.evaluate(paths_of("test", test), options, threads_of(threads))))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
@@ -142,6 +154,25 @@ class LanguageModel:
         import json
 
         return dict(json.loads(self._model.config()))
+
+
+class Chat:
+    """A conversation, which remembers its turns: `LanguageModel.chat` begins one. When they no longer fit into the
+    context, the oldest question is forgotten with its answer."""
+
+    def __init__(self, chat: _fovea.Chat) -> None:
+        if not isinstance(chat, _fovea.Chat):
+            raise usage_error("Chat: begin one by chat() of a LanguageModel", "a conversation needs a model")
+        self._chat = chat
+
+    def answer(self, message: str) -> str:
+        """The answer to a message: the `text` of `fovea generate --chat --json`."""
+        return "".join(self.stream(message))
+
+    def stream(self, message: str) -> Iterator[str]:
+        """What `answer` returns, piece by piece as it is made. Whoever stops reading stops it."""
+        text_of("message", message)
+        return _pieces(lambda write: self._chat.answer(message, write))
 
 
 def _pieces(generate: Callable[[Callable[[bytes], bool]], int]) -> Iterator[str]:
