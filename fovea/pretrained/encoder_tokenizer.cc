@@ -91,7 +91,9 @@ std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model) 
 }
 
 std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const fs::path& folder, index rows) {
-  const std::string kind = tokenizer_model(folder);
+  // Other files say neither the marks around a text nor, in XLM-RoBERTa, the ids.
+  const std::string kind =
+      fs::exists(folder / "tokenizer.json") ? tokenizer_model(folder) : std::string();
   if (kind != "BPE" && kind != "Unigram") return encoder_tokenizer(read_wordpiece(folder));
   return std::make_unique<SubwordsOfEncoder>(
       read_folder_subwords(ModelFiles(folder), "", rows, kNoToken));

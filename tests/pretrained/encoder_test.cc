@@ -94,7 +94,6 @@ class Encoders : public testing::Test {
     return load(files, head_of(golden(name)));
   }
 
- private:
   const TestFolder folder_;
 };
 
@@ -237,6 +236,12 @@ TEST_F(Encoders, TheProblemSaysWhatOutputsMean) {
   EXPECT_EQ(one(R"("regression")").problem, EncoderProblem::kNumber);
   EXPECT_EQ(one(R"("multi_label_classification")").problem, EncoderProblem::kAnyLabels);
   EXPECT_THROWS(one(R"("single_label_classification")"), kModelDamaged, "problem_type");
+}
+
+// SentencePiece's file says no marks, and its ids are not those of XLM-RoBERTa.
+TEST_F(Encoders, SubwordsAreReadFromTokenizerJsonAlone) {
+  write_file_atomically(folder_ / "tokenizer.model", "a file");
+  EXPECT_EQ(load("roberta, texts").tokenizer->size(), 6);  // of vocab.txt
 }
 
 // A key that could change what is computed is named.
