@@ -69,8 +69,7 @@ struct ExportOptions {
 };
 
 // Whether the weights are of a file that fovea has written: it has their checksum.
-bool has_our_weights(const fs::path& folder) {
-  const fs::path path = folder / "model.safetensors";
+bool has_our_weights(const fs::path& path) {
   try {
     const FileSource file(path);
     return parse_safetensors_header(file, path.string())
@@ -106,7 +105,10 @@ void check_folder(const fs::path& folder, const fs::path& model, const ExportOpt
         fmt::format("{}: {} is there, which no export writes", folder.string(), printable(name)),
         "choose another folder, or move that away");
   }
-  if (!fs::exists(folder / "config.json") || has_our_weights(folder)) return;
+  const bool peft = options.to == ExportForm::kPeft;
+  const fs::path weights = folder / (peft ? kPeftFiles[0] : "model.safetensors");
+  const bool has_model = fs::exists(folder / (peft ? kPeftFiles[1] : "config.json"));
+  if (!(has_model || fs::exists(weights)) || has_our_weights(weights)) return;
   throw Error(ErrorCode::kOutputExists,
               fmt::format("{}: the model there is not from fovea export", folder.string()),
               "choose another folder, or move that away");

@@ -449,8 +449,24 @@ int dry_run(const Context& context, Job& job) {
   return 0;
 }
 
+// A file to read that lies in the folder would be removed before it is read.
+void require_inputs_outside(const Job& job) {
+  if (job.place.use != FolderUse::kOverwrite) return;
+  const std::filesystem::path folder = std::filesystem::weakly_canonical(job.place.folder);
+  for (const std::string& file : job.training.input_files()) {
+    if (file.empty() || file == "-") continue;
+    const std::filesystem::path inside =
+        std::filesystem::weakly_canonical(file).lexically_relative(folder);
+    if (inside.empty() || *inside.begin() == "..") continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{}: lies in the folder that --overwrite replaces", file),
+                "choose another folder for --output");
+  }
+}
+
 // Before the first file is written or removed.
 void open_folder(const Job& job, std::optional<RunFolder>& run_folder) {
+  require_inputs_outside(job);
   listen_to_signals();
   if (!run_folder) run_folder.emplace(job.place.folder, job.place.use);
   run_folder->clear();

@@ -2,6 +2,7 @@
 #include "fovea/nn/low_rank.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
@@ -33,7 +34,9 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
     : set_(
           ParameterSetOptions{.seed = options.seed,
                               .dtype = model.empty() ? DType::kFloat32 : model[0]->value.dtype()}) {
-  for (Parameter* const one : model) one->frozen = true;
+  for (Parameter* const one : model) {
+    if (!std::exchange(one->frozen, true)) frozen_.push_back(one);
+  }
   for (const LowRankTarget& target : targets) {
     Parameter& weight = *target.weight;
     const Shape& shape = weight.value.shape();
@@ -56,6 +59,7 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
 
 LowRankAdapters::~LowRankAdapters() {
   for (const Adapted& one : adapted_) one.weight->changes.clear();
+  for (Parameter* const one : frozen_) one->frozen = false;
 }
 
 void LowRankAdapters::merge(const Context& given) {

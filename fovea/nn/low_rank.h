@@ -23,12 +23,13 @@ struct LowRankTarget {
 
 struct LowRankOptions {
   index rank = 8;
-  double scale = 2;  ///< alpha / rank
+  double scale = 2;  ///< alpha / rank, or alpha / sqrt(rank)
   std::uint64_t seed = 1;
 };
 
 /// Adapters of some weights of a model, which must outlive them. While they live, the values of
-/// these weights are W0 + scale B A.
+/// these weights are W0 + scale B A, and all of the model is frozen. The values stay so when they
+/// end; what they froze is free again.
 class LowRankAdapters {
  public:
   /// Freezes all of `model`, and gives each target an A [rank, in], uniform as PyTorch's Linear
@@ -55,7 +56,8 @@ class LowRankAdapters {
 
   ParameterSet set_;
   std::vector<Adapted> adapted_;
-  std::uint64_t merged_ = 0;  // the sum of the versions of A and B
+  std::vector<Parameter*> frozen_;  // by these adapters
+  std::uint64_t merged_ = 0;        // the sum of the versions of A and B
 };
 
 }  // namespace fovea

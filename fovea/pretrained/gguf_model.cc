@@ -506,4 +506,10 @@ std::vector<GgufEntry> gguf_tokenizer(const Tokenizer& tokenizer, bool lines) {
   return entries;
 }
 
+bool has_rotary_rule(const GgufHeader& header, const Architecture& architecture,
+                     const LanguageModelConfig& config) {
+  return !rotary_scaling(Keys(header, std::string(architecture.name) + "."), config)
+              .divisors.empty();
+}
+
 }  // namespace fovea

@@ -3,31 +3,43 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
+#include "fovea/base/words.h"
 #include "fovea/tensor/zip.h"
 
 namespace fovea {
 
 namespace fs = std::filesystem;
 
-ModelFiles ModelFiles::of_archive(std::string_view bytes, const std::string& where) {
+ModelFiles ModelFiles::of_archive(std::string_view bytes, std::span<const std::string_view> may_be,
+                                  const std::string& where) {
   ModelFiles files{fs::path(where)};
   files.in_archive_ = true;
   try {
     const MemorySource source(bytes);
+    std::uint64_t left = kMostTokenizerBytes;
     for (const ZipEntry& entry : read_zip_directory(source, where)) {
-      if (entry.size > kMostTokenizerBytes) {
-        fail(ErrorCode::kModelDamaged, "{}: {} has {} bytes", where, entry.name, entry.size);
+      if (std::ranges::find(may_be, entry.name) == may_be.end()) {
+        fail(ErrorCode::kModelDamaged, "{}: {} does not belong there", where,
+             printable(entry.name));
       }
+      if (entry.size > left) {
+        fail(ErrorCode::kModelDamaged, "{}: over {} bytes of files", where, kMostTokenizerBytes);
+      }
+      left -= entry.size;
       std::string text(static_cast<std::size_t>(entry.size), '\0');
       ZipMemberReader reader(source, entry, where);
       reader.read(text);
       reader.finish();
-      files.members_.emplace(entry.name, std::move(text));
+      if (!files.members_.emplace(entry.name, std::move(text)).second) {
+        fail(ErrorCode::kModelDamaged, "{}: {} is there twice", where, entry.name);
+      }
     }
   } catch (const Error& error) {
     throw error.with(ErrorCode::kModelDamaged, error.what());

@@ -17,9 +17,10 @@ namespace fovea {
 class ModelFiles {
  public:
   explicit ModelFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// The members of a ZIP archive, whose bytes are called `where` in messages. Throws
-  /// kModelDamaged.
-  static ModelFiles of_archive(std::string_view bytes, const std::string& where);
+  /// The members of a ZIP archive, whose bytes are called `where` in messages. Nothing is believed:
+  /// `may_be` are the names that it may hold. Throws kModelDamaged.
+  static ModelFiles of_archive(std::string_view bytes, std::span<const std::string_view> may_be,
+                               const std::string& where);
 
   bool has(std::string_view name) const;
   /// The text of a file. Throws as read_foreign_file() does.

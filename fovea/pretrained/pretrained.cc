@@ -46,6 +46,13 @@ constexpr std::string_view kOtherTextFiles[] = {"config.json",
                                                 "chat_template.jinja"};
 constexpr std::string_view kGgufText = "text.gguf";
 
+ModelFiles kept(std::string_view archive, const std::string& where) {
+  std::vector<std::string_view> names = {kGgufText};
+  names.insert(names.end(), std::begin(kTextFiles), std::end(kTextFiles));
+  names.insert(names.end(), std::begin(kOtherTextFiles), std::end(kOtherTextFiles));
+  return ModelFiles::of_archive(archive, names, where);
+}
+
 }  // namespace
 
 std::string kept_text(const fs::path& path) {
@@ -60,7 +67,7 @@ std::string kept_text(const fs::path& path) {
 }
 
 std::vector<ZipMember> kept_files(std::string_view archive, const std::string& where) {
-  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  const ModelFiles files = kept(archive, where);
   std::vector<ZipMember> found;
   for (const auto& [name, text] : files.members()) {
     if (name != kGgufText) found.push_back({name, text});
@@ -69,12 +76,12 @@ std::vector<ZipMember> kept_files(std::string_view archive, const std::string& w
 }
 
 std::string kept_metadata(std::string_view archive, const std::string& where) {
-  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  const ModelFiles files = kept(archive, where);
   return files.has(kGgufText) ? files.text(kGgufText) : "";
 }
 
 PretrainedText read_kept_text(std::string_view archive, const std::string& where) {
-  const ModelFiles files = ModelFiles::of_archive(archive, where);
+  const ModelFiles files = kept(archive, where);
   if (!files.has(kGgufText)) return text_of_files(files);
   const std::string text = files.text(kGgufText);
   const MemorySource source(text);

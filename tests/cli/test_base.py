@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trainings that begin from a model (--base), and folders that are made of models from elsewhere (import)."""
 
+import base64
+import io
 import json
 import shutil
 import unittest
+import zipfile
 
+from forged import forge, forge_json
 from gguf_support import CONTEXT, F32, STRING, U32, gguf
 from support import SMALL, CommandTest
 
@@ -20,6 +24,17 @@ def tensors_of(path):
     header.pop("__metadata__", None)
     begin = 8 + size
     return {name: data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]] for name, one in header.items()}
+
+
+def tokenizer_text(archive):
+    """A tokenizer.txt that holds an archive (docs/formats.md)."""
+    lines = ["fovea-tokenizer 1", "kind pretrained", f"model {len(archive)}"]
+    lines += [base64.b64encode(archive[at:at + 72]).decode() for at in range(0, len(archive), 72)]
+    text = "".join(line + "\n" for line in lines)
+    checksum = 0xcbf29ce484222325
+    for byte in text.encode():
+        checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+    return text + f"checksum {checksum:016x}\n"
 
 
 class BaseTest(CommandTest):
@@ -79,10 +94,23 @@ class FromGguf(BaseTest):
         self.succeed("train", "lm", "--resume", "-o", again, "--stop-after", "8u")
         later = tensors_of(again / "model.safetensors")
         self.assertEqual({name for name in was if was[name] == later[name]}, kept)
-        for wrong in ("2", "embedding", "1-0", "0,,1"):
+        for wrong in ("2", "embedding", "1-0", "0,,1"):  # and where nothing is left to train, below
             self.fails(2, "--freeze: expected embeddings, or layers from 0 to 1", "train", "lm", "--base", base,
                        "--train", self.text, "-o", self.folder / "x", "--freeze", wrong)
         self.fails(2, "--freeze", "train", "lm", "--train", self.text, "-o", self.folder / "x", "--freeze", "0")
+
+    def test_frozen_layers_of_other_models(self):
+        own, run = self.folder / "own", self.folder / "run"
+        self.succeed("train", "lm", "--train", self.text, "-o", own, "--model", "encoder", "--encoder", "conv3,lstm",
+                     "--width", 16, "--block", 16, "--stop-after", "2u")
+        self.begin(own, run, "--stop-after", "4u", "--freeze", "1")
+        was, now = (tensors_of(folder / "model.safetensors") for folder in (own, run))
+        self.assertEqual({name for name in was if was[name] == now[name]},
+                         {name for name in was if name.startswith("encoder.1.")})
+        post = self.folder / "post"
+        self.train(post, "--stop-after", "2u", "--norm-position", "post")
+        self.fails(2, "nothing is left to train", "train", "lm", "--base", post, "--train", self.text, "-o",
+                   self.folder / "x", "--freeze", "embeddings,0-1")
 
     def test_defaults_are_those_of_a_model_that_is_trained_already(self):
         base = self.foreign(llama_context_length=(U32, 4096))
@@ -154,6 +182,33 @@ class Adapters(BaseTest):
         self.succeed("generate", whole, "the", "--max-tokens", 3)
         self.fails(4, "a model of fovea already", "import", whole, "-o", self.folder / "x")
 
+    def test_all_weights_of_a_base_of_adapters_are_trained(self):
+        base, run, full, again = self.foreign(), self.folder / "run", self.folder / "full", self.folder / "again"
+        self.begin(base, run, "--lora", 2, "--stop-after", "5u")
+        self.begin(run, full, "--stop-after", "20u", "--save-every", "10u", "--keep", 3, "--lr", "1e-2")
+        self.assertLess(self.loss(full), self.loss(run) - 0.05)
+        shutil.copytree(full, again)
+        self.succeed("train", "lm", f"--resume={again}/checkpoints/step-000010", "--overwrite")
+        self.assertEqual((again / "model.safetensors").read_bytes(), (full / "model.safetensors").read_bytes())
+
+    def test_what_overwrite_does_not_remove(self):
+        own, adapters, peft = self.folder / "own", self.folder / "adapters", self.folder / "peft"
+        self.train(own, "--stop-after", "2u", "--bias", "--activation", "gelu-tanh")
+        kept = (own / "model.safetensors").read_bytes()
+        for base in (own, own / "checkpoints/step-000002"):
+            self.fails(2, "lies in the folder that --overwrite replaces", "train", "lm", "--base", base, "--train",
+                       self.text, "-o", own, "--overwrite", *FEW)
+        self.assertEqual((own / "model.safetensors").read_bytes(), kept)
+        self.begin(own, adapters, "--lora", 2, "--stop-after", "2u")
+        peft.mkdir()
+        (peft / "adapter_model.safetensors").write_bytes(b"of somebody")
+        (peft / "adapter_config.json").write_text("{}")
+        self.fails(2, "not from fovea export", "export", adapters, "--to", "peft", "-o", peft, "--overwrite")
+        self.assertEqual((peft / "adapter_model.safetensors").read_bytes(), b"of somebody")
+        mine = self.folder / "mine"
+        self.succeed("export", adapters, "--to", "peft", "-o", mine)
+        self.succeed("export", adapters, "--to", "peft", "-o", mine, "--overwrite")
+
     def test_of_a_model_of_fovea(self):
         own, run = self.folder / "own", self.folder / "run"
         self.train(own, "--stop-after", "2u", "--bias", "--activation", "gelu-tanh")  # a GPT-2
@@ -173,9 +228,19 @@ class Adapters(BaseTest):
         base.unlink()
         self.fails(4, "the base of these adapters is not there", "generate", run, "a")
 
+    def test_a_folder_of_a_stranger(self):
+        base, run = self.foreign(), self.folder / "run"
+        self.begin(base, run, "--lora", 2, "--stop-after", "1u")
+        for change in ({"lora": 400000000}, {"lora": -5}, {"lora": 3}, {"lora_targets": "q"}):
+            forge_json(run, "config.json", lambda config, change=change: config["from"].update(change))
+            self.fails(4, "config.json", "generate", run, "a")
+        forge_json(run, "config.json", lambda config: config["from"].update(lora=2, lora_targets="all", base=str(run)))
+        self.fails(4, "adapters on adapters without end", "generate", run, "a")
+
     def test_what_does_not_fit_is_named(self):
         base = self.foreign()
         train = ["train", "lm", "--base", base, "--train", self.text, "-o", self.folder / "run", *FEW]
+        self.fails(2, "--lora-targets: expected names, or all", *train, "--lora", 2, "--lora-targets", "all,q")
         self.fails(2, "the model has no products 'c_attn'; it has down_proj, gate_proj", *train, "--lora", 2,
                    "--lora-targets", "q,c_attn")
         self.fails(2, "--lora", *train, "--lora", -1)
@@ -346,6 +411,20 @@ class Import(BaseTest):
         folder.mkdir()
         (folder / "mine").touch()
         self.fails(2, "is there already", "import", base, "-o", folder)
+
+    def test_a_kept_tokenizer_of_a_stranger(self):
+        base, folder = self.foreign(), self.folder / "imported"
+        self.succeed("import", base, "-o", folder)
+        for members, needle in (([("../out.txt", b"x")], "does not belong there"), ([("/tmp/out.txt", b"x")], "does not belong"),
+                                ([("text.gguf", b"x")], "tokenizer.txt"), ([("config.json", b"{}")], "tokenizer.txt")):
+            packed = io.BytesIO()
+            with zipfile.ZipFile(packed, "w") as archive:
+                for name, data in members:
+                    archive.writestr(name, data)
+            forge(folder, "tokenizer.txt", tokenizer_text(packed.getvalue()).encode())
+            self.fails(4, needle, "generate", folder, "a")
+            self.fails(4, needle, "export", folder, "-o", self.folder / "out")
+        self.assertFalse((self.folder / "out").exists())
 
     def test_a_kept_tokenizer_that_is_damaged(self):
         base, folder = self.foreign(), self.folder / "imported"

@@ -108,7 +108,7 @@ class ExportTest(CommandTest):
                                        ("config.json", b'"n_layer": 1', b'"n_layer": 100000000', "layers"),
                                        ("config.json", b'"n_embd": 32', b'"n_embd": -1', "n_embd"),
                                        ("config.json", b"{", b"[", "config.json"),
-                                       ("tokenizer.json", b'"BPE"', b'"Unigram"', "Unigram"),
+                                       ("tokenizer.json", b'"BPE"', b'"Unigram"', "vocab"),
                                        ("tokenizer.json", b"{", b"", "tokenizer.json"),
                                        ("model.safetensors", b"transformer.h.0.ln_1.bias", b"transformer.h.7.ln_1.bias", "ln_1.bias")):
             with self.subTest(new):

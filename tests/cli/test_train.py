@@ -405,7 +405,7 @@ class Machine(CommandTest):
     def test_help_shows_choices_and_defaults(self):
         said = " ".join(self.succeed("train", "lm", "--help").stdout.decode().split())
         for entry in ["--tokenizer byte|char|word|sentencepiece what a token is [char]",
-                      "--data blocks|lines blocks: random blocks of the text; lines: each line is a sequence [blocks]",
+                      "--data blocks|lines|chat blocks: random blocks of the text; lines: each line is a sequence; chat: each line is a conversation, for a --base with a chat template [blocks]",
                       f"--position {'|'.join(positions_of(self))} position encoding [learned]",
                       "--stop-after LENGTH length of the run", "--window N[,N...] how many tokens", "--bias,--no-bias biases in", "[false]",
                       "--tie,--no-tie use the", "-o,--output DIR folder"]:

@@ -17,6 +17,7 @@
 #include "fovea/pretrained/architecture.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/base.h"
+#include "fovea/task/load_parts.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/train/model_folder.h"
@@ -68,21 +69,24 @@ class AdaptedProducts {
       const std::string_view one = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), one.size() + 1));
       const bool is_short = std::ranges::find(kShort, one) != std::end(kShort);
+      has_all_ = has_all_ || one == kAll;
       if (one != kAll) wanted_.insert(is_short ? fmt::format("{}_proj", one) : std::string(one));
     }
   }
 
-  bool has(std::string_view tensor) {
-    if (wanted_.empty()) return true;
+  bool wants(std::string_view tensor) {
     const std::string product(product_of(tensor));
     known_.insert(product);
-    found_.insert(product);
-    return wanted_.contains(product);
+    return has_all_ || wanted_.contains(product);
   }
 
   void require_all_found() const {
+    if (has_all_ == !wanted_.empty()) {
+      throw Error(ErrorCode::kOptionValue, "--lora-targets: expected names, or all",
+                  "as in --lora-targets q,v");
+    }
     for (const std::string& name : wanted_) {
-      if (found_.contains(name)) continue;
+      if (known_.contains(name)) continue;
       throw Error(ErrorCode::kOptionValue,
                   fmt::format("--lora-targets: the model has no products {}; it has {}",
                               printable(name), fmt::join(known_, ", ")),
@@ -91,7 +95,8 @@ class AdaptedProducts {
   }
 
  private:
-  std::set<std::string, std::less<>> wanted_, known_, found_;
+  bool has_all_ = false;
+  std::set<std::string, std::less<>> wanted_, known_;
 };
 
 }  // namespace
@@ -105,11 +110,18 @@ double adapter_scale(const BaseOptions& o) {
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
                                            const std::string& name) {
   const LanguageModelConfig& config = model.config();
-  const Architecture& row = name.empty() ? architecture_of(config) : architecture(name);
+  const Architecture& row = [&]() -> const Architecture& {
+    if (!name.empty()) return architecture(name);
+    try {
+      return architecture_of(config);
+    } catch (const Error& error) {
+      throw error.with(error.code(), fmt::format("--lora: {}", error.what()));
+    }
+  }();
   AdaptedProducts wanted(options.lora_targets);
   std::vector<LowRankTarget> targets;
   for (const TensorPlace& place : tensor_places(row, ModelForm::kHuggingFace, config)) {
-    if (!may_be_adapted(place) || !wanted.has(place.theirs)) continue;
+    if (!may_be_adapted(place) || !wanted.wants(place.theirs)) continue;
     const auto found = std::ranges::find(model.parameters(), place.ours, &Parameter::name);
     check(found != model.parameters().end(), "no parameter {}", place.ours);
     const std::string_view tensor(place.theirs);
@@ -167,12 +179,29 @@ std::string weights_checksum(const fs::path& model) {
   return files.size() == 1 ? sums : xxh3_128(sums);
 }
 
+namespace {
+
+// Adapters may stand on adapters; those of a damaged folder may stand on themselves.
+void require_end(fs::path base) {
+  constexpr int kMostBases = 64;
+  for (int depth = 0; depth < kMostBases; ++depth) {
+    if (is_pretrained(base)) return;
+    const BaseOptions from = load_settings(base).from;
+    if (from.lora == 0) return;
+    base = from.base;
+  }
+  fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", base.string());
+}
+
+}  // namespace
+
 void require_same_base(const BaseOptions& options) {
   if (!fs::exists(options.base)) {
     throw Error(ErrorCode::kModelMissing,
                 fmt::format("{}: the base of these adapters is not there", options.base),
                 "put it back: a folder of adapters does not hold the model that they change");
   }
+  require_end(options.base);
   if (weights_checksum(options.base) == options.base_checksum) return;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: not the model that the adapters were trained on", options.base),
@@ -182,10 +211,18 @@ void require_same_base(const BaseOptions& options) {
 LanguageModel load_adapted(const fs::path& folder, const LanguageModelSettings& settings,
                            const std::string& architecture) {
   require_same_base(settings.from);
+  const Safetensors weights = read_model_weights(folder);
+  index held = 0;
+  for (const NamedTensor& one : weights.tensors) held += one.tensor.size();
+  // config.json may have been changed together with its checksum.
+  check_stored((folder / "config.json").string(), [&] {
+    check_ranges(settings.from);
+    const index trained = adapter_sizes(settings.model, settings.from, architecture).trained;
+    check(trained == held, "adapters of {} values; {} has {}", trained, kWeightsName, held);
+  });
   LanguageModel model = load_base(settings);
   const auto adapters = make_adapters(model, settings, architecture);
-  restore_parameters(adapters->parameters(), read_model_weights(folder),
-                     (folder / kWeightsName).string());
+  restore_parameters(adapters->parameters(), weights, (folder / kWeightsName).string());
   adapters->merge(Context());
   return model;
 }
@@ -205,23 +242,24 @@ void export_peft(const fs::path& run, const fs::path& folder) {
     const std::size_t begin = one.name.rfind('.', end - 1) + 1;
     products.insert(one.name.substr(begin, end - begin));
   }
-  const bool is_gpt2 = products.contains("c_attn") || products.contains("c_fc");
+  // transformers keeps the matrices of GPT-2 transposed, which alone are named so.
+  const bool is_gpt2 = std::ranges::any_of(
+      products, [](const std::string& product) { return product.starts_with("c_"); });
   const double alpha =
       adapter_scale(options) * (options.lora_rs ? std::sqrt(static_cast<double>(options.lora))
                                                 : static_cast<double>(options.lora));
-  const Json::Object config = {
-      {"base_model_name_or_path", options.base},
-      {"bias", "none"},
-      {"fan_in_fan_out", is_gpt2},  // transformers keeps the matrices of GPT-2 transposed
-      {"inference_mode", true},
-      {"lora_alpha", alpha},
-      {"lora_dropout", 0.0},
-      {"peft_type", "LORA"},
-      {"r", options.lora},
-      {"target_modules", Json::Array(products.begin(), products.end())},
-      {"task_type", "CAUSAL_LM"},
-      {"use_dora", false},
-      {"use_rslora", options.lora_rs}};
+  const Json::Object config = {{"base_model_name_or_path", options.base},
+                               {"bias", "none"},
+                               {"fan_in_fan_out", is_gpt2},
+                               {"inference_mode", true},
+                               {"lora_alpha", alpha},
+                               {"lora_dropout", 0.0},
+                               {"peft_type", "LORA"},
+                               {"r", options.lora},
+                               {"target_modules", Json::Array(products.begin(), products.end())},
+                               {"task_type", "CAUSAL_LM"},
+                               {"use_dora", false},
+                               {"use_rslora", options.lora_rs}};
   const std::string bytes = safetensors_bytes(weights.tensors, {{"format", "pt"}});
   require_disk_space(folder, bytes.size());
   create_folders(folder);

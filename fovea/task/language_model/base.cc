@@ -152,20 +152,22 @@ std::optional<std::pair<index, index>> layers_in(std::string_view text, index la
 
 // The beginnings of the names of the parameters of these parts.
 std::vector<std::string> prefixes_of(const LanguageModelConfig& c, std::string_view parts) {
+  // Layers of other models may be several in one: an LSTM of three is layer 0.
   const bool is_transformer = c.kind == LanguageModelKind::kTransformer;
+  const index count = is_transformer ? c.layers : std::ssize(sized_stages(c));
   std::vector<std::string> prefixes;
   while (true) {
     const std::string_view part = parts.substr(0, parts.find(','));
     if (part == "embeddings") {
       prefixes.push_back("embedding.");
-    } else if (const auto layers = layers_in(part, c.layers)) {
+    } else if (const auto layers = layers_in(part, count)) {
       for (index n = layers->first; n <= layers->second; ++n) {
-        prefixes.push_back(fmt::format("{}.{}.", is_transformer ? "blocks" : "encoder.layers", n));
+        prefixes.push_back(fmt::format("{}.{}.", is_transformer ? "blocks" : "encoder", n));
       }
     } else {
       throw Error(ErrorCode::kOptionValue,
-                  fmt::format("--freeze: expected embeddings, or layers from 0 to {}; got '{}'",
-                              c.layers - 1, printable(part)),
+                  fmt::format("--freeze: expected embeddings, or layers from 0 to {}; got {}",
+                              count - 1, printable(part)),
                   "as in --freeze embeddings,0-3");
     }
     if (part.size() == parts.size()) return prefixes;
@@ -177,10 +179,16 @@ std::vector<std::string> prefixes_of(const LanguageModelConfig& c, std::string_v
 
 void freeze_parts(const LanguageModel& model, std::string_view parts) {
   for (const std::string& prefix : prefixes_of(model.config(), parts)) {
+    bool found = false;
     for (Parameter* const parameter : model.parameters()) {
-      if (parameter->name.starts_with(prefix)) parameter->frozen = true;
+      if (parameter->name.starts_with(prefix)) parameter->frozen = found = true;
     }
+    check(found, "--freeze: no parameter begins with {}", prefix);
   }
+  const auto is_frozen = [](const Parameter* parameter) { return parameter->frozen; };
+  if (!std::ranges::all_of(model.parameters(), is_frozen)) return;
+  throw Error(ErrorCode::kOptionValue, fmt::format("--freeze {}: nothing is left to train", parts),
+              "freeze fewer parts");
 }
 
 void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {

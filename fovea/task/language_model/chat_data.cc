@@ -123,11 +123,13 @@ class ConversationReader {
     const auto most = static_cast<std::size_t>(cut_.block) + 1;
     if (tokens.size() > most) {
       ++found_.truncated;
+      ++found_.sequences.truncated_lines;
       tokens.resize(most);
       counted.resize(most);
     }
     // A first token is no target.
-    if (std::find(counted.begin() + 1, counted.end(), true) == counted.end()) {
+    const bool has_target = std::find(counted.begin() + 1, counted.end(), true) != counted.end();
+    if (answers_alone_ && !has_target) {
       ++found_.left_out;
       return;
     }
@@ -155,6 +157,8 @@ class ConversationReader {
     auto end = all.tokens.begin();
     for (std::size_t n = 0; n < turns.size(); ++n) {
       if (turns[n].role != kAssistant) continue;
+      // Later answers are dropped.
+      if (end - all.tokens.begin() > cut_.block + 1) break;
       const std::vector<token> before =
           template_.tokens({turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(n)});
       const auto begin = std::ranges::mismatch(all.tokens, before).in1;

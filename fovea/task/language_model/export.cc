@@ -109,11 +109,8 @@ std::string gguf_as_begun(const LoadedLanguageModel& loaded, const Architecture&
   std::vector<NamedTensor> tensors = tensors_of(loaded, row, ModelForm::kGguf);
   const MemorySource source(metadata);
   const GgufHeader header = parse_gguf_header(source, "tokenizer.txt");
-  const bool has_rule = std::ranges::any_of(header.metadata, [](const GgufPair& pair) {
-    return pair.key.find(".rope.scaling.") != std::string::npos;
-  });
   const std::vector<double> divisors = divisors_of(loaded.model->config());
-  if (!divisors.empty() && !has_rule) {
+  if (!divisors.empty() && !has_rotary_rule(header, row, loaded.model->config())) {
     const std::vector<float> values(divisors.begin(), divisors.end());
     tensors.push_back({"rope_freqs.weight", Tensor::of<float>({std::ssize(values)}, values)});
   }

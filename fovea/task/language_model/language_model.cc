@@ -192,7 +192,7 @@ struct TaskOf<LanguageModelRun> {
             .batches = batch_bytes(run),
             .vocabulary = vocabulary_bytes(run.tokenizer_data),
             .frozen = frozen,
-            .more = sizeof(float) * static_cast<double>(trained + adapted)};
+            .more = sizeof(float) * static_cast<double>(2 * trained + adapted)};  // A and B, packed
   }
 
   static RowCounts rows(const LanguageModelRun& run) {

@@ -129,6 +129,7 @@ void check_options(const LanguageModelSettings& s) {
   check_options(s.recipe);
   check_options(batches_of(s));
   check_fields(s, LanguageModelSettings());
+  check_ranges(s.from);
   check_text(s.text, !s.from.base.empty());
   require_together(s.from.lora == 0 || s.from.freeze.empty(), "--lora, --freeze",
                    "adapters leave all of the model as it is", "leave --freeze out");

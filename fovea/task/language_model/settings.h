@@ -117,8 +117,7 @@ struct BaseOptions {
           {.needs = {"lora"}});
     visit("lora_targets", lora_targets,
           "which products have adapters: q, k, v, o, up, down, gate, or names of tensors, with "
-          "commas "
-          "between; all: each",
+          "commas between, or all",
           {.needs = {"lora"}, .shown = "NAMES"});
   }
 };
