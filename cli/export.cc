@@ -18,6 +18,7 @@
 #include "fovea/base/words.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/language_model/adapters.h"
+#include "fovea/task/task_table.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"
 #include "fovea/tensor/safetensors.h"
@@ -55,8 +56,7 @@ struct ExportOptions {
     visit("to", to,
           "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
           "llama.cpp opens; peft: the adapters of --lora, as PEFT opens them; compact: a linear "
-          "classifier in a few megabytes, which fovea reads like "
-          "any other");
+          "classifier in a few megabytes, which fovea reads like any other");
     visit("output", output, "folder to write, or the file of --to gguf",
           {.shown = "PATH", .also = "o"});
     visit("dtype", dtype, "--to hf (f32 or bf16) and gguf: type of the weights",
@@ -166,10 +166,22 @@ void write_compact(const std::string& model, const ExportOptions& options) {
 void write_peft(const std::string& model, const ExportOptions& options) {
   export_peft(model, options.output);
   if (options.json) {
-    print_json(
-        {{"output", options.output}, {"files", Json::Array(kPeftFiles.begin(), kPeftFiles.end())}});
+    print_json({{"output", options.output}, {"files", files_in(options)}});
   } else {
     note(fmt::format("{}: adapters", options.output));
+  }
+}
+
+// The adapters would no longer find the model that they change.
+void require_no_base(const std::string& model, const std::string& output) {
+  if (!fs::exists(output) || kind_of_model(model) != ModelKind::kLanguageModel) return;
+  if (is_pretrained(model)) return;
+  std::error_code ignored;
+  for (const fs::path& base : bases_of(load_settings(model).from)) {
+    if (!fs::equivalent(base, output, ignored)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("export: {} is the model that {} began from", output, model),
+                "choose another name for the output");
   }
 }
 
@@ -194,6 +206,7 @@ int export_model(const Arguments& arguments) {
     check_folder(options.output, arguments.text("DIR"), options);
   }
   const std::string model = arguments.text("DIR");
+  require_no_base(model, options.output);
   switch (options.to) {
     case ExportForm::kCompact:
       write_compact(model, options);

@@ -63,9 +63,9 @@ LowRankAdapters::~LowRankAdapters() {
 }
 
 void LowRankAdapters::merge(const Context& given) {
-  std::uint64_t versions = 1;
+  std::uint64_t versions = 0;
   for (const Parameter* const one : parameters()) versions += one->version;
-  if (versions == std::exchange(merged_, versions)) return;
+  if (std::exchange(merged_, versions) == versions) return;
   const Context context = given.with(Precision::kFloat32);  // the sum is exact to float32
   for (const Adapted& one : adapted_) {
     Tensor& value = one.weight->value;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,8 +57,8 @@ class LowRankAdapters {
 
   ParameterSet set_;
   std::vector<Adapted> adapted_;
-  std::vector<Parameter*> frozen_;  // by these adapters
-  std::uint64_t merged_ = 0;        // the sum of the versions of A and B
+  std::vector<Parameter*> frozen_;       // by these adapters
+  std::optional<std::uint64_t> merged_;  // the sum of the versions of A and B, last time
 };
 
 }  // namespace fovea

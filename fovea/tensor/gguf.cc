@@ -441,8 +441,7 @@ GgufHeader parse_gguf_header(const ByteSource& file, std::string_view where,
 std::string gguf_without_tensors(const ByteSource& file, const GgufHeader& header) {
   std::string bytes(header.metadata_end, '\0');
   file.read(0, bytes);
-  // Behind the first word and the version stands the number of tensors.
-  std::memset(bytes.data() + kMagic.size() + sizeof(std::uint32_t), 0, sizeof(std::uint64_t));
+  std::memset(bytes.data() + kGgufTensorCountPlace, 0, sizeof(std::uint64_t));
   return bytes;
 }
 

@@ -117,6 +117,9 @@ index value_count(const GgufHeader& header);
 GgufHeader parse_gguf_header(const ByteSource& file, std::string_view where,
                              std::uint64_t most_bytes = kMaxGgufHeaderBytes);
 
+/// Where the number of tensors stands in a file: behind its first word and its version.
+inline constexpr std::size_t kGgufTensorCountPlace = 4 + sizeof(std::uint32_t);
+
 /// A file of the same metadata, without tensors.
 std::string gguf_without_tensors(const ByteSource& file, const GgufHeader& header);
 

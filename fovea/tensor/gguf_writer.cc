@@ -115,6 +115,7 @@ class Writer {
     add(static_cast<std::uint64_t>(text.size()));
     out_ += text;
   }
+  void add_bytes(std::string_view bytes) { out_ += bytes; }
   void pad() { out_.resize((out_.size() + kAlignment - 1) / kAlignment * kAlignment); }
 
   void add_value(const auto& value) {
@@ -223,9 +224,7 @@ std::string gguf_bytes(std::string_view given, std::span<const NamedTensor> tens
   set_number(metadata, "general.file_type", type.file_type);
   Writer out;
   begin_file(out, tensors.size());
-  // Behind the first word, the version and the number of tensors.
-  constexpr std::size_t kBehind = 4 + sizeof(std::uint32_t) + sizeof(std::uint64_t);
-  for (const char c : std::string_view(metadata).substr(kBehind)) out.add(c);
+  out.add_bytes(std::string_view(metadata).substr(kGgufTensorCountPlace + sizeof(std::uint64_t)));
   add_tensors(out, tensors, type);
   return out.take();
 }

@@ -6,12 +6,13 @@ import base64
 import io
 import json
 import shutil
+import subprocess
 import unittest
 import zipfile
 
 from forged import forge, forge_json
 from gguf_support import CONTEXT, F32, STRING, U32, gguf
-from support import SMALL, CommandTest
+from support import FOVEA, SMALL, CommandTest
 
 FEW = ["--batch-size", 4, "--sequence-length", 16, "--threads", 2]
 
@@ -200,6 +201,8 @@ class Adapters(BaseTest):
                        self.text, "-o", own, "--overwrite", *FEW)
         self.assertEqual((own / "model.safetensors").read_bytes(), kept)
         self.begin(own, adapters, "--lora", 2, "--stop-after", "2u")
+        self.fails(2, "lies in the folder that --overwrite replaces", "train", "lm", "--base", adapters, "--train",
+                   self.text, "-o", own, "--overwrite", *FEW)  # own is the base of its base
         peft.mkdir()
         (peft / "adapter_model.safetensors").write_bytes(b"of somebody")
         (peft / "adapter_config.json").write_text("{}")
@@ -208,6 +211,13 @@ class Adapters(BaseTest):
         mine = self.folder / "mine"
         self.succeed("export", adapters, "--to", "peft", "-o", mine)
         self.succeed("export", adapters, "--to", "peft", "-o", mine, "--overwrite")
+
+    def test_an_export_does_not_replace_the_base(self):
+        base, run = self.foreign(), self.folder / "run"
+        kept = base.read_bytes()
+        self.begin(base, run, "--lora", 2, "--stop-after", "1u")
+        self.fails(2, "is the model that", "export", run, "--to", "gguf", "-o", base, "--overwrite")
+        self.assertEqual(base.read_bytes(), kept)
 
     def test_of_a_model_of_fovea(self):
         own, run = self.folder / "own", self.folder / "run"
@@ -234,6 +244,7 @@ class Adapters(BaseTest):
         for change in ({"lora": 400000000}, {"lora": -5}, {"lora": 3}, {"lora_targets": "q"}):
             forge_json(run, "config.json", lambda config, change=change: config["from"].update(change))
             self.fails(4, "config.json", "generate", run, "a")
+            self.fails(4, "config.json", "export", run, "--to", "peft", "-o", self.folder / "peft")
         forge_json(run, "config.json", lambda config: config["from"].update(lora=2, lora_targets="all", base=str(run)))
         self.fails(4, "adapters on adapters without end", "generate", run, "a")
 
@@ -392,6 +403,15 @@ class Import(BaseTest):
         texts = {self.succeed("generate", model, "the", "--greedy", "--max-tokens", 20).stdout
                  for model in (exported, folder)}
         self.assertEqual(len(texts), 1)
+
+    def test_a_full_disk_leaves_nothing(self):
+        base, folder = self.foreign(), self.folder / "imported"
+        # The tokenizer fits, the weights do not.
+        done = subprocess.run(["bash", "-c", f'ulimit -f 16; exec "{FOVEA}" import "{base}" -o "{folder}"'],
+                              capture_output=True, env=self.environment())
+        self.assert_error(done, 5, "model.safetensors")
+        self.assertFalse(folder.exists())
+        self.succeed("import", base, "-o", folder)
 
     def test_half_precision_takes_half_the_room(self):
         base, half, whole = self.foreign(), self.folder / "half", self.folder / "whole"

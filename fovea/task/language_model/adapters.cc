@@ -101,23 +101,32 @@ class AdaptedProducts {
 
 }  // namespace
 
+namespace {
+
+double alpha_of(const BaseOptions& o) {
+  return o.lora_alpha > 0 ? o.lora_alpha : 2 * static_cast<double>(o.lora);
+}
+
+const Architecture& architecture_for(const LanguageModelConfig& config, const std::string& name) {
+  if (!name.empty()) return architecture(name);
+  try {
+    return architecture_of(config);
+  } catch (const Error& error) {
+    throw error.with(error.code(), fmt::format("--lora: {}", error.what()));
+  }
+}
+
+}  // namespace
+
 double adapter_scale(const BaseOptions& o) {
   const auto rank = static_cast<double>(o.lora);
-  const double alpha = o.lora_alpha > 0 ? o.lora_alpha : 2 * rank;
-  return alpha / (o.lora_rs ? std::sqrt(rank) : rank);
+  return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
                                            const std::string& name) {
   const LanguageModelConfig& config = model.config();
-  const Architecture& row = [&]() -> const Architecture& {
-    if (!name.empty()) return architecture(name);
-    try {
-      return architecture_of(config);
-    } catch (const Error& error) {
-      throw error.with(error.code(), fmt::format("--lora: {}", error.what()));
-    }
-  }();
+  const Architecture& row = architecture_for(config, name);
   AdaptedProducts wanted(options.lora_targets);
   std::vector<LowRankTarget> targets;
   for (const TensorPlace& place : tensor_places(row, ModelForm::kHuggingFace, config)) {
@@ -179,21 +188,20 @@ std::string weights_checksum(const fs::path& model) {
   return files.size() == 1 ? sums : xxh3_128(sums);
 }
 
-namespace {
-
-// Adapters may stand on adapters; those of a damaged folder may stand on themselves.
-void require_end(fs::path base) {
-  constexpr int kMostBases = 64;
-  for (int depth = 0; depth < kMostBases; ++depth) {
-    if (is_pretrained(base)) return;
-    const BaseOptions from = load_settings(base).from;
-    if (from.lora == 0) return;
-    base = from.base;
+std::vector<fs::path> bases_of(const BaseOptions& options) {
+  constexpr std::size_t kMostBases = 64;
+  std::vector<fs::path> bases;
+  for (BaseOptions from = options; !from.base.empty();) {
+    if (bases.size() == kMostBases) {
+      fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", from.base);
+    }
+    const fs::path& base = bases.emplace_back(from.base);
+    if (is_pretrained(base) || !fs::is_directory(base)) break;
+    from = load_settings(base).from;
+    if (from.lora == 0) break;
   }
-  fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", base.string());
+  return bases;
 }
-
-}  // namespace
 
 void require_same_base(const BaseOptions& options) {
   if (!fs::exists(options.base)) {
@@ -201,25 +209,36 @@ void require_same_base(const BaseOptions& options) {
                 fmt::format("{}: the base of these adapters is not there", options.base),
                 "put it back: a folder of adapters does not hold the model that they change");
   }
-  require_end(options.base);
+  bases_of(options);  // that there is an end
   if (weights_checksum(options.base) == options.base_checksum) return;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: not the model that the adapters were trained on", options.base),
               "put that one back; its weights have changed since");
 }
 
-LanguageModel load_adapted(const fs::path& folder, const LanguageModelSettings& settings,
-                           const std::string& architecture) {
-  require_same_base(settings.from);
-  const Safetensors weights = read_model_weights(folder);
+namespace {
+
+// The weights of a folder of adapters, which are as many as its config.json asks for: it may have
+// been changed together with its checksum.
+Safetensors read_adapters(const fs::path& folder, const LanguageModelSettings& settings,
+                          const std::string& architecture) {
+  Safetensors weights = read_model_weights(folder);
   index held = 0;
   for (const NamedTensor& one : weights.tensors) held += one.tensor.size();
-  // config.json may have been changed together with its checksum.
   check_stored((folder / "config.json").string(), [&] {
     check_ranges(settings.from);
     const index trained = adapter_sizes(settings.model, settings.from, architecture).trained;
     check(trained == held, "adapters of {} values; {} has {}", trained, kWeightsName, held);
   });
+  return weights;
+}
+
+}  // namespace
+
+LanguageModel load_adapted(const fs::path& folder, const LanguageModelSettings& settings,
+                           const std::string& architecture) {
+  require_same_base(settings.from);
+  const Safetensors weights = read_adapters(folder, settings, architecture);
   LanguageModel model = load_base(settings);
   const auto adapters = make_adapters(model, settings, architecture);
   restore_parameters(adapters->parameters(), weights, (folder / kWeightsName).string());
@@ -235,24 +254,21 @@ void export_peft(const fs::path& run, const fs::path& folder) {
                 fmt::format("{}: the folder holds no adapters", run.string()),
                 "train some: fovea train lm --base MODEL --lora 8");
   }
-  const Safetensors weights = read_model_weights(run);
+  const TextCutter cutter = make_cutter(read_tokenizer_data(run), run.string());
+  const std::string name = architecture_name(cutter.pretrained);
+  const Safetensors weights = read_adapters(run, settings, name);
   std::set<std::string> products;
   for (const NamedTensor& one : weights.tensors) {
-    const std::size_t end = one.name.rfind(".lora_");
-    const std::size_t begin = one.name.rfind('.', end - 1) + 1;
-    products.insert(one.name.substr(begin, end - begin));
+    const std::string_view target = std::string_view(one.name).substr(0, one.name.rfind(".lora_"));
+    products.insert(std::string(target.substr(target.rfind('.') + 1)));
   }
-  // transformers keeps the matrices of GPT-2 transposed, which alone are named so.
-  const bool is_gpt2 = std::ranges::any_of(
-      products, [](const std::string& product) { return product.starts_with("c_"); });
-  const double alpha =
-      adapter_scale(options) * (options.lora_rs ? std::sqrt(static_cast<double>(options.lora))
-                                                : static_cast<double>(options.lora));
+  // transformers keeps the matrices of GPT-2 transposed.
+  const bool transposed = architecture_for(settings.model, name).name == "gpt2";
   const Json::Object config = {{"base_model_name_or_path", options.base},
                                {"bias", "none"},
-                               {"fan_in_fan_out", is_gpt2},
+                               {"fan_in_fan_out", transposed},
                                {"inference_mode", true},
-                               {"lora_alpha", alpha},
+                               {"lora_alpha", alpha_of(options)},
                                {"lora_dropout", 0.0},
                                {"peft_type", "LORA"},
                                {"r", options.lora},

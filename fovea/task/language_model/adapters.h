@@ -29,11 +29,7 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
                                            const std::string& architecture);
 
-/// How many values there are: none without --lora.
-struct AdapterSizes {
-  index trained = 0;  ///< of A and B
-  index adapted = 0;  ///< of the weights that they change
-};
+/// The sizes of adapters of such a model.
 AdapterSizes adapter_sizes(const LanguageModelConfig& config, const BaseOptions& options,
                            const std::string& architecture);
 
@@ -52,6 +48,10 @@ inline constexpr std::array<std::string_view, 2> kPeftFiles = {"adapter_model.sa
 /// Writes the adapters of a run folder as PEFT's two files. Throws kModelWrongKind for a folder
 /// without adapters, before anything is written; kDiskFull, kWrite.
 void export_peft(const std::filesystem::path& run, const std::filesystem::path& folder);
+
+/// The model that a training began from, the one that this began from, and so on, as long as they
+/// are adapters. Throws as load_settings() does, and kModelDamaged for adapters on themselves.
+std::vector<std::filesystem::path> bases_of(const BaseOptions& options);
 
 /// Throws kModelMissing or kModelWrongKind unless the base is there as the adapters know it.
 void require_same_base(const BaseOptions& options);

@@ -28,6 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr index kUsualSequence = 512;
+constexpr const char* kImportable =
+    "name a folder of Hugging Face, a GGUF file, or a folder of adapters";
 
 // The settings that a run may change in the model that it begins from.
 constexpr std::array<std::string_view, 2> kFree = {"model.block", "model.dropout"};
@@ -123,7 +125,7 @@ LanguageModel load_base(const LanguageModelSettings& settings) {
   if (theirs.from.lora == 0) return load_weights_of(base, config, settings.recipe.seed);
   theirs.model = config;
   const TextCutter cutter = make_cutter(read_tokenizer_data(base), base.string());
-  return load_adapted(base, theirs, cutter.pretrained ? cutter.pretrained->architecture : "");
+  return load_adapted(base, theirs, architecture_name(cutter.pretrained));
 }
 
 void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
@@ -192,13 +194,13 @@ void freeze_parts(const LanguageModel& model, std::string_view parts) {
 }
 
 void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {
-  if (!run.architecture.empty()) freeze_what_is_lacking(model, run.architecture);
+  if (run.pretrained) freeze_what_is_lacking(model, run.pretrained->architecture);
   if (!run.settings.from.freeze.empty()) freeze_parts(model, run.settings.from.freeze);
 }
 
 index frozen_count(const LanguageModelRun& run) {
   // Without a base nothing is frozen, and a model that does not fit is refused before it is made.
-  if (run.architecture.empty() && run.settings.from.freeze.empty()) return 0;
+  if (!run.pretrained && run.settings.from.freeze.empty()) return 0;
   const LanguageModel shapes(run.settings.model,
                              ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   freeze_for(shapes, run);
@@ -241,8 +243,7 @@ Imported read_adapted(const fs::path& path) {
   LoadedLanguageModel loaded = load_language_model(path);
   if (loaded.settings.from.lora == 0) {
     throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: a model of fovea already", path.string()),
-                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
+                fmt::format("{}: a model of fovea already", path.string()), kImportable);
   }
   Imported found{.settings = std::move(loaded.settings),
                  .tokenizer = read_tokenizer_data(path),
@@ -257,12 +258,11 @@ Imported read_adapted(const fs::path& path) {
 std::string import_model(const fs::path& path, const fs::path& folder, Precision type) {
   if (!fs::exists(path)) {
     throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such file or folder", path.string()),
-                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
+                kImportable);
   }
   if (!is_pretrained(path) && !fs::is_directory(path)) {
     throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: expected a model of another program", path.string()),
-                "name a folder of Hugging Face, a GGUF file, or a folder of adapters");
+                fmt::format("{}: expected a model of another program", path.string()), kImportable);
   }
   Imported found = is_pretrained(path) ? read_foreign(path) : read_adapted(path);
   found.settings.recipe.save_dtype = type;
@@ -271,9 +271,16 @@ std::string import_model(const fs::path& path, const fs::path& folder, Precision
   const auto bytes =
       static_cast<std::uintmax_t>(parameter_count(found.settings.model) * bytes_of_value);
   require_disk_space(folder, bytes + files.back().bytes.size());
-  create_folders(folder);
-  write_model_files(folder, files);
-  write_model_weights(folder, parameter_tensors(found.model->parameters()), {}, dtype_of(type));
+  const std::vector<fs::path> made = create_folders(folder);
+  try {
+    write_model_files(folder, files);
+    write_model_weights(folder, parameter_tensors(found.model->parameters()), {}, dtype_of(type));
+  } catch (...) {
+    for (const NamedFile& file : files) remove_file(folder / file.name);
+    remove_file(folder / kManifestName);
+    remove_empty_folders(made);
+    throw;
+  }
   return found.architecture;
 }
 

@@ -36,7 +36,7 @@ void freeze_parts(const LanguageModel& model, std::string_view parts);
 
 /// Freezes what a run does not train.
 void freeze_for(const LanguageModel& model, const LanguageModelRun& run);
-/// How many parameters that are.
+/// How many parameters that are. Throws as freeze_parts().
 index frozen_count(const LanguageModelRun& run);
 
 /// Makes a model folder of a model from elsewhere, or of adapters and their base. Returns its

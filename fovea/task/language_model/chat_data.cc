@@ -187,6 +187,14 @@ class ConversationReader {
   ChatSequences found_;
 };
 
+Json parsed(std::string_view line, const std::string& where) {
+  try {
+    return parse_json(line, {where, ErrorCode::kInputFormat});
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what(), kForms);
+  }
+}
+
 }  // namespace
 
 ChatSequences read_conversations(std::string_view text, const PretrainedText& base,
@@ -198,7 +206,7 @@ ChatSequences read_conversations(std::string_view text, const PretrainedText& ba
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == line.npos) continue;
     const std::string where = fmt::format("{}, line {}", name, number);
-    const Json json = parse_json(line, {where, ErrorCode::kInputFormat});
+    const Json json = parsed(line, where);
     reader.add({json, where});
   }
   ChatSequences found = reader.take();

@@ -2,6 +2,7 @@
 #include "fovea/task/language_model/export.h"
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -129,7 +130,10 @@ std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::pat
   for (const NamedFile& file : files) bytes += file.bytes.size();
   require_disk_space(folder, bytes);
   create_folders(folder);
-  for (const std::string_view name : kExportedFiles) remove_file(folder / name);
+  // config.json first: a folder that has one is whole.
+  for (const std::string_view name : kExportedFiles | std::views::reverse) {
+    remove_file(folder / name);
+  }
   for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
   return std::string(row.class_name);
 }

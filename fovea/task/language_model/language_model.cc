@@ -63,18 +63,14 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
   return sizeof(float) * values;
 }
 
-AdapterSizes adapter_sizes(const LanguageModelRun& run) {
-  return adapter_sizes(run.settings.model, run.settings.from, run.architecture);
-}
-
 double update_gradients(const LanguageModelRun& run) {
   const LanguageModelConfig c = resolve(run.settings.model);
-  if (run.settings.from.lora > 0) return gradient_bytes(adapter_sizes(run).trained, {});
+  if (run.adapters.trained > 0) return gradient_bytes(run.adapters.trained, {});
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
   const bool is_sparse = !c.tie && run.settings.from.freeze.empty();
-  return gradient_bytes(parameter_count(c) - frozen_count(run),
+  return gradient_bytes(parameter_count(c) - run.frozen,
                         {&table, is_sparse ? std::size_t{1} : std::size_t{0}});
 }
 
@@ -102,7 +98,7 @@ namespace {
 LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
   LoadedLanguageModel loaded;
   loaded.settings.model = std::move(read.config);
-  loaded.settings.text.tokenizer = "byte-bpe";
+  loaded.settings.text.tokenizer = kPretrainedKind;
   loaded.settings.text.batch_size = 1;
   loaded.tokenizer = subwords_tokenizer(read.text.subwords);
   loaded.model = std::move(read.model);
@@ -133,9 +129,8 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   loaded.tokenizer = std::move(cutter.tokenizer);
   loaded.pretrained = std::move(cutter.pretrained);
   if (loaded.settings.from.lora > 0) {
-    const std::string architecture = loaded.pretrained ? loaded.pretrained->architecture : "";
-    loaded.model =
-        std::make_unique<LanguageModel>(load_adapted(folder, loaded.settings, architecture));
+    loaded.model = std::make_unique<LanguageModel>(
+        load_adapted(folder, loaded.settings, architecture_name(loaded.pretrained)));
     return loaded;
   }
   loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
@@ -185,9 +180,8 @@ struct TaskOf<LanguageModelRun> {
   }
 
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
-    const auto [trained, adapted] = adapter_sizes(run);
-    const index frozen =
-        trained > 0 ? parameter_count(run.settings.model) - trained : frozen_count(run);
+    const auto [trained, adapted] = run.adapters;
+    const index frozen = trained > 0 ? parameter_count(run.settings.model) - trained : run.frozen;
     return {.gradients = update_gradients(run),
             .batches = batch_bytes(run),
             .vocabulary = vocabulary_bytes(run.tokenizer_data),
@@ -305,7 +299,8 @@ Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
 LanguageModelObjective::LanguageModelObjective(const Context& context, const LanguageModel& model,
                                                const LanguageModelRun& run, LossOptions options)
     : ObjectiveOf(context, model, run, options) {
-  if (run.settings.from.lora > 0) adapters_ = make_adapters(model, run.settings, run.architecture);
+  if (run.settings.from.lora == 0) return;
+  adapters_ = make_adapters(model, run.settings, architecture_name(run.pretrained));
 }
 
 std::span<Parameter* const> LanguageModelObjective::parameters() {

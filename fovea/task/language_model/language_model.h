@@ -52,13 +52,25 @@ LoadedLanguageModel load_language_model(const std::filesystem::path& path,
 std::string config_text(const LanguageModelSettings& settings);
 LanguageModelSettings settings_from_text(std::string_view text, const std::string& name);
 
+/// The architecture of a model that is, or began, from elsewhere; else "".
+inline std::string architecture_name(const std::optional<PretrainedText>& text) {
+  return text ? text->architecture : "";
+}
+
+/// How many values adapters have: none without --lora.
+struct AdapterSizes {
+  index trained = 0;  ///< of A and B
+  index adapted = 0;  ///< of the weights that they change
+};
+
 /// A run that is ready to begin.
 struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, EvaluationBatches> {
   std::unique_ptr<Tokenizer> tokenizer;
   TokenizerData tokenizer_data = {};              ///< all of it, as the folder keeps it
   bool from_base = false;                         ///< its model begins with the weights of --base
   std::optional<PretrainedText> pretrained = {};  ///< as LoadedLanguageModel has it
-  std::string architecture = {};  ///< of the model from elsewhere that it began from, or ""
+  index frozen = 0;  ///< parameters that are not trained, though there are no adapters
+  AdapterSizes adapters = {};
   std::size_t text_bytes = 0;
 };
 

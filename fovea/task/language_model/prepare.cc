@@ -163,7 +163,6 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   if (known) {
     TextCutter cutter = make_cutter(*known, "tokenizer.txt");
     run.tokenizer = std::move(cutter.tokenizer);
-    if (cutter.pretrained) run.architecture = cutter.pretrained->architecture;
     run.pretrained = std::move(cutter.pretrained);
   } else {
     run.tokenizer = learn_from(settings.text, corpus.train);
@@ -183,7 +182,9 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   run.text_bytes = corpus.train.size() + corpus.valid.size();
   run.notes.insert(run.notes.begin(), corpus.notes.begin(), corpus.notes.end());
   run.settings = std::move(settings);
-  frozen_count(run);  // --freeze names what the model has
+  run.frozen = frozen_count(run);
+  run.adapters =
+      adapter_sizes(run.settings.model, run.settings.from, architecture_name(run.pretrained));
   note_text(run);
   note_warmup(run);
   note_wide_logits(run);

@@ -102,8 +102,7 @@ struct BaseOptions {
           {.is_path = true, .place = HelpPlace::kModel, .shown = "MODEL"});
     visit("freeze", freeze,
           "parts of --base that are not trained: embeddings, and layers by their numbers from 0, "
-          "such "
-          "as embeddings,0-3",
+          "such as embeddings,0-3",
           {.needs = {"base"}, .shown = "PARTS"});
     visit("base_checksum", base_checksum, "of its weights, if adapters need it",
           {.is_option = false});

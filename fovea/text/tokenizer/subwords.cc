@@ -14,9 +14,10 @@ class SubwordsTokenizer final : public Tokenizer {
       : subwords_(std::move(subwords)) {}
 
   TokenizerData data() const override {
-    throw Error(ErrorCode::kModelWrongKind,
-                "the tokenizer of a model from elsewhere cannot be written into a folder of fovea",
-                "use the model where it is");
+    throw Error(
+        ErrorCode::kModelWrongKind,
+        "a tokenizer of a model from elsewhere is kept as its files, which are not known here",
+        "make a folder of fovea from the model: fovea import");
   }
   index vocabulary_size() const override { return subwords_->size(); }
   SpecialTokens special() const override { return subwords_->special(); }

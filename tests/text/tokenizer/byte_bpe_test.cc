@@ -119,7 +119,7 @@ TEST(ByteBpeTokenizer, IsATokenizer) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
   EXPECT_EQ(tokenizer->decode(tokenizer->encode("a<|end|>b")), "ab");  // a mark is no text
   EXPECT_THROWS(tokenizer->encode("a\xFF"), kEncoding, "invalid UTF-8");
-  EXPECT_THROWS(tokenizer->data(), kModelWrongKind, "cannot be written");
+  EXPECT_THROWS(tokenizer->data(), kModelWrongKind, "is kept as its files");
 }
 
 }  // namespace
