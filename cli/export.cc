@@ -18,6 +18,7 @@
 #include "fovea/base/words.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/language_model/adapters.h"
+#include "fovea/task/language_model/peft.h"
 #include "fovea/task/task_table.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"

@@ -4,11 +4,13 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/error.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/base.h"
 #include "fovea/train/options.h"
 
@@ -21,12 +23,14 @@ namespace fs = std::filesystem;
 struct ImportOptions {
   std::string output = {};
   Precision dtype = Precision::kFloat32;
+  std::vector<std::string> adapter = {};
   bool json = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("output", output, "folder to write", {.shown = "DIR", .also = "o"});
     visit("dtype", dtype, "type of the weights that are written");
+    visit("adapter", adapter, kAdapterHelp, {.shown = "DIR[=X]..."});
     visit("json", json, "print the result as one JSON object");
   }
 };
@@ -44,7 +48,8 @@ int import_from(const Arguments& arguments) {
     throw Error(ErrorCode::kOutputExists, fmt::format("{}: is there already", folder.string()),
                 "choose another folder");
   }
-  const std::string architecture = import_model(arguments.text("MODEL"), folder, options.dtype);
+  const std::string architecture =
+      import_model(arguments.text("MODEL"), options.adapter, folder, options.dtype);
   if (options.json) {
     print_json({{"architecture", architecture}, {"output", options.output}});
   } else {
@@ -65,7 +70,8 @@ Command import_command() {
       .epilog = R"(Examples:
   fovea import smollm2.gguf -o smollm2
   fovea import folder -o mine --dtype bf16
-  fovea import adapted -o whole                   adapters, merged into their base)",
+  fovea import adapted -o whole                   adapters, merged into their base
+  fovea import folder -o whole --adapter peft     adapters of PEFT, merged into theirs)",
       .run = import_from};
 }
 

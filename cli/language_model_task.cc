@@ -51,7 +51,7 @@ std::vector<OptionSpec> language_model_eval_options() {
 }
 
 int eval_language_model(const Arguments& arguments) {
-  PretrainedOptions pretrained;
+  PretrainedOptions pretrained{.weights = WeightTypes::kAsTheyLie};
   TextEvaluation evaluation;
   read_options(arguments, pretrained, evaluation);
   const std::vector<std::string> files = arguments.list("test");

@@ -35,6 +35,9 @@ struct LoadOptions {
   Context context = Context();  ///< the threads and the precision of all calls
   index max_context = 0;  ///< of a pretrained language model: most tokens that it sees at once; 0:
                           ///< as many as it was trained with
+  /// Of a language model: folders of adapters, of `train lm --lora` or of PEFT; "polite=0.5" counts
+  /// half.
+  std::vector<std::string> adapters = {};
 };
 
 // All constructors throw kModelMissing, kModelDamaged, kOutOfMemory, and kModelWrongKind for a

@@ -111,8 +111,8 @@ class MissedUpdates {
 
 struct Parameter;
 
-/// What is learned of a weight that is frozen: its rows from `first` on are W0 + scale B A (LoRA:
-/// Hu et al. 2021, section 4.1).
+/// What is learned of a weight W that is frozen: its rows from `first` on count as W + scale B A
+/// (LoRA: Hu et al. 2021, section 4.1).
 struct LowRank {
   Parameter* a = nullptr;  ///< [r, in]
   Parameter* b = nullptr;  ///< [rows, r]
@@ -143,10 +143,9 @@ struct Parameter {
   RowUse row_use = RowUse::kDense;
   MissedUpdates* missed = nullptr;  ///< set by the optimizer of a kSparse table
   /// If set, the values lie here and not in `value`, whose memory is not read: a weight as it lies
-  /// in a file. linear() and embedding() read it, in inference.
+  /// in a file. It has no gradient; linear(), embedding() and linear_cross_entropy() read it.
   std::shared_ptr<const BlockMatrix> blocks;
-  /// Of a weight that linear() reads: `value` holds their sum, and backward makes the gradients of
-  /// A and B.
+  /// Added by linear(), which alone may read a weight that has some: the weight itself is frozen.
   std::vector<LowRank> changes;
   PackedWeight packed;
 

@@ -258,7 +258,7 @@ Rows<T> Variable::value() const {
   check(value_->dtype == kDTypeOf<T>, "tape: expected {} values; got {}", to_string(kDTypeOf<T>),
         to_string(value_->dtype));
   check(value_->parameter == nullptr || value_->parameter->blocks == nullptr,
-        "tape: a weight that lies in blocks is read by linear() and embedding() alone");
+        "tape: a weight that lies in blocks is read by linear(), embedding() and the loss alone");
   check(!value_->table, "tape: of a table only the rows of a step are there to read");
   return {static_cast<T*>(value_->data), value_->rows, value_->columns, value_->stride};
 }

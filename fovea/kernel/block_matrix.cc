@@ -351,8 +351,8 @@ void widen(const BlockMatrix& w, index first, index last, float* to) {
 }
 
 // One row of x.
-void multiply_row(const Context& ctx, const float* x, const BlockMatrix& w, Vec<const float> bias,
-                  float* y) {
+void multiply_row(const Context& ctx, const float* x, const BlockMatrix& w, float* y,
+                  const MatmulOptions<float>& options) {
   Scratch scratch;
   const index columns = w.columns();
   auto* const sums = scratch.allocate<float>(columns / kSummed);
@@ -361,38 +361,69 @@ void multiply_row(const Context& ctx, const float* x, const BlockMatrix& w, Vec<
       sums[b] = std::accumulate(x + b * kSummed, x + (b + 1) * kSummed, 0.F);
     }
   });
+  const bool adds = options.store == Store::kAdd;
   ctx.for_ranges(w.rows(), 2 * static_cast<double>(columns), [&](index first, index last) {
     for_parts(w, first, last, [&](const BlockMatrix::Part& part, index begin, index end) {
       const auto kernel = kernels_of(part.type).dot;
       const index bytes = row_bytes(part.type, columns);
       for (index n = begin; n < end; ++n) {
-        const float product =
-            kernel(part.blocks.data() + (n - part.first) * bytes, x, sums, columns);
-        y[n] = bias.empty() ? product : product + bias[n];
+        float product = kernel(part.blocks.data() + (n - part.first) * bytes, x, sums, columns);
+        if (!options.bias.empty()) product += options.bias[n];
+        y[n] = adds ? y[n] + product : product;
       }
     });
   });
 }
 
-// W is widened by as many rows as stay in the cache.
-void multiply_rows(const Context& ctx, Rows<const float> x, const BlockMatrix& w,
-                   Vec<const float> bias, Rows<float> y) {
+// Calls f(rows, first) for parts of the rows of W, from row `first` on, widened one after another.
+// As many are widened at once as stay in the cache.
+template <class F>
+void for_widened(const Context& ctx, const BlockMatrix& w, F&& f) {
   constexpr index kValues = index{1} << 18;
   const index columns = w.columns();
   const index at_once = std::min(std::max<index>(kValues / columns, 64), w.rows());
   Scratch scratch;
   auto* const memory = scratch.allocate<float>(at_once * columns);
-  PackedMatrix<float> packed;
   for (index first = 0; first < w.rows(); first += at_once) {
     const index last = std::min(first + at_once, w.rows());
     ctx.for_ranges(last - first, static_cast<double>(columns), [&](index begin, index end) {
       widen(w, first + begin, first + end, memory + begin * columns);
     });
-    packed.pack(ctx, Rows<const float>(memory, last - first, columns), Form::kTransposed);
-    const Vec<const float> some =
-        bias.empty() ? bias : Vec<const float>{bias.data + first, last - first};
-    matmul<float>(ctx, x, packed, y.columns_slice(first, last), {.bias = some});
+    f(Rows<const float>(memory, last - first, columns), first);
   }
+}
+
+void multiply_transposed(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w,
+                         ProductRows<float> y, const MatmulOptions<float>& options) {
+  PackedMatrix<float> packed;
+  for_widened(ctx, w, [&](Rows<const float> some, index first) {
+    const index last = first + some.rows;
+    MatmulOptions<float> own = options;
+    if (!options.bias.empty()) own.bias = {options.bias.data + first, some.rows};
+    if (options.slope.data != nullptr) own.slope = options.slope.columns_slice(first, last);
+    if (options.times.data != nullptr) own.times = options.times.columns_slice(first, last);
+    packed.pack(ctx, some, Form::kTransposed);
+    matmul<float>(ctx, x, packed, y.columns_slice(first, last), own);
+  });
+}
+
+// Each part of W adds to all of y, so what the options do with the sums comes behind the last one.
+void multiply_plain(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w,
+                    ProductRows<float> y, const MatmulOptions<float>& options) {
+  check(options.bias.empty() && options.activation == Activation::kNone,
+        "product by blocks: x W takes neither bias nor activation");
+  Scratch scratch;
+  Rows<float> sums = y.values();
+  if (y.is_rounded())
+    sums = {scratch.allocate<float>(y.rows() * y.columns()), y.rows(), y.columns()};
+  PackedMatrix<float> packed;
+  for_widened(ctx, w, [&](Rows<const float> some, index first) {
+    packed.pack(ctx, some, Form::kPlain);
+    matmul<float>(ctx, x.columns_slice(first, first + some.rows), packed, sums,
+                  {.store = first == 0 ? options.store : Store::kAdd});
+  });
+  if (options.times.data != nullptr) multiply<float>(ctx, sums, options.times, sums);
+  if (y.is_rounded()) round_rows(ctx, sums, y.rounded());
 }
 
 }  // namespace
@@ -400,19 +431,30 @@ void multiply_rows(const Context& ctx, Rows<const float> x, const BlockMatrix& w
 BlockLayout layout_of(BlockType type) { return layout(type); }
 
 void BlockMatrix::append(BlockType type, index rows, std::vector<std::uint8_t> blocks) {
+  append_planned(type, rows);
+  if (const index bytes = rows * row_bytes(type, columns_); bytes != std::ssize(blocks)) {
+    rows_ -= rows;
+    parts_.pop_back();
+    fail(ErrorCode::kShape, "block matrix: {} rows take {} bytes; got {}", rows, bytes,
+         blocks.size());
+  }
+  parts_.back().blocks = std::move(blocks);
+}
+
+void BlockMatrix::append_planned(BlockType type, index rows) {
   const index values = layout_of(type).values;
   check(columns_ > 0 && columns_ % values == 0, "block matrix: {} columns are no blocks of {}",
         columns_, values);
-  check(rows > 0 && std::ssize(blocks) == rows * row_bytes(type, columns_),
-        "block matrix: {} rows take {} bytes; got {}", rows, rows * row_bytes(type, columns_),
-        blocks.size());
-  parts_.push_back({type, rows_, rows, std::move(blocks)});
+  check(rows > 0, "block matrix: {} rows", rows);
+  parts_.push_back({type, rows_, rows, {}});
   rows_ += rows;
 }
 
 std::size_t BlockMatrix::byte_size() const {
   std::size_t bytes = 0;
-  for (const Part& part : parts_) bytes += part.blocks.size();
+  for (const Part& part : parts_) {
+    bytes += static_cast<std::size_t>(part.rows * row_bytes(part.type, columns_));
+  }
   return bytes;
 }
 
@@ -427,16 +469,24 @@ void widen_rows(const Context& ctx, const BlockMatrix& w, Vec<const std::int32_t
   });
 }
 
-void matmul(const Context& ctx, Rows<const float> x, const BlockMatrix& w, Vec<const float> bias,
-            Rows<float> y) {
-  check_rows("matmul", "x", x, x.rows, w.columns());
-  check_rows("matmul", "y", y, x.rows, w.rows());
-  check(bias.empty() || bias.size == w.rows(), "matmul: bias must have {} values; it has {}",
-        w.rows(), bias.size);
-  const ProfileScope scope(ctx,
-                           product_work<float>("product by blocks", x.rows, w.rows(), w.columns()));
-  if (x.rows > kRowsByBlocks) return multiply_rows(ctx, x, w, bias, y);
-  for (index n = 0; n < x.rows; ++n) multiply_row(ctx, x[n], w, bias, y[n]);
+void matmul(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w, Form form,
+            ProductRows<float> y, const MatmulOptions<float>& options) {
+  const bool plain = form == Form::kPlain;
+  const index in = plain ? w.rows() : w.columns(), out = plain ? w.columns() : w.rows();
+  check(x.columns() == in && y.rows() == x.rows() && y.columns() == out,
+        "product by blocks: x [N, {}], y [N, {}]; they are [{}, {}] and [{}, {}]", in, out,
+        x.rows(), x.columns(), y.rows(), y.columns());
+  check(options.bias.empty() || options.bias.size == out,
+        "product by blocks: bias must have {} values; it has {}", out, options.bias.size);
+  const ProfileScope scope(ctx, product_work<float>("product by blocks", x.rows(), out, in));
+  if (plain) return multiply_plain(ctx, x, w, y, options);
+  const bool is_few = x.rows() <= kRowsByBlocks && !x.is_rounded() && !y.is_rounded();
+  if (!is_few || options.slope.data != nullptr || options.times.data != nullptr) {
+    return multiply_transposed(ctx, x, w, y, options);
+  }
+  for (index n = 0; n < x.rows(); ++n) multiply_row(ctx, x.values()[n], w, y.values()[n], options);
+  if (options.activation == Activation::kNone) return;
+  activation_forward<float>(ctx, options.activation, y.values(), y.values());
 }
 
 }  // namespace fovea

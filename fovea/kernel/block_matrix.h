@@ -11,6 +11,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/base/view.h"
+#include "fovea/kernel/gemm.h"
 
 namespace fovea {
 
@@ -41,10 +42,12 @@ class BlockMatrix {
 
   /// Appends rows: blocks one after another. Throws Error(kShape) if they do not fit.
   void append(BlockType type, index rows, std::vector<std::uint8_t> blocks);
+  /// Appends rows without their bytes, for a plan (base/profile.h), which reads none.
+  void append_planned(BlockType type, index rows);
 
   index rows() const { return rows_; }
   index columns() const { return columns_; }
-  std::size_t byte_size() const;
+  std::size_t byte_size() const;  ///< of the blocks, also of planned ones
 
   struct Part {
     BlockType type;
@@ -62,11 +65,13 @@ class BlockMatrix {
 void widen_rows(const Context& ctx, const BlockMatrix& w, Vec<const std::int32_t> ids,
                 Rows<float> y);
 
-/// y = x W^T + bias: x [N, columns], bias [rows] or empty, y [N, rows]. A value depends on its row
-/// of x and of W alone, and on whether N is above kRowsByBlocks: then W is widened, a part of its
-/// rows at a time, and multiplied as matmul() does.
-void matmul(const Context& ctx, Rows<const float> x, const BlockMatrix& w, Vec<const float> bias,
-            Rows<float> y);
+/// y = x W^T (Form::kTransposed: x [N, columns], y [N, rows]) or y = x W (kPlain: x [N, rows], y
+/// [N, columns]), and what the options add (gemm.h). W is widened, a part of its rows at a time,
+/// and multiplied as matmul() does in the precision of ctx; up to kRowsByBlocks rows of x W^T are
+/// sums of blocks as they lie. A value depends on its row of x and of W alone, and on which of the
+/// two it is.
+void matmul(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w, Form form,
+            ProductRows<float> y, const MatmulOptions<float>& options = {});
 inline constexpr index kRowsByBlocks = 4;
 
 }  // namespace fovea

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "fovea/base/memory.h"
 #include "fovea/base/profile.h"
+#include "fovea/kernel/block_matrix.h"
 #include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/gemm.h"
 
@@ -257,10 +259,20 @@ KeptRows<T> kept_rows(const Context& ctx, const LinearCrossEntropy<T>& a, index 
 }
 
 template <class T>
+index vocabulary_of(const LinearCrossEntropy<T>& a) {
+  return a.blocks != nullptr ? a.blocks->rows() : a.weight.rows;
+}
+
+template <class T>
 void check_arguments(const LinearCrossEntropy<T>& a) {
   const char* const kName = "linear_cross_entropy";
-  const index N = a.x.rows, C = a.x.columns, V = a.weight.rows;
-  check_rows(kName, "weight", a.weight, V, C);
+  const index N = a.x.rows, C = a.x.columns, V = vocabulary_of(a);
+  if (a.blocks == nullptr) {
+    check_rows(kName, "weight", a.weight, V, C);
+  } else {
+    check(std::is_same_v<T, float> && a.blocks->columns() == C && a.dweight.data == nullptr,
+          "{}: blocks are a float32 weight [V, {}] without gradient", kName, C);
+  }
   check_optional(kName, "bias", a.bias, "V", V);
   check_vec(kName, "targets", a.targets.ids, "N", N);
   check_optional(kName, "losses", a.losses, "N", N);
@@ -284,6 +296,7 @@ struct Weights {
   PackedMatrix<T> own_transposed, own_plain;
 
   Weights(const Context& ctx, const LinearCrossEntropy<T>& a, index count) {
+    if (a.blocks != nullptr) return;
     const auto packed = [&](const PackedMatrix<T>* given, PackedMatrix<T>& own, Form form) {
       if (given != nullptr) return given->panels();
       const Operands operands = operands_of<T>(ctx);
@@ -298,6 +311,19 @@ struct Weights {
   }
   Weights(const Weights&) = delete;
 };
+
+// y = x W^T + bias, or y = x W.
+template <class T>
+void multiply_by(const Context& ctx, Rows<const T> x, const LinearCrossEntropy<T>& a,
+                 const Weights<T>& weights, Form form, Rows<T> y) {
+  const bool plain = form == Form::kPlain;
+  MatmulOptions<T> options;
+  if (!plain) options.bias = a.bias;
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.blocks != nullptr) return matmul(ctx, x, *a.blocks, form, y, options);
+  }
+  matmul(ctx, x, plain ? weights.plain : weights.transposed, y, options);
+}
 
 template <class T>
 struct Chunk {
@@ -316,16 +342,16 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
               const Chunk<T>& chunk) {
   const bool want_gradient =
       chunk.dx.data != nullptr || a.dweight.data != nullptr || !a.dbias.empty();
-  matmul(ctx, chunk.x, weights.transposed, chunk.logits, {.bias = a.bias});
+  multiply_by(ctx, chunk.x, a, weights, Form::kTransposed, chunk.logits);
   Targets targets = a.targets;
   targets.ids = chunk.ids;
   cross_entropy(ctx, chunk.logits, targets, a.scale, chunk.losses,
                 want_gradient ? chunk.logits : Rows<T>());
   if (chunk.dx.data != nullptr && a.dweight.data != nullptr) {
-    run_together<T>(ctx, {ctx, chunk.logits, weights.plain, chunk.dx, {}},
+    run_together<T>(ctx, {ctx, chunk.logits, weights.plain, chunk.dx, MatmulOptions<T>()},
                     {ctx, chunk.logits, chunk.x, a.dweight, chunk.dweight_store});
   } else if (chunk.dx.data != nullptr) {
-    matmul(ctx, chunk.logits, weights.plain, chunk.dx);
+    multiply_by<T>(ctx, chunk.logits, a, weights, Form::kPlain, chunk.dx);
   } else if (a.dweight.data != nullptr) {
     matmul_at_b(ctx, chunk.logits, chunk.x, a.dweight, chunk.dweight_store);
   }
@@ -337,8 +363,8 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
 template <class T>
 CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T>& a) {
   check_arguments(a);
-  const ProfileScope scope(ctx, {.what = "loss", .shape = {a.x.rows, a.x.columns, a.weight.rows}});
-  const index C = a.x.columns, V = a.weight.rows, count = count_targets(a.targets, V);
+  const index C = a.x.columns, V = vocabulary_of(a), count = count_targets(a.targets, V);
+  const ProfileScope scope(ctx, {.what = "loss", .shape = {a.x.rows, C, V}});
   const bool want_dx = a.dx.data != nullptr;
   if (want_dx && count < a.x.rows) fill(ctx, T{0}, a.dx);
   if (!a.losses.empty()) std::fill(a.losses.begin(), a.losses.end(), T{0});
@@ -351,7 +377,8 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
   Scratch scratch;
   const KeptRows<T> kept = kept_rows(ctx, a, count, scratch);
   const Weights<T> weights(ctx, a, count);
-  const index most = logit_rows<T>(count, V);
+  index most = logit_rows<T>(count, V);
+  if (a.blocks != nullptr) most = std::min(count, std::max(most, C));
   const Rows<T> logits(scratch.allocate<T>(most * V), most, V);
   const Vec<T> losses{scratch.allocate<T>(count), count};
   const Rows<T> dx =

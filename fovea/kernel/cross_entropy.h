@@ -10,6 +10,7 @@
 
 namespace fovea {
 
+class BlockMatrix;
 template <class T>
 class PackedMatrix;
 
@@ -53,11 +54,13 @@ CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& 
 /// may be left out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the
 /// gradients alone: 1 / count_targets() makes them those of the mean. A caller that has packed the
 /// weight already passes packed_transposed (weight^T, for the logits) and packed (weight, for dx).
-/// A form that is not given is packed here, unless there are few rows.
+/// A form that is not given is packed here, unless there are few rows. A weight that lies in blocks
+/// is given as `blocks`, which has no gradient.
 template <class T>
 struct LinearCrossEntropy {
   Rows<const T> x = {};
   Rows<const T> weight = {};
+  const BlockMatrix* blocks = nullptr;  ///< in the place of `weight`; T is float
   Vec<const T> bias = {};
   const PackedMatrix<T>* packed_transposed = nullptr;
   const PackedMatrix<T>* packed = nullptr;
@@ -71,7 +74,8 @@ struct LinearCrossEntropy {
   Store dbias_store = Store::kWrite;
 };
 
-/// How many of N rows of logits [N, V] linear_cross_entropy computes at once.
+/// How many of N rows of logits [N, V] linear_cross_entropy computes at once. (By blocks it
+/// computes at least C at once: the weight is widened for each such part.)
 template <class T>
 index logit_rows(index N, index V);
 

@@ -308,16 +308,32 @@ void LanguageModelDecoder::clear() {
   begin_at(0);
 }
 
-PassCost plan_pass(const Context& context, const LanguageModelConfig& config,
-                   const TapeLoad& load) {
-  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+namespace {
+
+struct ChangedModel {
+  ChangedModel(const LanguageModelConfig& config, const ParameterSetOptions& options,
+               const ModelChange& given)
+      : model(config, options), change(given ? given(model) : nullptr) {}
+
+  index attentions() const { return model.attentions(); }
+  auto parameters() const { return model.parameters(); }
+
+  LanguageModel model;
+  std::shared_ptr<void> change;
+};
+
+}  // namespace
+
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load,
+                   const ModelChange& change) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load, change);
   const LanguageModelConfig c = resolve(config);
   const PlannedRows rows(load, c.block, c.vocabulary);
   return plan(
-      context, load, [&](const auto& options) { return LanguageModel(c, options); },
-      [&](Tape& tape, const LanguageModel& model, std::span<HeadStatistics> seen) {
+      context, load, [&](const auto& options) { return ChangedModel(c, options, change); },
+      [&](Tape& tape, const ChangedModel& changed, std::span<HeadStatistics> seen) {
         const TokenBatch batch{.ids = rows.ids, .targets = rows.ids, .offsets = rows.offsets};
-        return model.loss(tape, batch, {.attention = seen});
+        return changed.model.loss(tape, batch, {.attention = seen});
       });
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -221,6 +222,11 @@ class LanguageModelDecoder {
   index encoded_ = 0;  // tokens that the session has
 };
 
-PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load);
+/// What a run changes of a model before its passes, such as adapters: called with the model that is
+/// planned. What it returns lives as long as that.
+using ModelChange = std::function<std::shared_ptr<void>(const LanguageModel& model)>;
+
+PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load,
+                   const ModelChange& change = {});
 
 }  // namespace fovea

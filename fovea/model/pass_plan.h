@@ -101,11 +101,12 @@ PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
 inline constexpr index kMostPlanned = index{1} << 20;
 
 /// From the plans of two parts of the batch.
-template <class Config, class Load>
-PassCost extrapolated(const Context& context, const Config& config, const Load& load) {
+template <class Config, class Load, class... More>
+PassCost extrapolated(const Context& context, const Config& config, const Load& load,
+                      const More&... more) {
   const double share = static_cast<double>(kMostPlanned) / static_cast<double>(load.listed()) / 2;
-  const PassCost half = plan_pass(context, config, load.part(share / 2)),
-                 all = plan_pass(context, config, load.part(share));
+  const PassCost half = plan_pass(context, config, load.part(share / 2), more...),
+                 all = plan_pass(context, config, load.part(share), more...);
   const auto at_all = [&](double PassCost::*part) {
     return all.*part + (all.*part - half.*part) / (share / 2) * (1 - share);
   };

@@ -31,9 +31,9 @@ void add_change(const Context& context, const LowRank& change, Rows<T> weight) {
 LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
                                  std::span<const LowRankTarget> targets,
                                  const LowRankOptions& options)
-    : set_(
-          ParameterSetOptions{.seed = options.seed,
-                              .dtype = model.empty() ? DType::kFloat32 : model[0]->value.dtype()}) {
+    : set_(ParameterSetOptions{.seed = options.seed,
+                               .dtype = model.empty() ? DType::kFloat32 : model[0]->value.dtype(),
+                               .memory = options.memory}) {
   for (Parameter* const one : model) {
     if (!std::exchange(one->frozen, true)) frozen_.push_back(one);
   }
@@ -48,34 +48,41 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
                             linear_uniform_init(shape[1]), Decay::kYes);
     Parameter& b = set_.add(target.name + ".lora_B.weight", {target.rows, options.rank},
                             Init::zeros(), Decay::kYes);
-    if (weight.changes.empty()) {
-      Tensor start = Tensor::empty(shape, weight.value.dtype());
-      start.copy_from(weight.value);
-      adapted_.push_back({&weight, std::move(start)});
-    }
+    if (std::ranges::find(adapted_, &weight) == adapted_.end()) adapted_.push_back(&weight);
     weight.changes.push_back({&a, &b, target.first, options.scale});
   }
 }
 
 LowRankAdapters::~LowRankAdapters() {
-  for (const Adapted& one : adapted_) one.weight->changes.clear();
+  remove_changes();
   for (Parameter* const one : frozen_) one->frozen = false;
 }
 
-void LowRankAdapters::merge(const Context& given) {
-  std::uint64_t versions = 0;
-  for (const Parameter* const one : parameters()) versions += one->version;
-  if (std::exchange(merged_, versions) == versions) return;
-  const Context context = given.with(Precision::kFloat32);  // the sum is exact to float32
-  for (const Adapted& one : adapted_) {
-    Tensor& value = one.weight->value;
-    value.copy_from(one.start);
-    with_type(value.dtype(), [&]<class T>(std::type_identity<T>) {
-      for (const LowRank& change : one.weight->changes)
-        add_change<T>(context, change, value.rows<T>());
-    });
-    ++one.weight->version;
+// A weight may have several adapters.
+bool LowRankAdapters::owns(const LowRank& change) const {
+  return set_.find(change.a->name) == change.a;
+}
+
+void LowRankAdapters::remove_changes() {
+  for (Parameter* const weight : adapted_) {
+    std::erase_if(weight->changes, [&](const LowRank& change) { return owns(change); });
   }
+  adapted_.clear();
+}
+
+void LowRankAdapters::merge(const Context& given) {
+  const Context context = given.with(Precision::kFloat32);  // the sum is exact to float32
+  for (Parameter* const weight : adapted_) {
+    check(weight->blocks == nullptr, "adapters are merged into values; {} lies in blocks",
+          weight->name);
+    with_type(weight->value.dtype(), [&]<class T>(std::type_identity<T>) {
+      for (const LowRank& change : weight->changes) {
+        if (owns(change)) add_change<T>(context, change, weight->value.rows<T>());
+      }
+    });
+    ++weight->version;
+  }
+  remove_changes();
 }
 
 }  // namespace fovea

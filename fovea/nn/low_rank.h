@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters of low rank (LoRA: Hu et al. 2021, "LoRA: low-rank adaptation of large language models",
-// section 4.1): of a weight W0 that is frozen, W0 + scale B A is used, and A and B are trained.
+// section 4.1): of a weight W that is frozen, W + scale B A is used, and A and B are trained.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,11 +25,12 @@ struct LowRankOptions {
   index rank = 8;
   double scale = 2;  ///< alpha / rank, or alpha / sqrt(rank)
   std::uint64_t seed = 1;
+  ParameterMemory memory = ParameterMemory::kAllocate;  ///< of A and B
 };
 
-/// Adapters of some weights of a model, which must outlive them. While they live, the values of
-/// these weights are W0 + scale B A, and all of the model is frozen. The values stay so when they
-/// end; what they froze is free again.
+/// Adapters of some weights of a model, which must outlive them. While they live, these weights
+/// count as W + scale B A wherever linear() reads them, and all of the model is frozen. When they
+/// end, the weights are W again, and what they froze is free.
 class LowRankAdapters {
  public:
   /// Freezes all of `model`, and gives each target an A [rank, in], uniform as PyTorch's Linear
@@ -45,20 +45,17 @@ class LowRankAdapters {
   /// A and B of each target, in their order.
   std::span<Parameter* const> parameters() const { return set_.parameters(); }
 
-  /// Sets the values of the weights from W0, A and B, if these have changed: call it after an
-  /// update. The bits do not depend on the number of threads.
+  /// Makes the values of the weights W + scale B A: they stay so. The adapters change them no more.
+  /// No weight may lie in blocks. The bits do not depend on the number of threads.
   void merge(const Context& context);
 
  private:
-  struct Adapted {
-    Parameter* weight;
-    Tensor start;  // W0
-  };
+  bool owns(const LowRank& change) const;
+  void remove_changes();
 
   ParameterSet set_;
-  std::vector<Adapted> adapted_;
-  std::vector<Parameter*> frozen_;       // by these adapters
-  std::optional<std::uint64_t> merged_;  // the sum of the versions of A and B, last time
+  std::vector<Parameter*> adapted_;
+  std::vector<Parameter*> frozen_;  // by these adapters
 };
 
 }  // namespace fovea

@@ -347,6 +347,9 @@ class WeightReader {
     for (std::size_t n = 0; n < tensors.names().size(); ++n) places_.emplace(tensors.names()[n], n);
   }
 
+  /// Marks the tensor as used, as the next two do.
+  void skip(const TensorPlace& place) { take(place); }
+
   void set(const TensorPlace& place, Tensor& ours) {
     Tensor values = tensors_.read(take(place)).to(DType::kFloat32);
     if (place.order == RowOrder::kTransposed) values = transposed(values);
@@ -368,10 +371,11 @@ class WeightReader {
   }
 
   /// Appends the rows of the tensor, which lies so, in the order of ours.
-  void append(const TensorPlace& place, BlockMatrix& ours) {
+  void append(const TensorPlace& place, WeightTypes types, BlockMatrix& ours) {
     check(place.first == ours.rows(), "{}: rows are set out of order", place.ours);
     const std::size_t n = take(place);
     const BlockType type = *tensors_.block_type(n);
+    if (types == WeightTypes::kPlanned) return ours.append_planned(type, rows_of(place));
     std::vector<std::uint8_t> blocks = tensors_.blocks(n);
     const index rows = rows_of(place), heads = heads_of(place.order, config_);
     const std::size_t bytes = blocks.size() / static_cast<std::size_t>(rows);
@@ -521,8 +525,10 @@ void set_weights(std::span<Parameter* const> parameters, std::span<const TensorP
     const auto found = by_name.find(place.ours);
     check(found != by_name.end(), "no parameter {}", place.ours);
     if (const auto blocks = kept.find(place.ours); blocks != kept.end()) {
-      reader.append(place, *blocks->second);
+      reader.append(place, types, *blocks->second);
       found->second->blocks = blocks->second;
+    } else if (types == WeightTypes::kPlanned) {
+      reader.skip(place);
     } else {
       reader.set(place, found->second->value);
     }
@@ -534,7 +540,7 @@ void set_weights(std::span<Parameter* const> parameters, std::span<const TensorP
     const bool is_bias = one->name.ends_with(".bias");
     check(set == one->value.shape()[0] || (is_bias && set == 0), "{}: {} rows are set", one->name,
           set);
-    if (set == 0) one->value.fill_zero();
+    if (set == 0 && types != WeightTypes::kPlanned) one->value.fill_zero();
     ++one->version;
   }
 }

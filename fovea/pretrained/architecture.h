@@ -103,6 +103,7 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places,
 enum class WeightTypes : std::uint8_t {
   kFloat32,    ///< widened, as training and gradients need them
   kAsTheyLie,  ///< matrices stay in the type of the file where products read it (BlockType)
+  kPlanned,    ///< as kAsTheyLie, but no value is read: for a plan (base/profile.h)
 };
 
 /// Sets all parameters from the tensors of a file; biases that it does not have become zero. Each

@@ -136,6 +136,7 @@ void check_values(const LanguageModelConfig& c, const TensorSource& tensors) {
 
 // The bytes that the weights take.
 double bytes_of(const LanguageModelConfig& c, const TensorSource& tensors, WeightTypes types) {
+  if (types == WeightTypes::kPlanned) return 0;
   if (types == WeightTypes::kFloat32)
     return sizeof(float) * static_cast<double>(parameter_count(c));
   double bytes = 0;

@@ -37,8 +37,12 @@ struct PretrainedLanguageModel {
   std::unique_ptr<LanguageModel> model;
 };
 
+inline constexpr std::string_view kAdapterHelp =
+    "adapters of the model: folders of train lm --lora or of PEFT; polite=0.5: they count half";
+
 struct PretrainedOptions {
   index max_context = 0;
+  std::vector<std::string> adapter = {};
   double dropout = 0;  ///< no field: of who trains the model
   /// No field: who generates text asks for weights as they lie.
   WeightTypes weights = WeightTypes::kFloat32;
@@ -49,6 +53,10 @@ struct PretrainedOptions {
           "of a model from elsewhere: most tokens that the model sees at once; 0: as many as it "
           "was trained with",
           {.range = ValueRange::from(0, "as many as it was trained with")});
+    visit(
+        "adapter", adapter,
+        "adapters of the model: folders of train lm --lora or of PEFT; polite=0.5: they count half",
+        {.shown = "DIR[=X]..."});
   }
 };
 

@@ -88,6 +88,7 @@ struct LanguageModel::Loaded {
 LanguageModel::LanguageModel(const fs::path& model, const LoadOptions& options)
     : loaded_(std::make_shared<const Loaded>(
           options.context, load_language_model(model, {.max_context = options.max_context,
+                                                       .adapter = options.adapters,
                                                        .weights = WeightTypes::kAsTheyLie}))) {}
 
 std::vector<token> LanguageModel::encode(std::string_view text) const {

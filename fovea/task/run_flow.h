@@ -123,6 +123,12 @@ struct OwnBytes {
   double vocabulary = 0;
   index frozen = 0;  ///< parameters
   double more = 0;   ///< of validations, beside the tape
+  /// Of a run that trains adapters and leaves the model as it is.
+  struct Adapters {
+    double model = 0;   ///< bytes of the weights of the model
+    index trained = 0;  ///< values of the adapters
+  };
+  std::optional<Adapters> adapters = {};
 };
 
 /// How many tokens, words or time steps there are.
@@ -138,6 +144,7 @@ struct RowCounts {
 ///   make(run)                          its model, which begins as its seed says
 ///   tokens(run)                        of the largest batch
 ///   load(set, mode, run)               of the largest batch of a set, for plan_pass()
+///   plan(context, run, load)           if it is there: what plan_pass() says of this run's model
 ///   bytes(context, run)                OwnBytes
 ///   rows(run)                          RowCounts
 ///   flops(context, run)                of the mean update, by a plan of sequences as long as those
@@ -177,7 +184,12 @@ TapeLoad batch_load(const Run& run, TapeMode mode) {
 template <class Run>
 double pass_bytes(const Context& context, const Run& run) {
   const auto cost_of_set = [&](const auto& set, TapeMode mode) {
-    return plan_pass(context, run.settings.model, TaskOf<Run>::load(set, mode, run));
+    const auto load = TaskOf<Run>::load(set, mode, run);
+    if constexpr (requires { TaskOf<Run>::plan(context, run, load); }) {
+      return TaskOf<Run>::plan(context, run, load);
+    } else {
+      return plan_pass(context, run.settings.model, load);
+    }
   };
   PassCost cost = cost_of_set(*run.training, TapeMode::kTrain);
   for (const auto* set : {&run.validation, &run.trained}) {
@@ -192,8 +204,9 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const double records =
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
   const OwnBytes own = TaskOf<Run>::bytes(context, run);
-  return peak_of_training({.model = model_memory(model),
-                           .values = sizeof(float) * static_cast<double>(parameter_count(model)),
+  const index values = own.adapters ? own.adapters->trained : parameter_count(model);
+  return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),
+                           .values = sizeof(float) * static_cast<double>(values),
                            .frozen = sizeof(float) * static_cast<double>(own.frozen),
                            .gradients = own.gradients,
                            .passes = pass_bytes(context, run) + own.more,

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-constexpr std::size_t kAlignment = 32;
+constexpr std::size_t kTensorAlignment = 32;
 constexpr std::uint32_t kVersion = 3;
 
 template <class T>
@@ -116,7 +116,9 @@ class Writer {
     out_ += text;
   }
   void add_bytes(std::string_view bytes) { out_ += bytes; }
-  void pad() { out_.resize((out_.size() + kAlignment - 1) / kAlignment * kAlignment); }
+  void pad() {
+    out_.resize((out_.size() + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment);
+  }
 
   void add_value(const auto& value) {
     using T = std::remove_cvref_t<decltype(value)>;
@@ -181,7 +183,7 @@ void add_tensors(Writer& out, std::span<const NamedTensor> tensors, const GgufWe
     out.add(own.number);
     out.add(offset);
     const auto bytes = static_cast<std::uint64_t>(tensor.size() / own.block * own.bytes);
-    offset += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    offset += (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
   }
   out.pad();
   for (const NamedTensor& one : tensors) {
@@ -214,10 +216,10 @@ std::string gguf_bytes(std::string_view given, std::span<const NamedTensor> tens
                        const GgufWeightType& type) {
   const MemorySource source(given);
   const GgufHeader header = parse_gguf_header(source, "metadata");
-  if (header.alignment != kAlignment) {
+  if (header.alignment != kTensorAlignment) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("general.alignment is {}; files are written with {}", header.alignment,
-                            kAlignment),
+                            kTensorAlignment),
                 "begin from the model in another file");
   }
   std::string metadata(given.substr(0, header.metadata_end));

@@ -41,9 +41,10 @@ SamplingOptions sampling_from(const Texts& given) {
 /// A model in memory. Several threads of Python may use it at once.
 class Model {
  public:
-  Model(const std::string& folder, const std::string& precision, index max_context)
+  Model(const std::string& folder, const std::string& precision, index max_context,
+        std::vector<std::string> adapters)
       : precision_(precision_from(precision)),
-        loaded_(load(folder, max_context)),
+        loaded_(load(folder, {.max_context = max_context, .adapter = std::move(adapters)})),
         checksum_(config_checksum(folder)) {}
 
   const LoadedLanguageModel& loaded() const { return loaded_; }
@@ -95,9 +96,9 @@ class Model {
   std::string config() const { return config_text(loaded_.settings); }
 
  private:
-  static LoadedLanguageModel load(const std::string& folder, index max_context) {
+  static LoadedLanguageModel load(const std::string& folder, const PretrainedOptions& options) {
     const nb::gil_scoped_release others_run;
-    return load_language_model(folder, {.max_context = max_context});
+    return load_language_model(folder, options);
   }
 
   Precision precision_;
@@ -138,8 +139,8 @@ struct LanguageModelRun : RunChoices {
 
 void bind_language_model(nb::module_& m) {
   nb::class_<Model>(m, "Model", "A language model in memory.")
-      .def(nb::init<const std::string&, const std::string&, index>(), nb::arg("folder"),
-           nb::arg("precision"), nb::arg("max_context"))
+      .def(nb::init<const std::string&, const std::string&, index, std::vector<std::string>>(),
+           nb::arg("folder"), nb::arg("precision"), nb::arg("max_context"), nb::arg("adapters"))
       .def("generate", &Model::generate, nb::arg("prompt"), nb::arg("options"), nb::arg("threads"),
            nb::arg("write"), "Passes the continuation in whole characters to `write`.")
       .def("evaluate", &Model::evaluate, nb::arg("files"), nb::arg("options"), nb::arg("threads"),

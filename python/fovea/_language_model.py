@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _fovea
@@ -69,13 +69,18 @@ class LanguageModel:
         raise TypeError("a LanguageModel cannot be pickled: pass the folder, and load it there")
 
     @classmethod
-    def load(cls, folder: Path, *, precision: str = "float32", max_context: int = 0) -> LanguageModel:
+    def load(
+        cls, folder: Path, *, precision: str = "float32", max_context: int = 0, adapters: Mapping[Path, float] = {}
+    ) -> LanguageModel:
         """The model of a folder that a training wrote, of one of its checkpoints, of a folder of Hugging Face, or of
         a GGUF file. `precision="bf16"`: its products round their operands to bfloat16, as with the command's option.
-        `max_context`: most tokens that a model from elsewhere sees at once; 0: as many as it was trained with. Raises
-        ModelError."""
+        `max_context`: most tokens that a model from elsewhere sees at once; 0: as many as it was trained with.
+        `adapters`: folders of adapters, of `train lm --lora` or of PEFT, each with the factor by which it counts: 1 as
+        it was trained. They are merged into the weights. Raises ModelError."""
         context = operator.index(max_context)
-        return cls(_fovea.Model(path_of("load", folder), option_text("precision", precision), context), precision)
+        choices = [f"{path_of('load', path)}={float(factor)!r}" for path, factor in adapters.items()]
+        precision = option_text("precision", precision)
+        return cls(_fovea.Model(path_of("load", folder), precision, context, choices), precision)
 
     @classmethod
     @documented(training_rows())

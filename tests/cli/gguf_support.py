@@ -86,12 +86,13 @@ def padded(data):
     return data + b"\0" * (-len(data) % 32)
 
 
-def gguf(seed=1, **changed):
-    """The bytes of a file."""
+def gguf(seed=1, brain=False, **changed):
+    """The bytes of a file. `brain`: its matrices are bfloat16, the upper halves of float32."""
     metadata, values, entries, data = pairs(**changed), list(tensors(seed)), b"", b""
     for name, shape, one in values:
+        halved = brain and len(shape) == 2
         entries += text(name) + struct.pack("<I", len(shape))
-        entries += struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", 0, len(data))
-        data += padded(one)
+        entries += struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", 30 if halved else 0, len(data))
+        data += padded(b"".join(one[at + 2:at + 4] for at in range(0, len(one), 4)) if halved else one)
     header = b"GGUF" + struct.pack("<IQQ", 3, len(values), len(metadata)) + b"".join(metadata) + entries
     return padded(header) + data

@@ -212,6 +212,58 @@ class Adapters(BaseTest):
         self.succeed("export", adapters, "--to", "peft", "-o", mine)
         self.succeed("export", adapters, "--to", "peft", "-o", mine, "--overwrite")
 
+    def test_weights_stay_as_they_lie(self):
+        base, run, threads = self.foreign(brain=True), self.folder / "run", self.folder / "threads"
+        train = ["--lora", 2, "--stop-after", "30u", "--save-every", "10u", "--keep", 3, "--lr", "2e-2"]
+        self.begin(base, run, *train)
+        self.assertLess(self.loss(run), self.loss(base) - 0.05)
+        self.begin(base, threads, *train, "--threads", 1)
+        self.assertEqual(tensors_of(threads / "model.safetensors"), tensors_of(run / "model.safetensors"))
+        again, whole = self.folder / "again", self.folder / "whole"
+        shutil.copytree(run, again)
+        self.succeed("train", "lm", f"--resume={again}/checkpoints/step-000010", "--overwrite")
+        self.assertEqual((again / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
+        self.succeed("import", run, "-o", whole)  # merged, in float32
+        self.assertAlmostEqual(self.loss(whole), self.loss(run), 5)
+
+    def test_given_to_a_model_that_is_loaded_without_them(self):
+        for brain in (False, True):
+            base, run, peft = self.foreign(brain=brain), self.folder / f"run{brain}", self.folder / f"peft{brain}"
+            other = self.folder / f"other{brain}"
+            self.begin(base, run, "--lora", 2, "--lora-rs", "--stop-after", "20u", "--lr", "2e-2")
+            self.begin(base, other, "--lora", 3, "--lora-targets", "q,down", "--stop-after", "20u", "--lr", "2e-2")
+            self.succeed("export", run, "--to", "peft", "-o", peft)
+            for folder in (run, peft):
+                self.assertAlmostEqual(self.loss(base, "--adapter", folder), self.loss(run), 6)
+                self.assertAlmostEqual(self.loss(base, "--adapter", f"{folder}=0"), self.loss(base), 6)
+            said = [self.succeed("generate", *words, "--greedy", "--max-tokens", 8).stdout
+                    for words in ((run, "the"), (base, "the", "--adapter", peft))]
+            self.assertEqual(*said)
+            twice, both = self.folder / f"twice{brain}", self.loss(base, "--adapter", run, f"{other}=-0.5")
+            self.assertNotAlmostEqual(both, self.loss(run), 4)
+            self.succeed("import", base, "--adapter", f"{run}=0.5", f"{peft}=0.5", f"{other}=-0.5", "-o", twice)
+            self.assertAlmostEqual(self.loss(twice), both, 5)
+            self.assertAlmostEqual(self.loss(run, "--adapter", f"{other}=-0.5"), both, 5)
+
+    def test_adapters_that_do_not_fit_are_named(self):
+        base, run, peft = self.foreign(), self.folder / "run", self.folder / "peft"
+        self.begin(base, run, "--lora", 2, "--stop-after", "1u")
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+        other = self.foreign("other.gguf", seed=2)
+        self.fails(4, "adapters of another model than", "generate", other, "a", "--adapter", run)
+        self.fails(4, "no such folder", "generate", base, "a", "--adapter", self.folder / "nowhere")
+        self.fails(2, "must be finite", "generate", base, "a", "--adapter", f"{run}=inf")
+        own = self.folder / "own"
+        self.train(own, "--stop-after", "1u", "--bias", "--activation", "gelu-tanh")
+        self.fails(4, "a whole model, not adapters", "eval", base, "--test", self.text, "--adapter", own)
+        self.fails(4, "which", "eval", own, "--test", self.text, "--adapter", peft)
+        config = json.loads((peft / "adapter_config.json").read_text())
+        for change, words in (({"use_dora": True}, "'use_dora' is true"), ({"peft_type": "IA3"}, "peft_type"),
+                              ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"), ({"bias": "all"}, "bias"),
+                              ({"r": 3}, "lora_A"), ({"r": 0}, "'r' is 0"), ({"modules_to_save": ["lm_head"]}, "modules_to_save")):
+            (peft / "adapter_config.json").write_text(json.dumps({**config, **change}))
+            self.fails(4, words, "generate", base, "a", "--adapter", peft)
+
     def test_an_export_does_not_replace_the_base(self):
         base, run = self.foreign(), self.folder / "run"
         kept = base.read_bytes()

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "fovea/base/profile.h"
 #include "fovea/base/random.h"
 #include "fovea/tensor/quantized.h"
 #include "tests/isa.h"
@@ -87,11 +88,29 @@ struct Case {
                              int threads) const {
     const index N = std::ssize(x) / kColumns, M = matrix.rows();
     std::vector<float> y(static_cast<std::size_t>(N * M), NAN);
-    matmul(Context(threads), {x.data(), N, kColumns}, matrix, {bias.data(), std::ssize(bias)},
-           {y.data(), N, M});
+    matmul(Context(threads), Rows<const float>(x.data(), N, kColumns), matrix, Form::kTransposed,
+           Rows<float>(y.data(), N, M), {.bias = {bias.data(), std::ssize(bias)}});
     return y;
   }
 };
+
+// Expects y [N, columns] to be x W, times a factor of each value, plus what stood there.
+void expect_plain(const Case& c, const std::vector<float>& x, const std::vector<float>& times,
+                  const std::vector<float>& before, const std::vector<float>& y) {
+  const index M = c.matrix.rows();
+  for (std::size_t at = 0; at < y.size(); ++at) {
+    const auto n = static_cast<index>(at) / kColumns, k = static_cast<index>(at) % kColumns;
+    double sum = before.empty() ? 0 : before[at], largest = std::abs(sum);
+    for (index m = 0; m < M; ++m) {
+      const double term = double{x[static_cast<std::size_t>(n * M + m)]} *
+                          c.values[static_cast<std::size_t>(m * kColumns + k)];
+      sum += term;
+      largest += std::abs(term);
+    }
+    const double factor = times.empty() ? 1 : times[at];
+    ASSERT_NEAR(y[at], factor * sum, std::abs(factor) * 1e-6 * largest + 1e-6) << n << ", " << k;
+  }
+}
 
 TEST(BlockMatrix, WidensRowsToTheBitsOfTheFile) {
   for (const Kind& kind : kKinds) {
@@ -142,6 +161,64 @@ TEST(BlockMatrix, ProductsAreThoseOfTheValues) {
   }
 }
 
+// What a backward needs: the matrix is widened in several parts, each of which adds to all of y.
+TEST(BlockMatrix, ProductsWithTheMatrixItselfAreThoseOfTheValues) {
+  const Case c(kKinds[1], 900, kKinds[5], 210);
+  for_each_isa([&] {
+    for (const index N : {index{1}, index{33}}) {
+      const std::vector<float> x = normals(N * c.matrix.rows(), 3), some = normals(N * kColumns, 4);
+      const Rows<const float> in(x.data(), N, c.matrix.rows());
+      std::vector<float> y(some.size(), NAN), again = y;
+      const Rows<float> out(y.data(), N, kColumns);
+      matmul(Context(1), in, c.matrix, Form::kPlain, out);
+      expect_plain(c, x, {}, {}, y);
+      matmul(Context(3), in, c.matrix, Form::kPlain, Rows<float>(again.data(), N, kColumns));
+      EXPECT_EQ(y, again);
+      matmul(Context(2), in, c.matrix, Form::kPlain, out, {.times = {some.data(), N, kColumns}});
+      expect_plain(c, x, some, {}, y);
+      y = some;
+      matmul(Context(2), in, c.matrix, Form::kPlain, out, {.store = Store::kAdd});
+      expect_plain(c, x, {}, some, y);
+    }
+  });
+}
+
+// Few rows and many, with all that a forward adds.
+TEST(BlockMatrix, ActivationsAndSumsAreThoseOfProductsOfValues) {
+  const Case c(kKinds[0], 500, kKinds[3], 101);
+  const index M = c.matrix.rows();
+  const std::vector<float> bias = normals(M, 5);
+  for (const index N : {kRowsByBlocks, index{19}}) {
+    const std::vector<float> x = normals(N * kColumns, 3), before = normals(N * M, 4);
+    std::vector<float> y = before, expected = before;
+    const MatmulOptions<float> options{
+        .bias = {bias.data(), M}, .activation = Activation::kGelu, .store = Store::kAdd};
+    matmul(Context(2), Rows<const float>(x.data(), N, kColumns), c.matrix, Form::kTransposed,
+           Rows<float>(y.data(), N, M), options);
+    PackedMatrix<float> packed;
+    packed.pack(Context(1), {c.values.data(), M, kColumns}, Form::kTransposed);
+    matmul<float>(Context(1), Rows<const float>(x.data(), N, kColumns), packed,
+                  Rows<float>(expected.data(), N, M), options);
+    for (std::size_t at = 0; at < y.size(); ++at) {
+      ASSERT_NEAR(y[at], expected[at], 1e-3 + 1e-5 * std::abs(expected[at])) << at;
+    }
+  }
+}
+
+TEST(BlockMatrix, APlanNeedsNoBytes) {
+  BlockMatrix matrix(kColumns);
+  matrix.append_planned(BlockType::kQ4_1, 700);
+  EXPECT_EQ(matrix.byte_size(), 700 * kColumns / 32 * 20);
+  Plan plan;
+  const Context context = Context(2).planned(plan);
+  std::vector<float> x(9 * kColumns), y(9 * 700);
+  matmul(context, Rows<const float>(x.data(), 9, kColumns), matrix, Form::kTransposed,
+         Rows<float>(y.data(), 9, 700));
+  matmul(context, Rows<const float>(y.data(), 9, 700), matrix, Form::kPlain,
+         Rows<float>(x.data(), 9, kColumns));
+  EXPECT_GT(plan.scratch_peak(), 4 * kColumns * 400);  // a part of the matrix, widened
+}
+
 TEST(BlockMatrix, ARowOfAResultDependsOnItsRowAlone) {
   const Case c(kKinds[1], 40, kKinds[0], 24);
   const std::vector<float> x = normals(kRowsByBlocks * kColumns, 3);
@@ -182,8 +259,9 @@ TEST(BlockMatrix, RefusesWhatDoesNotFit) {
   const std::int32_t beyond = 1;
   EXPECT_THROWS(widen_rows(Context(1), matrix, {&beyond, 1}, {row.data(), 1, kColumns}), kShape,
                 "row 1 of 1");
-  EXPECT_THROWS(matmul(Context(1), {row.data(), 1, 32}, matrix, {}, {row.data(), 1, 1}), kShape,
-                "x must");
+  EXPECT_THROWS(matmul(Context(1), Rows<const float>(row.data(), 1, 32), matrix, Form::kTransposed,
+                       Rows<float>(row.data(), 1, 1)),
+                kShape, "x [N, 512], y [N, 1]; they are [1, 32]");
 }
 
 }  // namespace

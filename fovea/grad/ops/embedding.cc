@@ -72,8 +72,7 @@ void add_to_table(Tape& tape, Variable table, Vec<const std::int32_t> ids,
 
 // The rows of a table that lies in blocks: they alone, in the order of their ids.
 EmbeddingTable<float> widened_rows(Tape& tape, const TableRows& rows, const BlockMatrix& blocks) {
-  check(tape.mode() == TapeMode::kInference,
-        "embedding: a table that lies in blocks has no gradient");
+  check(!rows.table.needs_gradient(), "embedding: a table that lies in blocks has no gradient");
   const index N = rows.ids.size, C = blocks.columns();
   const Rows<float> table(tape.saved<float>(N * C), N, C);
   widen_rows(tape.context(), blocks, rows.ids, table);

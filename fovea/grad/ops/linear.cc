@@ -14,16 +14,20 @@ namespace fovea {
 namespace {
 
 /// A LowRank of the weight on this tape.
+template <class T>
 struct ChangeCall {
   Variable a, b;
   index first;
   double scale;
+  Rows<T> h;  // scale x A^T
 };
 
+template <class T>
 struct LinearCall {
   Variable x, weight, bias, y;
   Activation f;
-  std::span<const ChangeCall> changes;
+  Rows<T> slope;
+  std::span<const ChangeCall<T>> changes;
 };
 
 // f with the type of the values of x: T, or bfloat16 if they were made for one product.
@@ -68,11 +72,12 @@ ProductGradient<T> gradient_for(Tape& tape, Variable x) {
 
 // The gradient of x W^T + b: that of y, which its reader has multiplied by f' if y has a slope.
 template <class T>
-ProductRows<const T> gradient_of_sums(Tape& tape, const LinearCall& call, Rows<const T> slope) {
+ProductRows<const T> gradient_of_sums(Tape& tape, const LinearCall<T>& call) {
   const bool is_pulled = tape.slope_of<T>(call.y).data != nullptr;
   if (is_pulled || call.f == Activation::kNone) return gradient_of<T>(tape, call.y);
   const Rows<T> dy = tape.take_gradient<T>(call.y);
-  pull_activation<T>(tape.context(), call.f, call.y.value<T>(), slope, dy);
+  const Variable y = call.y;
+  pull_activation<T>(tape.context(), call.f, y.value<T>(), call.slope, dy);
   return dy;
 }
 
@@ -82,77 +87,140 @@ bool share_memory(const ProductGradient<T>& dx, const GradientOut<T>& dw) {
   return !dx.rows.is_rounded() && dx.rows.values().data == dw.rows.data;
 }
 
-// dB = scale dy^T (x A^T) and dA = scale (dy B)^T x, of the columns of dy that the change makes.
+// y = x W^T or x W, and what the options add, wherever the values of W lie.
 template <class T>
-void pull_change(Tape& tape, const ChangeCall& change, ProductRows<const T> dy,
-                 ProductRows<const T> x) {
-  const Context& context = tape.context();
-  const index N = x.rows(), r = change.a.rows();
-  const ProductRows<const T> own = dy.columns_slice(change.first, change.first + change.b.rows());
-  Scratch scratch;
-  const auto product = [&](ProductRows<const T> left, Variable weight, Form form) {
-    const Rows<T> rows(scratch.allocate<T>(N * r), N, r);
-    const WeightPanels<T> panels(tape, weight, form, N);
-    matmul(context, left, panels.panels, ProductRows<T>(rows));
-    scale<T>(context, change.scale, rows, rows);
-    return rows;
-  };
-  if (const auto db = tape.gradient_for<T>(change.b)) {
-    const Rows<T> h = product(x, change.a, Form::kTransposed);
-    matmul_at_b(context, own, ProductRows<const T>(h), db.rows, db.store);
+void multiply_by(Tape& tape, ProductRows<const T> x, Variable weight, Form form, ProductRows<T> y,
+                 const MatmulOptions<T>& options = {}) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (const BlockMatrix* const blocks = blocks_of(weight)) {
+      return matmul(tape.context(), x, *blocks, form, y, options);
+    }
   }
-  if (const auto da = tape.gradient_for<T>(change.a)) {
-    const Rows<T> t = product(own, change.b, Form::kPlain);
-    matmul_at_b(context, ProductRows<const T>(t), x, da.rows, da.store);
-  }
+  const WeightPanels<T> panels(tape, weight, form, x.rows());
+  matmul(tape.context(), x, panels.panels, y, options);
 }
 
 // The changes of a weight, on the tape.
-std::span<const ChangeCall> changes_of(Tape& tape, Variable weight) {
+template <class T>
+std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight, index rows) {
   Parameter* const parameter = weight.parameter();
-  if (parameter == nullptr || tape.mode() != TapeMode::kTrain) return {};
+  if (parameter == nullptr) return {};
   const auto n = std::ssize(parameter->changes);
-  auto* const calls = tape.saved<ChangeCall>(n);
+  auto* const calls = tape.saved<ChangeCall<T>>(n);
   for (index i = 0; i < n; ++i) {
     const LowRank& change = parameter->changes[static_cast<std::size_t>(i)];
-    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale};
+    const index r = change.a->value.shape()[0];
+    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale,
+                Rows<T>(tape.saved<T>(rows * r), rows, r)};
   }
   return {calls, static_cast<std::size_t>(n)};
 }
 
+template <class T>
 std::span<const Variable> inputs_of(Tape& tape, std::initializer_list<Variable> usual,
-                                    std::span<const ChangeCall> changes) {
+                                    std::span<const ChangeCall<T>> changes) {
   const std::size_t size = usual.size() + 2 * changes.size();
   auto* const inputs = tape.saved<Variable>(static_cast<index>(size));
   Variable* next = std::copy(usual.begin(), usual.end(), inputs);
-  for (const ChangeCall& change : changes) {
+  for (const ChangeCall<T>& change : changes) {
     *next++ = change.a;
     *next++ = change.b;
   }
   return {inputs, size};
 }
 
+// y = the sum of the changes, scale (x A^T) B^T each; keeps h. Returns how the product with W is
+// stored behind it.
 template <class T>
-void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
+Store write_changes(Tape& tape, ProductRows<const T> x, std::span<const ChangeCall<T>> changes,
+                    Rows<T> y) {
+  if (changes.empty()) return Store::kWrite;
   const Context& context = tape.context();
-  const ProductRows<const T> dy = gradient_of_sums(tape, call, slope), x = rows_of<const T>(call.x);
+  const bool first_has_all_rows = changes[0].b.rows() == y.columns;
+  if (!first_has_all_rows) fill(context, T{0}, y);
+  for (const ChangeCall<T>& change : changes) {
+    multiply_by<T>(tape, x, change.a, Form::kTransposed, change.h);
+    scale<T>(context, change.scale, change.h, change.h);
+    const bool writes = first_has_all_rows && &change == changes.data();
+    multiply_by<T>(tape, Rows<const T>(change.h), change.b, Form::kTransposed,
+                   y.columns_slice(change.first, change.first + change.b.rows()),
+                   {.store = writes ? Store::kWrite : Store::kAdd});
+  }
+  return Store::kAdd;
+}
+
+// dB = dy^T h, dA = t^T x and dx += t A, where t = scale dy B, of the columns of dy that the change
+// makes.
+template <class T>
+void pull_change(Tape& tape, const ChangeCall<T>& change, ProductRows<const T> dy,
+                 ProductRows<const T> x, Rows<T> dx) {
+  const Context& context = tape.context();
+  const ProductRows<const T> own = dy.columns_slice(change.first, change.first + change.b.rows());
+  if (const auto db = tape.gradient_for<T>(change.b)) {
+    matmul_at_b(context, own, ProductRows<const T>(change.h), db.rows, db.store);
+  }
+  const auto da = tape.gradient_for<T>(change.a);
+  if (!da && dx.data == nullptr) return;
+  Scratch scratch;
+  const Rows<T> t(scratch.allocate<T>(change.h.rows * change.h.columns), change.h.rows,
+                  change.h.columns);
+  multiply_by<T>(tape, own, change.b, Form::kPlain, t);
+  scale<T>(context, change.scale, t, t);
+  if (da) matmul_at_b(context, ProductRows<const T>(t), x, da.rows, da.store);
+  if (dx.data == nullptr) return;
+  multiply_by<T>(tape, Rows<const T>(t), change.a, Form::kPlain, dx, {.store = Store::kAdd});
+}
+
+// Of a weight with changes, whose own values are frozen: dx is a sum of several products, so it is
+// rounded, and multiplied by f' of what made x, at the end.
+template <class T>
+void pull_changed(Tape& tape, const LinearCall<T>& call, ProductRows<const T> dy,
+                  ProductRows<const T> x) {
+  const Context& context = tape.context();
+  const ProductGradient<T> dx = gradient_for<T>(tape, call.x);
+  Scratch scratch;
+  Rows<T> sums = dx.rows.values();
+  if (dx.rows.is_rounded()) {
+    sums = {scratch.allocate<T>(x.rows() * x.columns()), x.rows(), x.columns()};
+  }
+  if (dx) {
+    multiply_by<T>(tape, dy, call.weight, Form::kPlain, sums, {.store = dx.options.store});
+  }
+  for (const ChangeCall<T>& change : call.changes) {
+    pull_change<T>(tape, change, dy, x, dx ? sums : Rows<T>());
+  }
+  if (!dx) return;
+  if (dx.options.times.data != nullptr) multiply<T>(context, sums, dx.options.times, sums);
+  if constexpr (std::is_same_v<T, float>) {
+    if (dx.rows.is_rounded()) round_rows(context, sums, dx.rows.rounded());
+  }
+}
+
+template <class T>
+void pull_plain(Tape& tape, const LinearCall<T>& call, ProductRows<const T> dy,
+                ProductRows<const T> x) {
+  const Context& context = tape.context();
   const auto dx = gradient_for<T>(tape, call.x);
   const auto dw = tape.gradient_for<T>(call.weight);
   // If they share their memory, the second product must add to the result of the first.
   if (dx && dw && !share_memory(dx, dw)) {
     const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows());
-    run_together<T>(context, {context, dy, weight.panels, dx.rows, dx.options},
-                    {context, dy, x, dw.rows, dw.store});
-  } else {
-    if (dx) {
-      const WeightPanels<T> weight(tape, call.weight, Form::kPlain, dy.rows());
-      matmul(context, dy, weight.panels, dx.rows, dx.options);
-    }
-    if (dw) matmul_at_b(context, dy, x, dw.rows, dw.store);
+    return run_together<T>(context, {context, dy, weight.panels, dx.rows, dx.options},
+                           {context, dy, x, dw.rows, dw.store});
   }
-  for (const ChangeCall& change : call.changes) pull_change(tape, change, dy, x);
+  if (dx) multiply_by<T>(tape, dy, call.weight, Form::kPlain, dx.rows, dx.options);
+  if (dw) matmul_at_b(context, dy, x, dw.rows, dw.store);
+}
+
+template <class T>
+void backward(Tape& tape, const LinearCall<T>& call) {
+  const ProductRows<const T> dy = gradient_of_sums(tape, call), x = rows_of<const T>(call.x);
+  if (call.changes.empty())
+    pull_plain(tape, call, dy, x);
+  else
+    pull_changed(tape, call, dy, x);
   if (const auto db = tape.gradient_for<T>(call.bias)) {
-    column_sums(context, dy, db.vec(), db.store);
+    column_sums(tape.context(), dy, db.vec(), db.store);
   }
 }
 
@@ -160,17 +228,6 @@ void backward(Tape& tape, const LinearCall& call, Rows<const T> slope) {
 bool keeps_rounded(const Tape& tape, DType dtype, Activation f) {
   return dtype == DType::kFloat32 && f != Activation::kRelu &&
          operands_of<float>(tape.context()) == Operands::kPaired;
-}
-
-Variable linear_by_blocks(Tape& tape, Variable x, const BlockMatrix& weight, Variable bias,
-                          Activation f) {
-  check(tape.mode() == TapeMode::kInference,
-        "linear: a weight that lies in blocks has no gradient");
-  const Variable y = tape.result(x.rows(), weight.rows(), DType::kFloat32);
-  const Rows<float> values = y.value<float>();
-  matmul(tape.context(), x.value<float>(), weight, bias.vec<float>(), values);
-  if (f != Activation::kNone) activation_forward<float>(tape.context(), f, values, values);
-  return y;
 }
 
 }  // namespace
@@ -182,23 +239,25 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
   check_operand("linear", "weight", weight, out, x.columns(),
                 x.dtype() == DType::kBFloat16 ? DType::kFloat32 : x.dtype());
   check_vector("linear", "bias", bias, out, dtype);
-  if (const BlockMatrix* const blocks = blocks_of(weight)) {
-    return linear_by_blocks(tape, x, *blocks, bias, f);
-  }
-  const std::span<const ChangeCall> changes = changes_of(tape, weight);
-  const std::span<const Variable> inputs = inputs_of(tape, {x, weight, bias}, changes);
-  const bool records = tape.records(inputs);
-  const bool for_product = records && reader == ForReader::kProduct;
-  const bool rounded = for_product && keeps_rounded(tape, dtype, f);
-  const Variable y = tape.result(x.rows(), out, rounded ? DType::kBFloat16 : dtype);
+  check(blocks_of(weight) == nullptr || !weight.needs_gradient(),
+        "linear: a weight that lies in blocks has no gradient");
+  Variable y;
   with_type(dtype, [&]<class T>(std::type_identity<T>) {
+    const std::span<const ChangeCall<T>> changes = changes_of<T>(tape, weight, x.rows());
+    const std::span<const Variable> inputs = inputs_of<T>(tape, {x, weight, bias}, changes);
+    const bool records = tape.records(inputs);
+    const bool for_product = records && reader == ForReader::kProduct;
+    // Rounded rows are written once, by one product.
+    const bool rounded = for_product && changes.empty() && keeps_rounded(tape, dtype, f);
+    y = tape.result(x.rows(), out, rounded ? DType::kBFloat16 : dtype);
     const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
-    const WeightPanels<T> panels(tape, weight, Form::kTransposed, x.rows());
-    const MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
-    matmul(tape.context(), rows_of<const T>(x), panels.panels, rows_of<T>(y), options);
+    MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
+    const ProductRows<const T> rows = rows_of<const T>(x);
+    if (!rounded) options.store = write_changes<T>(tape, rows, changes, y.value<T>());
+    multiply_by<T>(tape, rows, weight, Form::kTransposed, rows_of<T>(y), options);
     if (for_product) tape.set_slope<T>(y, slope.data);
-    tape.record(y, inputs, [call = LinearCall{x, weight, bias, y, f, changes}, slope](Tape& t) {
-      backward<T>(t, call, slope);
+    tape.record(y, inputs, [call = LinearCall<T>{x, weight, bias, y, f, slope, changes}](Tape& t) {
+      backward<T>(t, call);
     });
   });
   return y;

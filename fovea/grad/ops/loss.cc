@@ -81,7 +81,8 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     LinearCrossEntropy<T> call;
     call.x = x.value<T>();
-    call.weight = weight.value<T>();
+    call.blocks = blocks_of(weight);
+    if (call.blocks == nullptr) call.weight = weight.value<T>();
     call.bias = bias.vec<T>();
     call.targets = targets;
     call.scale = factor;
@@ -94,7 +95,8 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
       call.dbias = dbias.vec();
       call.dbias_store = dbias.store;
     }
-    if (Parameter* const p = weight.parameter(); p != nullptr && !reads_in_place(tape, N)) {
+    if (Parameter* const p = weight.parameter();
+        p != nullptr && call.blocks == nullptr && !reads_in_place(tape, N)) {
       const auto packed = [&](Form form) {
         return &p->packed.get<T>(tape.context(), call.weight, form, p->version);
       };

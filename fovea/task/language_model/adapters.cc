@@ -30,8 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kAll = "all", kWeight = ".weight";
-// Before the names of tensors, as PEFT writes them.
-constexpr std::string_view kPeftPrefix = "base_model.model.";
 // Short names of the products of a Llama.
 constexpr std::string_view kShort[] = {"q", "k", "v", "o", "up", "down", "gate"};
 
@@ -101,8 +99,6 @@ class AdaptedProducts {
 
 }  // namespace
 
-namespace {
-
 double alpha_of(const BaseOptions& o) {
   return o.lora_alpha > 0 ? o.lora_alpha : 2 * static_cast<double>(o.lora);
 }
@@ -112,11 +108,9 @@ const Architecture& architecture_for(const LanguageModelConfig& config, const st
   try {
     return architecture_of(config);
   } catch (const Error& error) {
-    throw error.with(error.code(), fmt::format("--lora: {}", error.what()));
+    throw error.with(error.code(), fmt::format("adapters: {}", error.what()));
   }
 }
-
-}  // namespace
 
 double adapter_scale(const BaseOptions& o) {
   const auto rank = static_cast<double>(o.lora);
@@ -147,25 +141,57 @@ std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const Bas
 
 std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                const LanguageModelSettings& settings,
-                                               const std::string& architecture) {
+                                               const std::string& architecture,
+                                               ParameterMemory memory) {
   return std::make_unique<LowRankAdapters>(model.parameters(),
                                            adapter_targets(model, settings.from, architecture),
                                            LowRankOptions{.rank = settings.from.lora,
                                                           .scale = adapter_scale(settings.from),
-                                                          .seed = settings.recipe.seed});
+                                                          .seed = settings.recipe.seed,
+                                                          .memory = memory});
 }
 
-AdapterSizes adapter_sizes(const LanguageModelConfig& config, const BaseOptions& options,
-                           const std::string& architecture) {
-  AdapterSizes sizes;
-  if (options.lora == 0) return sizes;
-  const LanguageModel shapes(config, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  std::set<const Parameter*> weights;
-  for (const LowRankTarget& target : adapter_targets(shapes, options, architecture)) {
-    sizes.trained += options.lora * (target.rows + target.weight->value.shape()[1]);
-    if (weights.insert(target.weight).second) sizes.adapted += target.weight->value.size();
+namespace {
+
+// How many values the adapters of such a model have.
+index adapter_count(const LanguageModel& model, const BaseOptions& options,
+                    const std::string& architecture) {
+  index count = 0;
+  for (const LowRankTarget& target : adapter_targets(model, options, architecture)) {
+    count += options.lora * (target.rows + target.weight->value.shape()[1]);
   }
-  return sizes;
+  return count;
+}
+
+LanguageModel unwritten(const LanguageModelConfig& config) {
+  return LanguageModel(config, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+}
+
+}  // namespace
+
+AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::string& architecture) {
+  const bool lies = is_pretrained(settings.from.base);
+  const LanguageModel model =
+      lies ? load_base(settings, WeightTypes::kPlanned) : unwritten(settings.model);
+  AdaptedBase base{.trained = adapter_count(model, settings.from, architecture)};
+  for (const Parameter* const one : model.parameters()) {
+    base.blocks.push_back(one->blocks);
+    base.bytes += static_cast<double>(
+        one->blocks ? one->blocks->byte_size() : static_cast<std::size_t>(one->value.byte_size()));
+  }
+  return base;
+}
+
+ModelChange adapters_for_plan(const LanguageModelRun& run) {
+  if (run.adapted.trained == 0) return {};
+  return [&run](const LanguageModel& model) -> std::shared_ptr<void> {
+    const std::span<Parameter* const> parameters = model.parameters();
+    for (std::size_t n = 0; n < parameters.size(); ++n) {
+      parameters[n]->blocks = run.adapted.blocks[n];
+    }
+    return make_adapters(model, run.settings, architecture_name(run.pretrained),
+                         ParameterMemory::kUnwritten);
+  };
 }
 
 std::string weights_checksum(const fs::path& model) {
@@ -216,10 +242,7 @@ void require_same_base(const BaseOptions& options) {
               "put that one back; its weights have changed since");
 }
 
-namespace {
-
-// The weights of a folder of adapters, which are as many as its config.json asks for: it may have
-// been changed together with its checksum.
+// config.json may have been changed together with its checksum.
 Safetensors read_adapters(const fs::path& folder, const LanguageModelSettings& settings,
                           const std::string& architecture) {
   Safetensors weights = read_model_weights(folder);
@@ -227,61 +250,28 @@ Safetensors read_adapters(const fs::path& folder, const LanguageModelSettings& s
   for (const NamedTensor& one : weights.tensors) held += one.tensor.size();
   check_stored((folder / "config.json").string(), [&] {
     check_ranges(settings.from);
-    const index trained = adapter_sizes(settings.model, settings.from, architecture).trained;
+    const index trained = adapter_count(unwritten(settings.model), settings.from, architecture);
     check(trained == held, "adapters of {} values; {} has {}", trained, kWeightsName, held);
   });
   return weights;
 }
 
-}  // namespace
-
-LanguageModel load_adapted(const fs::path& folder, const LanguageModelSettings& settings,
-                           const std::string& architecture) {
-  require_same_base(settings.from);
-  const Safetensors weights = read_adapters(folder, settings, architecture);
-  LanguageModel model = load_base(settings);
-  const auto adapters = make_adapters(model, settings, architecture);
-  restore_parameters(adapters->parameters(), weights, (folder / kWeightsName).string());
-  adapters->merge(Context());
-  return model;
+bool merge_into_values(const LanguageModel& model, LowRankAdapters& adapters) {
+  const auto lies = [](const Parameter* one) { return one->blocks != nullptr; };
+  if (std::ranges::any_of(model.parameters(), lies)) return false;
+  adapters.merge(Context());
+  return true;
 }
 
-void export_peft(const fs::path& run, const fs::path& folder) {
-  const LanguageModelSettings settings = load_settings(run);
-  const BaseOptions& options = settings.from;
-  if (options.lora == 0) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: the folder holds no adapters", run.string()),
-                "train some: fovea train lm --base MODEL --lora 8");
-  }
-  const TextCutter cutter = make_cutter(read_tokenizer_data(run), run.string());
-  const std::string name = architecture_name(cutter.pretrained);
-  const Safetensors weights = read_adapters(run, settings, name);
-  std::set<std::string> products;
-  for (const NamedTensor& one : weights.tensors) {
-    const std::string_view target = std::string_view(one.name).substr(0, one.name.rfind(".lora_"));
-    products.insert(std::string(target.substr(target.rfind('.') + 1)));
-  }
-  // transformers keeps the matrices of GPT-2 transposed.
-  const bool transposed = architecture_for(settings.model, name).name == "gpt2";
-  const Json::Object config = {{"base_model_name_or_path", options.base},
-                               {"bias", "none"},
-                               {"fan_in_fan_out", transposed},
-                               {"inference_mode", true},
-                               {"lora_alpha", alpha_of(options)},
-                               {"lora_dropout", 0.0},
-                               {"peft_type", "LORA"},
-                               {"r", options.lora},
-                               {"target_modules", Json::Array(products.begin(), products.end())},
-                               {"task_type", "CAUSAL_LM"},
-                               {"use_dora", false},
-                               {"use_rslora", options.lora_rs}};
-  const std::string bytes = safetensors_bytes(weights.tensors, {{"format", "pt"}});
-  require_disk_space(folder, bytes.size());
-  create_folders(folder);
-  remove_file(folder / kPeftFiles[1]);
-  write_file_atomically(folder / kPeftFiles[0], bytes);
-  write_file_atomically(folder / kPeftFiles[1], Json(config).pretty());
+AdaptedModel load_adapted(const fs::path& folder, const LanguageModelSettings& settings,
+                          const std::string& architecture, WeightTypes types) {
+  require_same_base(settings.from);
+  const Safetensors weights = read_adapters(folder, settings, architecture);
+  LanguageModel model = load_base(settings, types);
+  auto adapters = make_adapters(model, settings, architecture);
+  restore_parameters(adapters->parameters(), weights, (folder / kWeightsName).string());
+  if (merge_into_values(model, *adapters)) adapters.reset();
+  return {std::move(model), std::move(adapters)};
 }
 
 }  // namespace fovea

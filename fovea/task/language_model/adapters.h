@@ -3,7 +3,6 @@
 // its adapters. A folder of such a run holds the adapters alone, named as PEFT names them.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,43 +10,64 @@
 #include <vector>
 
 #include "fovea/nn/low_rank.h"
+#include "fovea/pretrained/architecture.h"
 #include "fovea/task/language_model/language_model.h"
+#include "fovea/tensor/safetensors.h"
 
 namespace fovea {
 
+/// Before the names of modules, as PEFT writes them.
+inline constexpr std::string_view kPeftPrefix = "base_model.model.";
+
+/// --lora-alpha, or its default.
+double alpha_of(const BaseOptions& options);
 /// The factor of B A.
 double adapter_scale(const BaseOptions& options);
 
-/// Adapters as the options ask for. `architecture` names the tensors of the model ("" : that by
-/// which it would be exported). Throws kOptionValue for targets that the model does not have, and
-/// kModelWrongKind if no architecture has its layers.
+/// The architecture of this name, or, if that is "", the one by which such a model is exported.
+/// Throws kModelWrongKind if there is none.
+const Architecture& architecture_for(const LanguageModelConfig& config, const std::string& name);
+
+/// Adapters as the options ask for; in a plan without values. `architecture` names the tensors of
+/// the model ("" : that by which it would be exported). Throws kOptionValue for targets that the
+/// model does not have, and kModelWrongKind if no architecture has its layers.
 std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                const LanguageModelSettings& settings,
-                                               const std::string& architecture);
+                                               const std::string& architecture,
+                                               ParameterMemory memory = ParameterMemory::kAllocate);
 
 /// The weights that get adapters.
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
                                            const std::string& architecture);
 
-/// The sizes of adapters of such a model.
-AdapterSizes adapter_sizes(const LanguageModelConfig& config, const BaseOptions& options,
-                           const std::string& architecture);
+/// The sizes of the adapters and of their base, of which the header is read alone. Throws as
+/// loading it does.
+AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::string& architecture);
+/// Gives the model that is planned for a run the adapters of that, if it has some.
+ModelChange adapters_for_plan(const LanguageModelRun& run);
 
 /// XXH3 of the files of a model's weights. Throws kModelMissing.
 std::string weights_checksum(const std::filesystem::path& model);
 
-/// The base of a folder of adapters, with these merged into its weights. Throws kModelMissing
-/// without the base, and kModelWrongKind for another one than that which they were trained on.
-LanguageModel load_adapted(const std::filesystem::path& folder,
-                           const LanguageModelSettings& settings, const std::string& architecture);
+/// The weights of a folder of adapters, which are as many as its config.json asks for. Throws
+/// kModelMissing, kModelDamaged.
+Safetensors read_adapters(const std::filesystem::path& folder,
+                          const LanguageModelSettings& settings, const std::string& architecture);
 
-/// The names of what export_peft() writes, adapter_config.json last.
-inline constexpr std::array<std::string_view, 2> kPeftFiles = {"adapter_model.safetensors",
-                                                               "adapter_config.json"};
+/// Merges adapters into the weights of their model, if none of these lies as in its file. Returns
+/// whether it did.
+bool merge_into_values(const LanguageModel& model, LowRankAdapters& adapters);
 
-/// Writes the adapters of a run folder as PEFT's two files. Throws kModelWrongKind for a folder
-/// without adapters, before anything is written; kDiskFull, kWrite.
-void export_peft(const std::filesystem::path& run, const std::filesystem::path& folder);
+struct AdaptedModel {
+  LanguageModel model;
+  std::unique_ptr<LowRankAdapters> adapters;  ///< null: they are merged into its weights
+};
+/// The base of a folder of adapters, with these: merged into its weights if those are widened.
+/// Throws kModelMissing without the base, and kModelWrongKind for another one than that which they
+/// were trained on.
+AdaptedModel load_adapted(const std::filesystem::path& folder,
+                          const LanguageModelSettings& settings, const std::string& architecture,
+                          WeightTypes types);
 
 /// The model that a training began from, the one that this began from, and so on, as long as they
 /// are adapters. Throws as load_settings() does, and kModelDamaged for adapters on themselves.

@@ -113,19 +113,24 @@ TokenizerData tokenizer_of_base(const fs::path& base) {
   return {.kind = std::string(kPretrainedKind), .model = kept_text(base)};
 }
 
-LanguageModel load_base(const LanguageModelSettings& settings) {
+WeightTypes types_of_base(const BaseOptions& options) {
+  return options.lora > 0 ? WeightTypes::kAsTheyLie : WeightTypes::kFloat32;
+}
+
+LanguageModel load_base(const LanguageModelSettings& settings, WeightTypes types) {
   const fs::path base = settings.from.base;
   const LanguageModelConfig& config = settings.model;
   if (is_pretrained(base)) {
-    PretrainedLanguageModel loaded =
-        load_pretrained(base, {.max_context = config.block, .dropout = config.dropout});
+    PretrainedLanguageModel loaded = load_pretrained(
+        base, {.max_context = config.block, .dropout = config.dropout, .weights = types});
     return std::move(*loaded.model);
   }
   LanguageModelSettings theirs = load_settings(base);
   if (theirs.from.lora == 0) return load_weights_of(base, config, settings.recipe.seed);
   theirs.model = config;
   const TextCutter cutter = make_cutter(read_tokenizer_data(base), base.string());
-  return load_adapted(base, theirs, architecture_name(cutter.pretrained));
+  const std::string architecture = architecture_name(cutter.pretrained);
+  return load_adapted(base, theirs, architecture, WeightTypes::kFloat32).model;
 }
 
 void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
@@ -221,12 +226,12 @@ struct Imported {
   std::string architecture;
 };
 
-Imported read_foreign(const fs::path& path) {
-  PretrainedLanguageModel loaded = load_pretrained(path);
+Imported read_foreign(const fs::path& path, const std::vector<std::string>& adapters) {
+  LoadedLanguageModel loaded = load_language_model(path, {.adapter = adapters});
   Imported found{.tokenizer = tokenizer_of_base(path),
                  .model = std::move(loaded.model),
-                 .architecture = loaded.text.architecture};
-  found.settings.model = loaded.config;
+                 .architecture = loaded.pretrained->architecture};
+  found.settings.model = loaded.settings.model;
   found.settings.text.tokenizer = kPretrainedKind;
   found.settings.text.batch_size = 1;
   found.settings.from.base = fs::absolute(path).string();
@@ -239,9 +244,9 @@ BaseOptions only_named(std::string base) {
   return options;
 }
 
-Imported read_adapted(const fs::path& path) {
-  LoadedLanguageModel loaded = load_language_model(path);
-  if (loaded.settings.from.lora == 0) {
+Imported read_adapted(const fs::path& path, const std::vector<std::string>& adapters) {
+  LoadedLanguageModel loaded = load_language_model(path, {.adapter = adapters});
+  if (loaded.settings.from.lora == 0 && adapters.empty()) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: a model of fovea already", path.string()), kImportable);
   }
@@ -255,7 +260,8 @@ Imported read_adapted(const fs::path& path) {
 
 }  // namespace
 
-std::string import_model(const fs::path& path, const fs::path& folder, Precision type) {
+std::string import_model(const fs::path& path, const std::vector<std::string>& adapters,
+                         const fs::path& folder, Precision type) {
   if (!fs::exists(path)) {
     throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such file or folder", path.string()),
                 kImportable);
@@ -264,7 +270,8 @@ std::string import_model(const fs::path& path, const fs::path& folder, Precision
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: expected a model of another program", path.string()), kImportable);
   }
-  Imported found = is_pretrained(path) ? read_foreign(path) : read_adapted(path);
+  Imported found =
+      is_pretrained(path) ? read_foreign(path, adapters) : read_adapted(path, adapters);
   found.settings.recipe.save_dtype = type;
   const std::vector<NamedFile> files = first_files(config_text(found.settings), found.tokenizer);
   const index bytes_of_value = type == Precision::kBFloat16 ? 2 : 4;

@@ -23,8 +23,11 @@ void take_base(LanguageModelSettings& settings, const std::vector<std::string>& 
 /// The tokenizer of a model, as a folder of fovea keeps it.
 TokenizerData tokenizer_of_base(const std::filesystem::path& base);
 
-/// The model of settings.from.base, with what settings.model changes.
-LanguageModel load_base(const LanguageModelSettings& settings);
+/// The model of settings.from.base, with what settings.model changes. The types are those of a
+/// model from elsewhere.
+LanguageModel load_base(const LanguageModelSettings& settings, WeightTypes types);
+/// How a training holds the weights of its base: under adapters they stay as they lie.
+WeightTypes types_of_base(const BaseOptions& options);
 
 /// Freezes the parameters that models of this architecture do not have, such as most biases of
 /// qwen2: they are zero, and stay so.
@@ -39,10 +42,11 @@ void freeze_for(const LanguageModel& model, const LanguageModelRun& run);
 /// How many parameters that are. Throws as freeze_parts().
 index frozen_count(const LanguageModelRun& run);
 
-/// Makes a model folder of a model from elsewhere, or of adapters and their base. Returns its
-/// architecture. Throws as loading
-/// does, before anything is written, kDiskFull and kWrite.
-std::string import_model(const std::filesystem::path& model, const std::filesystem::path& folder,
-                         Precision type);
+/// Makes a model folder of a model from elsewhere, or of a model and adapters (--adapter, or those
+/// that the folder `model` holds). Returns its architecture. Throws as loading does, before
+/// anything is written, kDiskFull and kWrite.
+std::string import_model(const std::filesystem::path& model,
+                         const std::vector<std::string>& adapters,
+                         const std::filesystem::path& folder, Precision type);
 
 }  // namespace fovea

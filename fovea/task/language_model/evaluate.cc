@@ -133,7 +133,7 @@ Predicted predicted_by(const Windows& windows, const Tokenizer& tokenizer) {
 TextScore evaluate_text(const Context& context, const LoadedLanguageModel& loaded,
                         std::span<const std::string> files, const TextEvaluation& options) {
   const Windows windows = windows_of(loaded, files, options.stride);
-  require_memory("the evaluation", evaluation_memory(context, loaded.settings.model, windows.set),
+  require_memory("the evaluation", evaluation_memory(context, *loaded.model, windows.set),
                  "free some memory, or use a machine that has more");
   Tape tape(context, TapeMode::kInference);
   const auto loss_of_window = [&](const Batch& batch) {

@@ -30,7 +30,7 @@ void require_search_memory(const Context& context, const LoadedLanguageModel& lo
   const auto tokens = static_cast<index>(prompt_tokens(loaded, prompt).size());
   require_memory("the texts of the beam",
                  2 * static_cast<double>(beam) *
-                     generation_memory(context, loaded.settings.model, tokens, options.max_tokens),
+                     generation_memory(context, *loaded.model, tokens, options.max_tokens),
                  "give a smaller --beam or --max-tokens, or use a machine with more memory");
 }
 
@@ -87,7 +87,7 @@ void require_generation_memory(const Context& context, const LoadedLanguageModel
                  "give a shorter prompt, or use a machine with more memory");
   const auto tokens = static_cast<index>(prompt_tokens(loaded, prompt).size());
   require_memory(
-      "the text", generation_memory(context, loaded.settings.model, tokens, options.max_tokens),
+      "the text", generation_memory(context, *loaded.model, tokens, options.max_tokens),
       "give a shorter prompt or a smaller --max-tokens, or use a machine with more memory");
 }
 
@@ -287,7 +287,7 @@ index Conversation::answer_turns(const std::function<bool(std::string_view)>& wr
   std::vector<token> tokens = fitting_tokens();
   require_memory(
       "the answer",
-      generation_memory(context_, loaded_.settings.model, std::ssize(tokens), options_.max_tokens),
+      generation_memory(context_, *loaded_.model, std::ssize(tokens), options_.max_tokens),
       "give a smaller --max-tokens or --max-context");
   // The text so far is cut anew, and may have become other tokens.
   const auto known = static_cast<std::size_t>(decoder_.size());

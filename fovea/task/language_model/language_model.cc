@@ -12,6 +12,7 @@
 #include "fovea/model/layer_table.h"
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/base.h"
+#include "fovea/task/language_model/peft.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_flow.h"
 #include "fovea/train/model_folder.h"
@@ -65,7 +66,6 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
 
 double update_gradients(const LanguageModelRun& run) {
   const LanguageModelConfig c = resolve(run.settings.model);
-  if (run.adapters.trained > 0) return gradient_bytes(run.adapters.trained, {});
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
@@ -106,10 +106,8 @@ LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
   return loaded;
 }
 
-}  // namespace
-
-LoadedLanguageModel load_language_model(const fs::path& folder, const PretrainedOptions& options) {
-  if (is_pretrained(folder)) return with_settings(load_pretrained(folder, options));
+// A folder of ours.
+LoadedLanguageModel load_own(const fs::path& folder, const PretrainedOptions& options) {
   if (options.max_context > 0) {
     throw Error(
         ErrorCode::kUsage,
@@ -129,12 +127,28 @@ LoadedLanguageModel load_language_model(const fs::path& folder, const Pretrained
   loaded.tokenizer = std::move(cutter.tokenizer);
   loaded.pretrained = std::move(cutter.pretrained);
   if (loaded.settings.from.lora > 0) {
-    loaded.model = std::make_unique<LanguageModel>(
-        load_adapted(folder, loaded.settings, architecture_name(loaded.pretrained)));
+    AdaptedModel adapted = load_adapted(folder, loaded.settings,
+                                        architecture_name(loaded.pretrained), options.weights);
+    loaded.model = std::make_unique<LanguageModel>(std::move(adapted.model));
+    if (adapted.adapters) loaded.adapters.push_back(std::move(adapted.adapters));
     return loaded;
   }
   loaded.model = load_model<LanguageModel>(folder, sizes_of, loaded.settings.model,
                                            loaded.settings.recipe.seed);
+  return loaded;
+}
+
+}  // namespace
+
+LoadedLanguageModel load_language_model(const fs::path& path, const PretrainedOptions& options) {
+  LoadedLanguageModel loaded =
+      is_pretrained(path) ? with_settings(load_pretrained(path, options)) : load_own(path, options);
+  for (const std::string& choice : options.adapter) {
+    auto adapters = load_adapters({*loaded.model, path, architecture_name(loaded.pretrained)},
+                                  adapter_choice(choice));
+    if (!merge_into_values(*loaded.model, *adapters))
+      loaded.adapters.push_back(std::move(adapters));
+  }
   return loaded;
 }
 
@@ -164,7 +178,7 @@ struct TaskOf<LanguageModelRun> {
 
   static LanguageModel make(const LanguageModelRun& run) {
     LanguageModel model = run.from_base
-                              ? load_base(run.settings)
+                              ? load_base(run.settings, types_of_base(run.settings.from))
                               : LanguageModel(run.settings.model, run.settings.recipe.seed);
     freeze_for(model, run);
     return model;
@@ -180,13 +194,18 @@ struct TaskOf<LanguageModelRun> {
   }
 
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
-    const auto [trained, adapted] = run.adapters;
-    const index frozen = trained > 0 ? parameter_count(run.settings.model) - trained : run.frozen;
-    return {.gradients = update_gradients(run),
-            .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.tokenizer_data),
-            .frozen = frozen,
-            .more = sizeof(float) * static_cast<double>(2 * trained + adapted)};  // A and B, packed
+    OwnBytes own{.batches = batch_bytes(run), .vocabulary = vocabulary_bytes(run.tokenizer_data)};
+    if (run.adapted.trained > 0) {  // whose values and gradients the plan counts
+      own.adapters = {.model = run.adapted.bytes, .trained = run.adapted.trained};
+    } else {
+      own.gradients = update_gradients(run);
+      own.frozen = run.frozen;
+    }
+    return own;
+  }
+
+  static PassCost plan(const Context& context, const LanguageModelRun& run, const TapeLoad& load) {
+    return plan_pass(context, run.settings.model, load, adapters_for_plan(run));
   }
 
   static RowCounts rows(const LanguageModelRun& run) {
@@ -225,17 +244,32 @@ void require_token_memory(std::string_view text, const Tokenizer& tokenizer, ind
                  "use less text, or a machine with more memory");
 }
 
-double evaluation_memory(const Context& context, const LanguageModelConfig& config,
+namespace {
+
+// A weight that lies in blocks lies so in the plan, too.
+PassCost plan_pass_of(const Context& context, const LanguageModel& model, const TapeLoad& load) {
+  return plan_pass(context, model.config(), load, [&](const LanguageModel& planned) {
+    for (std::size_t n = 0; n < model.parameters().size(); ++n) {
+      planned.parameters()[n]->blocks = model.parameters()[n]->blocks;
+    }
+    return nullptr;
+  });
+}
+
+}  // namespace
+
+double evaluation_memory(const Context& context, const LanguageModel& model,
                          const EvaluationBatches& set) {
   const TapeLoad load{.tokens = set.largest_batch(),
                       .mode = TapeMode::kInference,
                       .sequences = set.batch_size(),
                       .precision = context.precision()};
-  return kProcessBytes + kRounding * plan_pass(context, config, load).bytes();
+  return kProcessBytes + kRounding * plan_pass_of(context, model, load).bytes();
 }
 
-double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
+double generation_memory(const Context& context, const LanguageModel& model, index prompt,
                          index max_tokens) {
+  const LanguageModelConfig& config = model.config();
   // When the window moves, the model reads the tokens that stay again, from position 0.
   const index read = std::min(prompt, config.block);
   const bool moves_on = max_tokens > config.block - read || prompt > read;
@@ -245,7 +279,7 @@ double generation_memory(const Context& context, const LanguageModelConfig& conf
                       .precision = context.precision()};
   const double logits = 3 * 4 * static_cast<double>(config.vocabulary);
   return kProcessBytes + logits + cache_bytes(config, seen) +
-         kRounding * plan_pass(context, config, load).bytes();
+         kRounding * plan_pass_of(context, model, load).bytes();
 }
 
 namespace {
@@ -307,23 +341,8 @@ std::span<Parameter* const> LanguageModelObjective::parameters() {
   return adapters_ ? adapters_->parameters() : ObjectiveOf::parameters();
 }
 
-void LanguageModelObjective::merge_adapters() {
-  if (adapters_) adapters_->merge(free_tape().context());
-}
-
-index LanguageModelObjective::begin_update(index update) {
-  merge_adapters();
-  return ObjectiveOf::begin_update(update);
-}
-
-std::optional<Validation> LanguageModelObjective::validate(const Interrupted& interrupted) {
-  merge_adapters();
-  return ObjectiveOf::validate(interrupted);
-}
-
 std::optional<Validation> LanguageModelObjective::validate_training(
     const Interrupted& interrupted) {
-  merge_adapters();
   return validation_of(loss_of(free_tape(), model_, run_.training->sequences(),
                                batches_of(run_.settings), interrupted));
 }

@@ -35,6 +35,8 @@ struct LoadedLanguageModel {
   /// How a model from elsewhere reads its texts; also of one that fovea has trained further.
   std::optional<PretrainedText> pretrained = {};
   std::string kept_text = {};  ///< of a folder of fovea: as kept_text() made it of that model
+  /// Of a model whose weights stay as they lie: they change it while they live.
+  std::vector<std::unique_ptr<LowRankAdapters>> adapters = {};
 };
 
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
@@ -43,8 +45,10 @@ LanguageModelSettings load_settings(const std::filesystem::path& folder);
 /// Loads the model of a folder, with what `config` changes of what is in its config.json.
 LanguageModel load_weights_of(const std::filesystem::path& folder,
                               const LanguageModelConfig& config, std::uint64_t seed);
-/// Loads a model: a folder, or a model from elsewhere. Throws as load_settings() and
-/// load_pretrained() do, and kModelDamaged if the files of a folder do not belong together.
+/// Loads a model: a folder, or a model from elsewhere, with the adapters of the options. Adapters
+/// are merged into the weights, unless these stay as they lie. Throws as load_settings(),
+/// load_pretrained() and load_adapters() do, and kModelDamaged if the files of a folder do not
+/// belong together.
 LoadedLanguageModel load_language_model(const std::filesystem::path& path,
                                         const PretrainedOptions& options = {});
 
@@ -57,10 +61,13 @@ inline std::string architecture_name(const std::optional<PretrainedText>& text) 
   return text ? text->architecture : "";
 }
 
-/// How many values adapters have: none without --lora.
-struct AdapterSizes {
-  index trained = 0;  ///< of A and B
-  index adapted = 0;  ///< of the weights that they change
+/// What adapters are trained on: the weights of a model from elsewhere stay as they lie in its
+/// file.
+struct AdaptedBase {
+  index trained = 0;  ///< values of the adapters; 0: there are none
+  double bytes = 0;   ///< of the weights of the base
+  /// Of each parameter, planned; null: its values are float32.
+  std::vector<std::shared_ptr<const BlockMatrix>> blocks = {};
 };
 
 /// A run that is ready to begin.
@@ -70,7 +77,7 @@ struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, Ev
   bool from_base = false;                         ///< its model begins with the weights of --base
   std::optional<PretrainedText> pretrained = {};  ///< as LoadedLanguageModel has it
   index frozen = 0;  ///< parameters that are not trained, though there are no adapters
-  AdapterSizes adapters = {};
+  AdaptedBase adapted = {};
   std::size_t text_bytes = 0;
 };
 
@@ -107,11 +114,11 @@ TrainResult train_language_model(const Context& context, const LanguageModelRun&
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block);
 
 /// Bytes that an evaluation of the set takes besides the model.
-double evaluation_memory(const Context& context, const LanguageModelConfig& config,
+double evaluation_memory(const Context& context, const LanguageModel& model,
                          const EvaluationBatches& set);
 
 /// Bytes that a decoder takes besides the model for `prompt` tokens and up to `max_tokens` more.
-double generation_memory(const Context& context, const LanguageModelConfig& config, index prompt,
+double generation_memory(const Context& context, const LanguageModel& model, index prompt,
                          index max_tokens);
 
 /// The loss of the model on the set, see loss_of_batches().
@@ -132,13 +139,9 @@ class LanguageModelObjective final
 
   /// The adapters alone, of a run that has some.
   std::span<Parameter* const> parameters() override;
-  index begin_update(index update) override;
-  std::optional<Validation> validate(const Interrupted& interrupted) override;
   std::optional<Validation> validate_training(const Interrupted& interrupted) override;
 
  private:
-  void merge_adapters();
-
   std::unique_ptr<LowRankAdapters> adapters_;
 
   index targets_of(const Batch& batch) const override { return batch.target_count(); }

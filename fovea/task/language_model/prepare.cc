@@ -183,8 +183,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   run.notes.insert(run.notes.begin(), corpus.notes.begin(), corpus.notes.end());
   run.settings = std::move(settings);
   run.frozen = frozen_count(run);
-  run.adapters =
-      adapter_sizes(run.settings.model, run.settings.from, architecture_name(run.pretrained));
+  if (adapts) run.adapted = plan_adapted(run.settings, architecture_name(run.pretrained));
   note_text(run);
   note_warmup(run);
   note_wide_logits(run);

@@ -52,6 +52,31 @@ TEST_F(MemoryTest, OfResumingCountsTheCheckpoint) {
   EXPECT_GE(resumed, 0);
 }
 
+LanguageModel planned(const LanguageModelConfig& config) {
+  return LanguageModel(config, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+}
+
+// They are neither widened nor packed.
+TEST_F(MemoryTest, OfWeightsThatStayAsTheyLie) {
+  settings.model.width = 512;
+  settings.model.layers = 8;
+  settings.model.vocabulary = 300;
+  const LanguageModelConfig c = resolve(settings.model);
+  const LanguageModel widened = planned(c), lies = planned(c);
+  double values = 0;
+  for (Parameter* const one : lies.parameters()) {
+    if (one->value.shape().axes() != 2) continue;
+    auto blocks = std::make_shared<BlockMatrix>(one->value.shape()[1]);
+    blocks->append_planned(BlockType::kQ4_0, one->value.shape()[0]);
+    one->blocks = std::move(blocks);
+    values += static_cast<double>(one->value.size());
+  }
+  for (const index prompt : {1, 100}) {
+    EXPECT_LT(generation_memory(Context(2), lies, prompt, 10),
+              generation_memory(Context(2), widened, prompt, 10) - (prompt > 96 ? 3 * values : 0));
+  }
+}
+
 TEST_F(MemoryTest, OfEvaluationAndGeneration) {
   settings.model.width = 512;
   settings.model.layers = 8;
@@ -64,16 +89,17 @@ TEST_F(MemoryTest, OfEvaluationAndGeneration) {
   settings.model.position = PositionKind::kSinusoidal;
   EXPECT_GE(model_memory(resolve(settings.model)), values);
   const double caches = 4.0 * 2 * 8 * 512;
-  const double first = generation_memory(context, c, 1, 1);
-  EXPECT_GE(generation_memory(context, c, 1, 2000), first + 1999 * caches);
-  EXPECT_LT(generation_memory(context, c, 1, 2000), first + 2001 * caches);
+  const LanguageModel model = planned(c);
+  const double first = generation_memory(context, model, 1, 1);
+  EXPECT_GE(generation_memory(context, model, 1, 2000), first + 1999 * caches);
+  EXPECT_LT(generation_memory(context, model, 1, 2000), first + 2001 * caches);
   // The window moves on: all it holds is encoded again, in all layers.
-  EXPECT_GT(generation_memory(context, c, 1, 5000), first + 4096.0 * 8 * 4 * 13 * 512);
-  EXPECT_GT(generation_memory(context, c, 4000, 1), first + 4000.0 * 8 * 4 * 13 * 512);
+  EXPECT_GT(generation_memory(context, model, 1, 5000), first + 4096.0 * 8 * 4 * 13 * 512);
+  EXPECT_GT(generation_memory(context, model, 4000, 1), first + 4000.0 * 8 * 4 * 13 * 512);
   const std::vector<token> stream(3000, 65);
   const EvaluationBatches set({stream, {{0, 1000}, {1000, 1000}, {2000, 999}}}, 2);
   EXPECT_EQ(set.largest_batch(), 2000);
-  EXPECT_GT(evaluation_memory(context, c, set), 2000.0 * 8 * 4 * 13 * 512);
+  EXPECT_GT(evaluation_memory(context, model, set), 2000.0 * 8 * 4 * 13 * 512);
 }
 
 // The keys of a window are `dilation` apart: all rows between the first and the last are kept.
@@ -85,8 +111,9 @@ TEST_F(MemoryTest, OfGenerationCountsTheReachOfADilatedWindow) {
   settings.model.vocabulary = 300;
   const auto cache = [&](const char* encoder) {
     settings.model.encoder = encoder;
-    const LanguageModelConfig c = resolve(settings.model);
-    return generation_memory(Context(1), c, 1, 4095) - generation_memory(Context(1), c, 1, 1);
+    const LanguageModel model = planned(resolve(settings.model));
+    return generation_memory(Context(1), model, 1, 4095) -
+           generation_memory(Context(1), model, 1, 1);
   };
   EXPECT_EQ(cache("attention:window=100:dilation=20"), cache("attention:window=2000"));
   EXPECT_LT(cache("attention:window=2000"), cache("attention"));
@@ -99,12 +126,12 @@ TEST_F(MemoryTest, OfEvaluationCountsTheSequencesOfABatch) {
   settings.model.width = 256;
   settings.model.block = 1000;
   settings.model.vocabulary = 300;
-  const LanguageModelConfig c = resolve(settings.model);
+  const LanguageModel model = planned(resolve(settings.model));
   const std::vector<token> stream(1001, 65);
   std::vector<Slice> pairs;
   for (index begin = 0; begin < 1000; begin += 2) pairs.push_back({begin, 2});
   const auto bytes = [&](const std::vector<Slice>& slices, index batch_size) {
-    return evaluation_memory(Context(1), c, EvaluationBatches({stream, slices}, batch_size));
+    return evaluation_memory(Context(1), model, EvaluationBatches({stream, slices}, batch_size));
   };
   const double one = bytes({{0, 1000}}, 1), short_ones = bytes(pairs, 500);
   EXPECT_GT(short_ones, one + 4.0 * 499 * 200 * 256);

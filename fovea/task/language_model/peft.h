@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of adapters: those of PEFT (adapter_config.json and adapter_model.safetensors), read and
+// written, and run folders of --lora, for a model that is loaded without them (--adapter).
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fovea/model/language_model.h"
+#include "fovea/nn/low_rank.h"
+
+namespace fovea {
+
+/// The names of what export_peft() writes, adapter_config.json last.
+inline constexpr std::array<std::string_view, 2> kPeftFiles = {"adapter_model.safetensors",
+                                                               "adapter_config.json"};
+
+/// Writes the adapters of a run folder as PEFT's two files. Throws kModelWrongKind for a folder
+/// without adapters, before anything is written; kDiskFull, kWrite.
+void export_peft(const std::filesystem::path& run, const std::filesystem::path& folder);
+
+/// Adapters, and how many times they count.
+struct AdapterChoice {
+  std::filesystem::path folder;
+  double factor = 1;
+};
+/// "FOLDER", or "FOLDER=0.5". Throws kOptionValue for a factor that is not finite.
+AdapterChoice adapter_choice(std::string_view text);
+
+/// A model, and where its weights are.
+struct AdaptedModelFile {
+  const LanguageModel& model;
+  const std::filesystem::path& path;
+  std::string architecture;  ///< "": that by which it would be exported
+};
+/// Gives the model these adapters. Throws kModelMissing and kModelDamaged for the folder,
+/// kModelWrongKind for adapters of another model, or of a kind that fovea does not know.
+std::unique_ptr<LowRankAdapters> load_adapters(const AdaptedModelFile& base,
+                                               const AdapterChoice& choice);
+
+}  // namespace fovea
