@@ -30,10 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class ExportForm { kHuggingFace, kGguf, kPeft, kCompact };
+enum class ExportForm { kHuggingFace, kGguf, kPeft, kGgufAdapter, kCompact };
 constexpr EnumName<ExportForm> kExportFormNames[] = {{ExportForm::kHuggingFace, "hf"},
                                                      {ExportForm::kGguf, "gguf"},
                                                      {ExportForm::kPeft, "peft"},
+                                                     {ExportForm::kGgufAdapter, "gguf-adapter"},
                                                      {ExportForm::kCompact, "compact"}};
 std::span<const EnumName<ExportForm>> enum_names(ExportForm) { return kExportFormNames; }
 
@@ -45,8 +46,10 @@ struct ExportOptions {
   bool overwrite = false;
   bool json = false;
 
+  bool is_file() const { return to == ExportForm::kGguf || to == ExportForm::kGgufAdapter; }
+  bool has_dtype() const { return to == ExportForm::kGguf || to == ExportForm::kHuggingFace; }
   std::span<const std::string_view> files() const {
-    if (to == ExportForm::kGguf) return {};
+    if (is_file()) return {};
     if (to == ExportForm::kCompact) return kCompactFiles;
     if (to == ExportForm::kPeft) return kPeftFiles;
     return kExportedFiles;
@@ -56,9 +59,10 @@ struct ExportOptions {
   void visit_fields(Visitor&& visit) {
     visit("to", to,
           "form of the model; hf: a folder that Hugging Face transformers opens; gguf: a file that "
-          "llama.cpp opens; peft: the adapters of --lora, as PEFT opens them; compact: a linear "
+          "llama.cpp opens; peft, gguf-adapter: the adapters of --lora, as PEFT and llama.cpp open "
+          "them; compact: a linear "
           "classifier in a few megabytes, which fovea reads like any other");
-    visit("output", output, "folder to write, or the file of --to gguf",
+    visit("output", output, "folder to write, or the file of --to gguf and gguf-adapter",
           {.shown = "PATH", .also = "o"});
     visit("dtype", dtype, "--to hf (f32 or bf16) and gguf: type of the weights",
           {.names = [] { return names_in(gguf_weight_types(), "|"); }});
@@ -164,8 +168,11 @@ void write_compact(const std::string& model, const ExportOptions& options) {
   }
 }
 
-void write_peft(const std::string& model, const ExportOptions& options) {
-  export_peft(model, options.output);
+void write_adapters(const std::string& model, const ExportOptions& options) {
+  if (options.is_file())
+    export_gguf_adapter(model, options.output);
+  else
+    export_peft(model, options.output);
   if (options.json) {
     print_json({{"output", options.output}, {"files", files_in(options)}});
   } else {
@@ -189,15 +196,14 @@ void require_no_base(const std::string& model, const std::string& output) {
 int export_model(const Arguments& arguments) {
   ExportOptions options;
   read_options(arguments, options);
-  const bool is_file = options.to == ExportForm::kGguf;
+  const bool is_file = options.is_file();
   begin_command(arguments, {is_file ? options.output : ""}, is_file ? "" : options.output);
   if (options.output.empty()) {
     throw Error(ErrorCode::kUsage, "export: --output is missing",
                 "name a folder: fovea export DIR -o exported");
   }
   const bool is_compact = options.to == ExportForm::kCompact;
-  const bool has_dtype = !is_compact && options.to != ExportForm::kPeft;
-  if (!has_dtype)
+  if (!options.has_dtype())
     refuse_options(arguments, {"dtype"}, fmt::format(" with --to {}", to_string(options.to)));
   if (!is_compact)
     refuse_options(arguments, {"size"}, fmt::format(" with --to {}", to_string(options.to)));
@@ -213,7 +219,8 @@ int export_model(const Arguments& arguments) {
       write_compact(model, options);
       break;
     case ExportForm::kPeft:
-      write_peft(model, options);
+    case ExportForm::kGgufAdapter:
+      write_adapters(model, options);
       break;
     default:
       write_language_model(model, options);
@@ -233,6 +240,7 @@ Command export_command() {
   fovea export model --to hf -o exported --dtype bf16
   fovea export model --to gguf -o model.gguf --dtype q8_0
   fovea export adapters --to peft -o peft
+  fovea export adapters --to gguf-adapter -o adapters.gguf
   fovea export linear --to compact -o compact
 
 In Python: transformers.AutoModelForCausalLM.from_pretrained("exported"))",

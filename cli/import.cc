@@ -64,7 +64,7 @@ Command import_command() {
   return {
       .name = "import",
       .summary =
-          "Makes a folder of fovea from a model of another program, or of adapters and their base.",
+          "Makes a folder of fovea from a model of another program, or from a model and adapters.",
       .positionals = {{"MODEL", "a folder of Hugging Face, a GGUF file, or a folder of adapters"}},
       .options = joined({said_or_not(ImportOptions(), "Options"), message_options()}),
       .epilog = R"(Examples:

@@ -170,6 +170,27 @@ class Adapters(BaseTest):
         self.assertEqual(tensors_of(peft / "adapter_model.safetensors"), tensors_of(run / "model.safetensors"))
         self.begin(base, whole, "--stop-after", "1u")
         self.fails(4, "holds no adapters", "export", whole, "--to", "peft", "-o", self.folder / "x")
+        self.fails(4, "holds no adapters", "export", whole, "--to", "gguf-adapter", "-o", self.folder / "x.gguf")
+
+    def test_a_file_for_llama_cpp(self):
+        base, run, file = self.foreign(), self.folder / "run", self.folder / "adapters.gguf"
+        self.begin(base, run, "--lora", 2, "--lora-alpha", 6, "--lora-rs", "--stop-after", "5u", "--lr", "1e-2")
+        self.succeed("export", run, "--to", "gguf-adapter", "-o", file)
+        found = json.loads(self.succeed("inspect", file, "--json").stdout)
+        metadata = found["metadata"]
+        self.assertEqual([metadata[key] for key in ("general.type", "general.architecture", "adapter.type")],
+                         ["adapter", "llama", "lora"])
+        self.assertAlmostEqual(metadata["adapter.lora.alpha"], 6 * 2 ** 0.5, 5)  # which it divides by the rank
+        ours, data = tensors_of(run / "model.safetensors"), file.read_bytes()
+        layer = "base_model.model.model.layers.1."
+        for theirs, module in (("attn_v", "self_attn.v_proj"), ("ffn_down", "mlp.down_proj")):
+            for part in "ab":
+                self.assertIn(f"blk.1.{theirs}.weight.lora_{part}", json.dumps(found))
+                self.assertIn(ours[f"{layer}{module}.lora_{part.upper()}.weight"], data)
+        self.assertNotIn(ours[f"{layer}self_attn.q_proj.lora_B.weight"], data)  # llama.cpp pairs columns otherwise
+        rows = [ours[f"{layer}self_attn.q_proj.lora_B.weight"][at:at + 8] for at in range(0, 16 * 8, 8)]
+        order = [4 * head + row for head in range(4) for row in (0, 2, 1, 3)]
+        self.assertIn(b"".join(rows[row] for row in order), data)
 
     def test_merged_into_one_model_and_trained_again(self):
         base, run, whole, again = self.foreign(), self.folder / "run", self.folder / "whole", self.folder / "again"

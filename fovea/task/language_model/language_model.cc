@@ -222,7 +222,7 @@ struct TaskOf<LanguageModelRun> {
   // All batches are about as large.
   static double flops(const Context& context, const LanguageModelRun& run) {
     const TapeLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
-    return plan_pass(context, run.settings.model, load).flops *
+    return plan(context, run, load).flops *
            static_cast<double>(run.settings.recipe.accumulate);
   }
 };

@@ -18,6 +18,7 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/tensor/gguf_writer.h"
 #include "fovea/train/model_folder.h"
 #include "fovea/train/optimizer.h"
 
@@ -25,24 +26,51 @@ namespace fovea {
 
 namespace fs = std::filesystem;
 
-void export_peft(const fs::path& run, const fs::path& folder) {
-  const LanguageModelSettings settings = load_settings(run);
-  const BaseOptions& options = settings.from;
-  if (options.lora == 0) {
+namespace {
+
+constexpr std::string_view kPartA = ".lora_A.weight", kPartB = ".lora_B.weight";
+
+// A run folder of --lora.
+struct AdapterRun {
+  LanguageModelSettings settings;
+  const Architecture& row;
+  Safetensors weights;
+};
+
+AdapterRun open_run(const fs::path& run) {
+  LanguageModelSettings settings = load_settings(run);
+  if (settings.from.lora == 0) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the folder holds no adapters", run.string()),
                 "train some: fovea train lm --base MODEL --lora 8");
   }
   const TextCutter cutter = make_cutter(read_tokenizer_data(run), run.string());
   const std::string name = architecture_name(cutter.pretrained);
-  const Safetensors weights = read_adapters(run, settings, name);
-  std::set<std::string> products;
+  Safetensors weights = read_adapters(run, settings, name);
+  const Architecture& row = architecture_for(settings.model, name);
+  return {std::move(settings), row, std::move(weights)};
+}
+
+// The modules that have adapters, by their whole names, without those of A and B.
+std::set<std::string> modules_of(const Safetensors& weights) {
+  std::set<std::string> modules;
   for (const NamedTensor& one : weights.tensors) {
-    const std::string_view target = std::string_view(one.name).substr(0, one.name.rfind(".lora_"));
-    products.insert(std::string(target.substr(target.rfind('.') + 1)));
+    modules.insert(one.name.substr(0, one.name.rfind(".lora_")));
+  }
+  return modules;
+}
+
+}  // namespace
+
+void export_peft(const fs::path& run, const fs::path& folder) {
+  const auto [settings, row, weights] = open_run(run);
+  const BaseOptions& options = settings.from;
+  std::set<std::string> products;
+  for (const std::string& module : modules_of(weights)) {
+    products.insert(module.substr(module.rfind('.') + 1));
   }
   // transformers keeps the matrices of GPT-2 transposed.
-  const bool transposed = architecture_for(settings.model, name).name == "gpt2";
+  const bool transposed = row.name == "gpt2";
   const Json::Object config = {{"base_model_name_or_path", options.base},
                                {"bias", "none"},
                                {"fan_in_fan_out", transposed},
@@ -63,6 +91,63 @@ void export_peft(const fs::path& run, const fs::path& folder) {
   write_file_atomically(folder / kPeftFiles[1], Json(config).pretty());
 }
 
+namespace {
+
+// The places of A and B of each product in a file of llama.cpp. Rows of B are those of the weight,
+// so they have its order.
+std::vector<TensorPlace> gguf_places(const AdapterRun& run) {
+  const LanguageModelConfig& config = run.settings.model;
+  std::map<std::pair<std::string, index>, TensorPlace> in_gguf;
+  for (const TensorPlace& place : tensor_places(run.row, ModelForm::kGguf, config)) {
+    in_gguf.emplace(std::pair(place.ours, place.first), place);
+  }
+  const std::set<std::string> modules = modules_of(run.weights);
+  const index rank = run.settings.from.lora;
+  std::vector<TensorPlace> places;
+  for (const TensorPlace& place : tensor_places(run.row, ModelForm::kHuggingFace, config)) {
+    const std::string_view module =
+        std::string_view(place.theirs).substr(0, place.theirs.rfind('.'));
+    const std::string ours = fmt::format("{}{}", kPeftPrefix, module);
+    if (!place.theirs.ends_with(".weight") || !modules.contains(ours)) continue;
+    const TensorPlace& file = in_gguf.at({place.ours, place.first});
+    check(file.order != RowOrder::kTransposed, "{} is transposed in a GGUF file", file.theirs);
+    TensorPlace a = file, b = file;
+    a.ours = fmt::format("{}{}", ours, kPartA);
+    b.ours = fmt::format("{}{}", ours, kPartB);
+    a.theirs += ".lora_a";
+    b.theirs += ".lora_b";
+    a.first = b.first = 0;
+    a.order = RowOrder::kAsTheyAre;
+    a.shape = {rank, file.shape[1]};
+    b.shape = {file.shape[0], rank};
+    places.push_back(std::move(a));
+    places.push_back(std::move(b));
+  }
+  check(std::size(places) == run.weights.tensors.size(), "adapters without a place");
+  return places;
+}
+
+}  // namespace
+
+void export_gguf_adapter(const fs::path& run, const fs::path& file) {
+  const AdapterRun read = open_run(run);
+  const BaseOptions& options = read.settings.from;
+  // llama.cpp divides alpha by the rank, and calls Mistral a Llama.
+  const double alpha = adapter_scale(options) * static_cast<double>(options.lora);
+  const bool mistral = read.row.name == "mistral";
+  const std::vector<GgufEntry> metadata = {
+      {"general.type", std::string("adapter")},
+      {"general.architecture", std::string(mistral ? "llama" : read.row.name)},
+      {"adapter.type", std::string("lora")},
+      {"adapter.lora.alpha", static_cast<float>(alpha)}};
+  const std::vector<NamedTensor> tensors =
+      tensors_at(gguf_places(read), read.settings.model, read.weights.tensors);
+  const std::string bytes =
+      gguf_bytes(metadata, tensors, choose(gguf_weight_types(), "f32", "dtype"));
+  require_disk_space(file.parent_path(), bytes.size());
+  write_file_atomically(file, bytes);
+}
+
 AdapterChoice adapter_choice(std::string_view text) {
   const std::size_t equals = text.rfind('=');
   if (equals == text.npos) return {fs::path(text), 1};
@@ -79,8 +164,6 @@ AdapterChoice adapter_choice(std::string_view text) {
 }
 
 namespace {
-
-constexpr std::string_view kPartA = ".lora_A.weight", kPartB = ".lora_B.weight";
 
 // What a folder holds.
 struct AdapterFolder {

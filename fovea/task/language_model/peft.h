@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of adapters: those of PEFT (adapter_config.json and adapter_model.safetensors), read and
-// written, and run folders of --lora, for a model that is loaded without them (--adapter).
+// Adapters of other programs: folders of PEFT (adapter_config.json and adapter_model.safetensors),
+// read and written, and files of llama.cpp, written. Adapters of a model that is loaded without
+// them (--adapter).
 #pragma once
 
 #include <array>
@@ -21,6 +22,9 @@ inline constexpr std::array<std::string_view, 2> kPeftFiles = {"adapter_model.sa
 /// Writes the adapters of a run folder as PEFT's two files. Throws kModelWrongKind for a folder
 /// without adapters, before anything is written; kDiskFull, kWrite.
 void export_peft(const std::filesystem::path& run, const std::filesystem::path& folder);
+
+/// Writes them as one GGUF file, which llama.cpp adds to the model (--lora). Throws the same.
+void export_gguf_adapter(const std::filesystem::path& run, const std::filesystem::path& file);
 
 /// Adapters, and how many times they count.
 struct AdapterChoice {
