@@ -166,10 +166,12 @@ std::string read_file(const fs::path& path) {
   }
 }
 
-void write_file_durably(const fs::path& path, std::string_view bytes) {
+void write_file_durably(const fs::path& path, std::string_view bytes,
+                        std::span<const std::string_view> more) {
   Descriptor fd(open_to_write(path));
   try {
     write_all(fd.get(), bytes, path);
+    for (const std::string_view piece : more) write_all(fd.get(), piece, path);
     close_durably(fd, path);
   } catch (...) {
     ::unlink(path.c_str());

@@ -52,8 +52,10 @@ class AtomicFile {
   std::unique_ptr<Opened> opened_;  // null: published
 };
 
-/// Writes and flushes a file inside a folder that is not published yet. Throws as above.
-void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
+/// Writes and flushes a file inside a folder that is not published yet: `bytes`, and the pieces
+/// behind them. Throws as above.
+void write_file_durably(const std::filesystem::path& path, std::string_view bytes,
+                        std::span<const std::string_view> more = {});
 
 /// Renames a finished folder (its files flushed already) to `target` beside it, which must not
 /// exist, and flushes both: the folder appears whole or not at all. Throws kOutputExists, kWrite.

@@ -117,10 +117,9 @@ double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   // The whole checkpoint is read into memory. Then the moments are copied from it, and the best
   // model of the run is checked, which takes its file and its values.
   const double resuming = checkpoint_bytes > 0 ? held + model + moments + 2 * bytes.values : 0;
-  // A checkpoint is made in memory: values and both moments.
-  const double saving = bytes.values + moments;
+  // A checkpoint is written from the values and moments themselves.
   const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.gradients +
-                         kRounding * bytes.passes + bytes.batches + bytes.records + saving;
+                         kRounding * bytes.passes + bytes.batches + bytes.records + bytes.rounded;
   // Text and tokens existed together before this call, so the peak so far counts too. The system
   // counts pages in lots, hence kLots.
   constexpr double kLots = 1 << 20;

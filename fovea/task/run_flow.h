@@ -40,6 +40,7 @@ struct TrainingBytes {
   double passes = 0;     ///< tape, packed copies and scratch, at their largest
   double batches = 0;    ///< of an update
   double records = 0;    ///< history, and the files of the vocabulary
+  double rounded = 0;    ///< values of --save-dtype bf16, while they are written
 };
 
 /// The most bytes that this process will have resident while it trains. `checkpoint_bytes`: the
@@ -205,13 +206,16 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
   const OwnBytes own = TaskOf<Run>::bytes(context, run);
   const index values = own.adapters ? own.adapters->trained : parameter_count(model);
+  const bool rounds = run.settings.recipe.save_dtype == Precision::kBFloat16;
+  const double rounded = rounds ? sizeof(BFloat16) * static_cast<double>(values) : 0;
   return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),
                            .values = sizeof(float) * static_cast<double>(values),
                            .frozen = sizeof(float) * static_cast<double>(own.frozen),
                            .gradients = own.gradients,
                            .passes = pass_bytes(context, run) + own.more,
                            .batches = own.batches,
-                           .records = records + own.vocabulary},
+                           .records = records + own.vocabulary,
+                           .rounded = rounded},
                           checkpoint_bytes);
 }
 

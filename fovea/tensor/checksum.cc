@@ -6,6 +6,8 @@
 #include <xxhash.h>
 #include <zlib.h>
 
+#include <utility>
+
 namespace fovea {
 
 std::string xxh3_128_of(const std::function<std::string_view()>& next) {
@@ -19,8 +21,14 @@ std::string xxh3_128_of(const std::function<std::string_view()>& next) {
 }
 
 std::string xxh3_128(std::initializer_list<std::string_view> pieces) {
-  const std::string_view* next = pieces.begin();
+  return xxh3_128({}, {pieces.begin(), pieces.size()});
+}
+
+std::string xxh3_128(std::string_view first, std::span<const std::string_view> pieces) {
+  auto next = pieces.begin();
+  bool began = false;
   return xxh3_128_of([&] {
+    if (!std::exchange(began, true) && !first.empty()) return first;
     while (next != pieces.end() && next->empty()) ++next;
     return next == pieces.end() ? std::string_view() : *next++;
   });

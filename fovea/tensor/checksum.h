@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ namespace fovea {
 std::string xxh3_128(std::initializer_list<std::string_view> pieces);
 
 inline std::string xxh3_128(std::string_view bytes) { return xxh3_128({bytes}); }
+
+/// The same of `first` and the pieces behind it.
+std::string xxh3_128(std::string_view first, std::span<const std::string_view> pieces);
 
 /// These values as bytes.
 template <class T>

@@ -584,34 +584,45 @@ Safetensors read_safetensors(const std::filesystem::path& path, ChecksumRule rul
   return parse_safetensors(read_file(path), path.string(), rule);
 }
 
-std::string safetensors_bytes(std::span<const NamedTensor> tensors,
-                              const SafetensorsMetadata& metadata) {
+SafetensorsPieces safetensors_pieces(std::span<const NamedTensor> tensors,
+                                     const SafetensorsMetadata& metadata) {
   SafetensorsHeader header;
   header.metadata = metadata;
   header.metadata["format"] = "pt";
   header.metadata[std::string(kChecksumKey)] = kNoChecksum;
-  const std::vector<const NamedTensor*> order = in_file_order(tensors);
+  SafetensorsPieces file;
   std::uint64_t end = 0;
-  for (const NamedTensor* named : order) {
-    const auto size = static_cast<std::uint64_t>(named->tensor.byte_size());
-    header.entries.push_back(
-        {named->name, &stored_type(named->tensor.dtype()), named->tensor.shape(), end, end + size});
-    end += size;
-  }
-  std::string file = safetensors_header_bytes(header);
-  const std::size_t digits = checksum_position(file);
-  file.reserve(file.size() + end);
-  for (const NamedTensor* named : order) {
+  for (const NamedTensor* named : in_file_order(tensors)) {
     const auto bytes = named->tensor.bytes();
-    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    header.entries.push_back({named->name, &stored_type(named->tensor.dtype()),
+                              named->tensor.shape(), end, end + bytes.size()});
+    end += bytes.size();
+    file.values.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
-  file.replace(digits, kChecksumDigits, xxh3_128(file));
+  file.header = safetensors_header_bytes(header);
+  file.header.replace(checksum_position(file.header), kChecksumDigits,
+                      xxh3_128(file.header, file.values));
+  return file;
+}
+
+std::string safetensors_bytes(std::span<const NamedTensor> tensors,
+                              const SafetensorsMetadata& metadata) {
+  SafetensorsPieces pieces = safetensors_pieces(tensors, metadata);
+  std::string file = std::move(pieces.header);
+  std::size_t size = file.size();
+  for (const std::string_view piece : pieces.values) size += piece.size();
+  file.reserve(size);
+  for (const std::string_view piece : pieces.values) file += piece;
   return file;
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const SafetensorsMetadata& metadata) {
-  write_file_atomically(path, safetensors_bytes(tensors, metadata));
+  const SafetensorsPieces pieces = safetensors_pieces(tensors, metadata);
+  AtomicFile file(path);
+  file.write(pieces.header);
+  for (const std::string_view piece : pieces.values) file.write(piece);
+  file.publish();
 }
 
 }  // namespace fovea

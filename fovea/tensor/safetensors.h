@@ -129,6 +129,15 @@ Safetensors parse_safetensors(std::string_view bytes, std::string_view where,
 std::string safetensors_bytes(std::span<const NamedTensor> tensors,
                               const SafetensorsMetadata& metadata = {});
 
+/// The same file in pieces, one behind another, without a copy of the values: views of the tensors,
+/// whose memory must outlive them.
+struct SafetensorsPieces {
+  std::string header;
+  std::vector<std::string_view> values;
+};
+SafetensorsPieces safetensors_pieces(std::span<const NamedTensor> tensors,
+                                     const SafetensorsMetadata& metadata = {});
+
 /// Writes such a file, atomically.
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const SafetensorsMetadata& metadata = {});

@@ -166,9 +166,8 @@ void BestWeights::evaluated(index step, double goodness, std::span<Parameter* co
   const bool full = static_cast<index>(kept_.size()) >= count_;
   if (full && goodness <= worst()->second) return;
   create_folders(run_ / kBestFolderName);
-  write_file_atomically(best_file(run_, step),
-                        safetensors_bytes(parameter_tensors(parameters),
-                                          {{std::string(kGoodness), fmt::format("{}", goodness)}}));
+  write_safetensors(best_file(run_, step), parameter_tensors(parameters),
+                    {{std::string(kGoodness), fmt::format("{}", goodness)}});
   if (full) forget_worst();
   kept_.emplace(step, goodness);
 }

@@ -105,13 +105,15 @@ class Remover {
 void write_files(const fs::path& folder, index step, const std::vector<NamedFile>& files) {
   const Manifest manifest = manifest_of(kKind, step, files);
   create_folders(folder);
-  for (const NamedFile& file : files) write_file_durably(folder / file.name, file.bytes);
+  for (const NamedFile& file : files) {
+    write_file_durably(folder / file.name, file.bytes, file.more);
+  }
   write_file_durably(folder / kManifestName, manifest_text(manifest));
 }
 
 std::uintmax_t size_of(const std::vector<NamedFile>& files) {
   std::uintmax_t bytes = 0;
-  for (const NamedFile& file : files) bytes += file.bytes.size();
+  for (const NamedFile& file : files) bytes += file.size();
   return bytes;
 }
 

@@ -70,6 +70,12 @@ const ManifestEntry* Manifest::find(std::string_view name) const {
   return found == files.end() ? nullptr : &*found;
 }
 
+std::uintmax_t NamedFile::size() const {
+  std::uintmax_t size = bytes.size();
+  for (const std::string_view piece : more) size += piece.size();
+  return size;
+}
+
 Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFile> files) {
   Manifest manifest{std::string(kind), step, {}};
   for (const NamedFile& file : files) {
@@ -77,7 +83,7 @@ Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFil
       fail(ErrorCode::kInternal, "a manifest cannot list {}", printable(file.name));
     }
     manifest.files.push_back(
-        {file.name, static_cast<index>(file.bytes.size()), xxh3_128(file.bytes)});
+        {file.name, static_cast<index>(file.size()), xxh3_128(file.bytes, file.more)});
   }
   return manifest;
 }
@@ -267,9 +273,10 @@ void write_model_weights(const fs::path& folder, std::span<const NamedTensor> te
     for (const NamedTensor& one : tensors) rounded.push_back({one.name, one.tensor.to(dtype)});
     tensors = rounded;
   }
-  const std::string bytes = safetensors_bytes(tensors, all);
-  require_disk_space(folder, bytes.size());
-  write_file_atomically(folder / kWeightsName, bytes);
+  std::uintmax_t bytes = 0;
+  for (const NamedTensor& one : tensors) bytes += static_cast<std::uintmax_t>(one.tensor.byte_size());
+  require_disk_space(folder, bytes);
+  write_safetensors(folder / kWeightsName, tensors, all);
 }
 
 std::string read_model_file(const fs::path& folder, std::string_view name) {

@@ -33,6 +33,10 @@ namespace fovea {
 struct NamedFile {
   std::string name;
   std::string bytes;
+  /// What stands behind them, in the memory of others; none of a file that was read.
+  std::vector<std::string_view> more = {};
+
+  std::uintmax_t size() const;
 };
 
 inline constexpr std::string_view kManifestName = "MANIFEST.json";

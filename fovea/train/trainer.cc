@@ -488,8 +488,13 @@ void Trainer::save() {
     optimizer.push_back(
         {std::string(kRecentLosses), Tensor::of(Shape{16}, std::span<const double>(recent_))});
     std::vector<NamedFile> files = setup_.attachments;
-    files.push_back({std::string(kWeightsName), safetensors_bytes(weights)});
-    files.push_back({std::string(kOptimizerFile), safetensors_bytes(optimizer)});
+    // Views of the values themselves: a checkpoint needs no memory of its own.
+    SafetensorsPieces of_weights = safetensors_pieces(weights),
+                      of_optimizer = safetensors_pieces(optimizer);
+    files.push_back(
+        {std::string(kWeightsName), std::move(of_weights.header), std::move(of_weights.values)});
+    files.push_back({std::string(kOptimizerFile), std::move(of_optimizer.header),
+                     std::move(of_optimizer.values)});
     files.push_back({std::string(kStateFile), to_json(StateFile{setup_.identity, state_})});
     SavedCheckpoint saved;
     write_in_folder([&] {

@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -159,7 +160,9 @@ TEST_F(FileTest, WritesOnlyWhereARegularFileIsOrCanBe) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0666), 0);
   fs::create_symlink("/dev/full", path("full"));
   const auto before = names();
-  for (const auto write : {write_file_atomically, write_file_durably}) {
+  using Write = std::function<void(const fs::path&, std::string_view)>;
+  const Write durably = [](const fs::path& to, std::string_view x) { write_file_durably(to, x); };
+  for (const Write& write : {Write(write_file_atomically), durably}) {
     EXPECT_THROWS(write(path("none/a"), "x"), kWrite, "No such file or directory");
     EXPECT_THROWS(write(path("folder"), "x"), kWrite, "irectory");
     EXPECT_THROWS(write(path("fifo"), "x"), kWrite, "fifo");
@@ -168,6 +171,12 @@ TEST_F(FileTest, WritesOnlyWhereARegularFileIsOrCanBe) {
   }
   EXPECT_EQ(names(), before);
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
+}
+
+TEST_F(FileTest, WritesPiecesOneBehindAnother) {
+  const std::vector<std::string_view> more = {"bc", "", "def"};
+  write_file_durably(path("a"), "a", more);
+  EXPECT_EQ(read_file(path("a")), "abcdef");
 }
 
 // A limit on the size of files stops a write in its middle.

@@ -15,6 +15,9 @@ TEST(Checksum, IsXxh3Of128Bits) {
 TEST(Checksum, PiecesAreJoined) {
   const std::string text(5000, 'x');
   EXPECT_EQ(xxh3_128({text, "", "yz"}), xxh3_128(text + "yz"));
+  const std::vector<std::string_view> pieces = {"", "y", "", "z"};
+  EXPECT_EQ(xxh3_128(text, pieces), xxh3_128(text + "yz"));
+  EXPECT_EQ(xxh3_128("", pieces), xxh3_128("yz"));
 }
 
 // The check value of the published parameters.
