@@ -98,7 +98,10 @@ constexpr EncoderArchitecture kEncoders[] = {
               .ff = "hidden_dim",
               .activation = "activation",
               .norm_epsilon = "",
-              .types = ""},
+              .types = "",
+              .dropout = "dropout",
+              .text_dropout = "seq_classif_dropout",
+              .usual_text_dropout = 0.2},
      .heads = {.pooler = "pre_classifier", .text = "classifier", .tokens = "classifier"},
      .pooled = Activation::kRelu},
     {.name = "mpnet",
@@ -216,6 +219,16 @@ BertConfig encoder_config(const EncoderArchitecture& architecture, const Foreign
                  "use_bfloat16"});
   config.refuse_others();
   return c;
+}
+
+void take_dropout(BertConfig& c, const EncoderArchitecture& architecture, const ForeignObject& said,
+                  BertHead head) {
+  constexpr double kUsual = 0.1, kMost = 0.99;
+  const EncoderArchitecture::Keys& keys = architecture.keys;
+  c.dropout = said.number(keys.dropout, 0, kMost, kUsual);
+  const bool has_own = head == BertHead::kText || keys.usual_text_dropout < 0;
+  const double usual = keys.usual_text_dropout < 0 ? c.dropout : keys.usual_text_dropout;
+  c.head_dropout = has_own ? said.number(keys.text_dropout, 0, kMost, usual) : c.dropout;
 }
 
 std::vector<std::string> encoder_tensors(const EncoderArchitecture& architecture, BertHead head,

@@ -82,7 +82,7 @@ std::vector<BertConfig> configs_with_heads() {
 
 TEST(Bert, GradientsOfHeadsAreThoseOfTheForward) {
   for (BertConfig config : configs_with_heads()) {
-    config.dropout = 0.3;
+    config.dropout = config.head_dropout = 0.3;
     const Bert model(config, {.seed = 2, .dtype = DType::kFloat64});
     std::uint64_t number = 0;
     for (Parameter* parameter : model.parameters()) {

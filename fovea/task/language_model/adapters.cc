@@ -103,7 +103,7 @@ class AdaptedProducts {
 
 namespace {
 
-double alpha_of(const BaseOptions& o) {
+double alpha_of(const LanguageModelBase& o) {
   return o.lora_alpha > 0 ? o.lora_alpha : 2 * static_cast<double>(o.lora);
 }
 
@@ -118,12 +118,13 @@ const Architecture& architecture_for(const LanguageModelConfig& config, const st
 
 }  // namespace
 
-double adapter_scale(const BaseOptions& o) {
+double adapter_scale(const LanguageModelBase& o) {
   const auto rank = static_cast<double>(o.lora);
   return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
-std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
+std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
+                                           const LanguageModelBase& options,
                                            const std::string& name) {
   const LanguageModelConfig& config = model.config();
   const Architecture& row = architecture_for(config, name);
@@ -155,7 +156,7 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                           .seed = settings.recipe.seed});
 }
 
-AdapterSizes adapter_sizes(const LanguageModelConfig& config, const BaseOptions& options,
+AdapterSizes adapter_sizes(const LanguageModelConfig& config, const LanguageModelBase& options,
                            const std::string& architecture) {
   AdapterSizes sizes;
   if (options.lora == 0) return sizes;
@@ -188,10 +189,10 @@ std::string weights_checksum(const fs::path& model) {
   return files.size() == 1 ? sums : xxh3_128(sums);
 }
 
-std::vector<fs::path> bases_of(const BaseOptions& options) {
+std::vector<fs::path> bases_of(const LanguageModelBase& options) {
   constexpr std::size_t kMostBases = 64;
   std::vector<fs::path> bases;
-  for (BaseOptions from = options; !from.base.empty();) {
+  for (LanguageModelBase from = options; !from.base.empty();) {
     if (bases.size() == kMostBases) {
       fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", from.base);
     }
@@ -203,7 +204,7 @@ std::vector<fs::path> bases_of(const BaseOptions& options) {
   return bases;
 }
 
-void require_same_base(const BaseOptions& options) {
+void require_same_base(const LanguageModelBase& options) {
   if (!fs::exists(options.base)) {
     throw Error(ErrorCode::kModelMissing,
                 fmt::format("{}: the base of these adapters is not there", options.base),
@@ -248,7 +249,7 @@ LanguageModel load_adapted(const fs::path& folder, const LanguageModelSettings& 
 
 void export_peft(const fs::path& run, const fs::path& folder) {
   const LanguageModelSettings settings = load_settings(run);
-  const BaseOptions& options = settings.from;
+  const LanguageModelBase& options = settings.from;
   if (options.lora == 0) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the folder holds no adapters", run.string()),

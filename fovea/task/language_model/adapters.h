@@ -16,7 +16,7 @@
 namespace fovea {
 
 /// The factor of B A.
-double adapter_scale(const BaseOptions& options);
+double adapter_scale(const LanguageModelBase& options);
 
 /// Adapters as the options ask for. `architecture` names the tensors of the model ("" : that by
 /// which it would be exported). Throws kOptionValue for targets that the model does not have, and
@@ -26,11 +26,12 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                const std::string& architecture);
 
 /// The weights that get adapters.
-std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
+std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
+                                           const LanguageModelBase& options,
                                            const std::string& architecture);
 
 /// The sizes of adapters of such a model.
-AdapterSizes adapter_sizes(const LanguageModelConfig& config, const BaseOptions& options,
+AdapterSizes adapter_sizes(const LanguageModelConfig& config, const LanguageModelBase& options,
                            const std::string& architecture);
 
 /// XXH3 of the files of a model's weights. Throws kModelMissing.
@@ -51,9 +52,9 @@ void export_peft(const std::filesystem::path& run, const std::filesystem::path& 
 
 /// The model that a training began from, the one that this began from, and so on, as long as they
 /// are adapters. Throws as load_settings() does, and kModelDamaged for adapters on themselves.
-std::vector<std::filesystem::path> bases_of(const BaseOptions& options);
+std::vector<std::filesystem::path> bases_of(const LanguageModelBase& options);
 
 /// Throws kModelMissing or kModelWrongKind unless the base is there as the adapters know it.
-void require_same_base(const BaseOptions& options);
+void require_same_base(const LanguageModelBase& options);
 
 }  // namespace fovea
