@@ -66,8 +66,9 @@ constexpr EncoderArchitecture::Heads kTwoLayers = {
     .pooler = "classifier.dense", .text = "classifier.out_proj", .tokens = "classifier"};
 
 // RoBERTa and XLM-RoBERTa differ in their tokenizers alone.
-constexpr EncoderArchitecture roberta(std::string_view name) {
+constexpr EncoderArchitecture roberta(std::string_view name, std::string_view class_name) {
   return {.name = name,
+          .class_name = class_name,
           .prefix = "roberta.",
           .layer = "encoder.layer.",
           .tensors = kBert,
@@ -79,15 +80,17 @@ constexpr EncoderArchitecture roberta(std::string_view name) {
 
 constexpr EncoderArchitecture kEncoders[] = {
     {.name = "bert",
+     .class_name = "Bert",
      .prefix = "bert.",
      .layer = "encoder.layer.",
      .tensors = kBert,
      .of_block = kBertBlock,
      .keys = {},
      .heads = {.pooler = "", .text = "classifier", .tokens = "classifier"}},
-    roberta("roberta"),
-    roberta("xlm-roberta"),
+    roberta("roberta", "Roberta"),
+    roberta("xlm-roberta", "XLMRoberta"),
     {.name = "distilbert",
+     .class_name = "DistilBert",
      .prefix = "distilbert.",
      .layer = "transformer.layer.",
      .tensors = kDistilBert,
@@ -105,6 +108,7 @@ constexpr EncoderArchitecture kEncoders[] = {
      .heads = {.pooler = "pre_classifier", .text = "classifier", .tokens = "classifier"},
      .pooled = Activation::kRelu},
     {.name = "mpnet",
+     .class_name = "MPNet",
      .prefix = "mpnet.",
      .layer = "encoder.layer.",
      .tensors = kMpnet,

@@ -48,7 +48,8 @@ struct EncoderArchitecture {
     std::string_view pooler, text, tokens;
   };
 
-  std::string_view name;  ///< model_type
+  std::string_view name;        ///< model_type
+  std::string_view class_name;  ///< before "ForSequenceClassification"
   std::string_view prefix;
   std::string_view layer;  ///< "encoder.layer.": the number of the block follows
   std::span<const EncoderTensor> tensors, of_block;

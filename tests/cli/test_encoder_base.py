@@ -331,5 +331,55 @@ class Tags(BaseTest):
         self.assertIn("memory", self.succeed("train", "tag", "--base", self.base, "--train", self.data, "--dry-run").stdout.decode())
 
 
+class Exports(BaseTest):
+    """What transformers says of such folders: tests/python/test_encoder_export.py."""
+
+    def same(self, command, text):
+        found = [self.succeed(command, self.folder / name, "--json", *self.more, stdin=text).stdout for name in ("run", "exported")]
+        self.assertEqual(*found)
+
+    def test_what_was_exported_gives_the_same_answers(self):
+        long = self.folder / "long.jsonl"
+        long.write_text("".join(json.dumps({"text": text + " moon" * 20, "label": label}) + "\n" for label, text in labelled()))
+        numbers = self.folder / "numbers.tsv"
+        numbers.write_text("".join(f"{100 + 10 * len(label)}\t{text}\n" for label, text in labelled()), encoding="utf-8")
+        conll = self.folder / "data.conll"
+        conll.write_text("".join("".join(f"{w}\t{t}\n" for w, t in s) + "\n" for s in tagged()), encoding="utf-8")
+        for task, data, options in (("classify", self.data, ()), ("classify", long, ("--max-length", 9)), ("tag", conll, ())):
+            with self.subTest(task, options=options):
+                self.task, self.more = task, ("--probabilities",) if task == "tag" else ("--top", 3)
+                self.begin("run", "--stop-after", "30u", "--overwrite", *options, data=data)
+                said = json.loads(self.succeed("export", self.folder / "run", "-o", self.folder / "exported", "--overwrite", "--json").stdout)
+                self.assertEqual(said["architecture"], f"BertFor{'Token' if task == 'tag' else 'Sequence'}Classification")
+                self.same(task, b"the old king sees " * 4)
+                self.succeed("inspect", self.folder / "exported")
+        self.task = "classify"
+        self.begin("run", "--stop-after", "30u", "--overwrite", "--regression", data=numbers)
+        self.succeed("export", self.folder / "run", "-o", self.folder / "exported", "--overwrite")
+        values = [float(self.succeed("classify", self.folder / name, stdin=b"the king").stdout) for name in ("run", "exported")]
+        self.assertAlmostEqual(*values, 3)
+
+    def test_an_export_is_a_base_again(self):
+        self.begin("run", "--stop-after", "5u")
+        self.succeed("export", self.folder / "run", "-o", self.folder / "exported")
+        self.begin("again", "--stop-after", "1u", "--freeze", "embeddings,0-1", base=self.folder / "exported")
+        was, now = (tensors_of(self.folder / name / "model.safetensors") for name in ("run", "again"))
+        self.assertEqual({name for name in was if was[name] != now[name] and not name.startswith("pooler.")},
+                         {"output.weight", "output.bias"})
+
+    def test_what_transformers_does_not_have(self):
+        data = self.data
+        self.data = self.folder / "data.conll"
+        self.data.write_text("".join("".join(f"{w}\t{t}\n" for w, t in s) + "\n" for s in tagged()), encoding="utf-8")
+        self.task = "tag"
+        self.begin("crf", "--head", "crf", "--stop-after", "1u")
+        self.succeed("train", "classify", "--train", data, "--model", "bag", "-o", self.folder / "bag", "--stop-after", "1u")
+        foreign, _ = write_head(self.folder / "head", "Sequence", ["bad", "good"])
+        for model, needle in ((self.folder / "crf", "a CRF"), (self.folder / "bag", "did not begin from an encoder"),
+                              (foreign, "models that fovea has trained")):
+            self.assert_error(self.run_fovea("export", model, "-o", self.folder / "x"), 4, needle)
+            self.assertFalse((self.folder / "x").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -190,7 +190,8 @@ void take_base(ClassifierSettings& settings, const std::vector<std::string>& set
   theirs.model.output_dropout = base.layers.head_dropout;
   theirs.text.tokenizer = kPretrainedKind;
   theirs.text.lower = false;
-  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_by_encoder, settings.from.base);
+  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_by_encoder,
+                  settings.from.base);
   if (settings.text.max_length > base.text.max_length) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--max-length {}: {} reads at most {} tokens", settings.text.max_length,
