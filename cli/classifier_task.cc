@@ -347,10 +347,11 @@ void warn_of_truncated(const LoadedClassifier& model, index truncated, index all
   if (truncated == 0) return;
   const InputWords words = words_of(model.settings.text.input);
   const index most = model.settings.text.max_length;
-  const std::string longest = model.encoder ? fmt::format("{} tokens", most)
-                                            : fmt::format("--max-length ({} {}s)", most, words.row);
+  const std::string longest = model.is_foreign
+                                  ? fmt::format("{} tokens", most)
+                                  : fmt::format("--max-length ({} {}s)", most, words.row);
   warn(fmt::format("{}s longer than the model's {}: {} of {}; they are truncated{}", words.entry,
-                   longest, truncated, all, model.encoder ? "" : ", as in training"));
+                   longest, truncated, all, model.is_foreign ? "" : ", as in training"));
 }
 
 const TaskCommands kClassifierCommands = {.kind = ModelKind::kClassifier,

@@ -17,6 +17,8 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/linear.h"
+#include "fovea/task/encoder_export.h"
+#include "fovea/task/exported_files.h"
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/peft.h"
 #include "fovea/task/task_table.h"
@@ -136,14 +138,26 @@ Json::Array files_in(const ExportOptions& options) {
   return files;
 }
 
-void write_language_model(const std::string& model, const ExportOptions& options) {
+// Of a folder for transformers: of a language model, or one that began from an encoder.
+std::string write_hugging_face(const std::string& model, const ExportOptions& options) {
+  const DType dtype = dtype_of(options.dtype);
+  switch (kind_of_model(model)) {
+    case ModelKind::kClassifier:
+      return export_encoder(model, load_classifier(model), options.output, dtype);
+    case ModelKind::kTagger:
+      return export_encoder(model, load_tagger(model), options.output, dtype);
+    default:
+      return export_hugging_face(load_language_model(model), options.output, dtype);
+  }
+}
+
+void write_model(const std::string& model, const ExportOptions& options) {
   choose(gguf_weight_types(), options.dtype, "dtype");
   std::string architecture;
   if (options.to == ExportForm::kGguf) {
     architecture = export_gguf(load_language_model(model), options.output, options.dtype);
   } else {
-    const DType dtype = dtype_of(options.dtype);
-    architecture = export_hugging_face(load_language_model(model), options.output, dtype);
+    architecture = write_hugging_face(model, options);
   }
   if (options.json) {
     print_json(
@@ -223,7 +237,7 @@ int export_model(const Arguments& arguments) {
       write_adapters(model, options);
       break;
     default:
-      write_language_model(model, options);
+      write_model(model, options);
   }
   return 0;
 }
@@ -238,6 +252,7 @@ Command export_command() {
           .epilog = R"(Examples:
   fovea export model -o exported
   fovea export model --to hf -o exported --dtype bf16
+  fovea export classifier -o exported                of train classify --base, or train tag --base
   fovea export model --to gguf -o model.gguf --dtype q8_0
   fovea export adapters --to peft -o peft
   fovea export adapters --to gguf-adapter -o adapters.gguf

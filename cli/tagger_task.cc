@@ -139,9 +139,9 @@ int eval_tagger(const Arguments& arguments) {
   tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} {}, {} tags, {}", model.parameters(),
                      model.settings.model.vocabulary,
-                     model.encoder      ? "tokens"
-                     : model.segments() ? "characters"
-                                        : "words",
+                     model.reads_pieces() ? "tokens"
+                     : model.segments()   ? "characters"
+                                          : "words",
                      tag_count(model.settings.model), arguments.text("DIR")));
   std::vector<std::string> notes;
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);

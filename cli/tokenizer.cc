@@ -112,7 +112,7 @@ class SubwordLines final : public LineTokenizer {
 // Pieces are written as the vocabulary has them: "##ing" continues a word.
 class WordPieceLines final : public LineTokenizer {
  public:
-  explicit WordPieceLines(const std::string& folder) : pieces_(read_wordpiece(folder)) {}
+  explicit WordPieceLines(const ModelFiles& files) : pieces_(read_wordpiece(files)) {}
 
   index size() const override { return pieces_.size(); }
   std::vector<EncodedPiece> encode(std::string_view line) const override {
@@ -142,11 +142,12 @@ std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
   // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
   const fs::path folder = file;
   if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
-    const std::string kind = tokenizer_model(folder);
+    const ModelFiles files(folder);
+    const std::string kind = tokenizer_model(files);
     if (kind == "BPE" || kind == "Unigram") {
       return std::make_unique<SubwordLines>(load_folder_subwords(folder));
     }
-    if (!kind.empty()) return std::make_unique<WordPieceLines>(file);
+    if (!kind.empty()) return std::make_unique<WordPieceLines>(files);
   }
   return std::make_unique<PieceLines>(file);
 }

@@ -31,6 +31,7 @@ std::string classify_epilog() {
   fovea train classify --train tags.jsonl --multi-label --class-weights balanced -o model
   fovea train classify --train grades.csv --regression -o model
   fovea train classify --train reviews.tsv --encoder conv3,bilstm --pooling attention -o model
+  fovea train classify --base minilm --train reviews.tsv -o model   a pretrained encoder, on your texts
   fovea train classify --input npz --train gestures.npz -o model
   fovea train classify --resume -o model               go on after an interruption)",
        .data =
@@ -153,13 +154,12 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
 
   std::vector<std::string> description() const override {
     if (run_.linear != nullptr) return linear_description();
-    if (run_.tokenizer == nullptr) return frame_description();
-    return {
-        fmt::format("{}s: {} to train on, {} to validate on, at most {} tokens each",
-                    words_of(run_.settings.text.input).entry, run_.training->examples().size(),
-                    run_.validation ? run_.validation->examples().size() : 0,
-                    run_.settings.text.max_length),
-        fmt::format("vocabulary of {} tokens, {}", run_.tokenizer->vocabulary_size(), updates())};
+    if (run_.settings.text.input == InputKind::kNpz) return frame_description();
+    return {fmt::format("{}s: {} to train on, {} to validate on, at most {} tokens each",
+                        words_of(run_.settings.text.input).entry, run_.training->examples().size(),
+                        run_.validation ? run_.validation->examples().size() : 0,
+                        run_.settings.text.max_length),
+            fmt::format("vocabulary of {} tokens, {}", run_.settings.model.vocabulary, updates())};
   }
 
   std::vector<std::string> findings() const override {
@@ -180,18 +180,23 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
   }
   ClassifierSettings defaults() const override { return ClassifierSettings(input_); }
   ClassifierSettings usual(const ClassifierSettings& given) const override {
-    return ClassifierSettings(given.text.input);
+    ClassifierSettings settings(given.text.input);
+    if (!given.from.base.empty()) apply_base_recipe(settings);
+    return settings;
   }
   bool hides(const Field& field) const override {
     const FieldNeeds& needs = field.traits.needs;
     const bool pairs = input_ == InputKind::kPairs;
     // Pairs have no linear models, and so no choice of one.
-    if (needs.fields == "model" || field.name == "model.model") return pairs;
+    if (needs.fields == "model" || needs.fields == "base" || field.name == "model.model") {
+      return pairs;
+    }
     if (needs.fields != "input") return pairs && field.name == "text.input";
     return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
   }
   void complete(ClassifierSettings& settings, const Said& said) const override {
     take_pooling(settings.model, said);
+    if (!said.resumes && !settings.from.base.empty()) return take_base(settings, said.set);
     if (!said.resumes) {
       const bool sized = said.has("model.width");
       if (!settings.text.embeddings.empty() && !sized) settings.model.width = 0;  // the vectors'
@@ -201,8 +206,8 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
   }
 
   ClassifierRun run_with(const StoredRun* stored, RunWeights weights) const override {
-    std::unique_ptr<Tokenizer> known;
-    if (has_tokenizer(settings_)) known = tokenizer_of(stored);
+    std::optional<TokenizerData> known;
+    if (has_tokenizer(settings_) || settings_.model.has_base()) known = tokenizer_data_of(stored);
     return prepare_run(settings_, std::move(known), weights);
   }
 

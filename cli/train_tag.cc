@@ -25,6 +25,7 @@ std::string tag_epilog() {
   fovea train tag --task segment --train words.seg -o model        Chinese: words between blanks
   fovea train tag --train train.conll --encoder conv3,attention --head softmax -o model
   fovea train tag --train train.conll --tokenizer sentencepiece --tokenizer-model text.model -o model
+  fovea train tag --base minilm --train train.conll -o model       a pretrained encoder, on your tags
   fovea train tag --resume -o model                                go on after an interruption)",
        .data = "The sentences come as CoNLL columns, CoNLL-U or segmented lines, packed by gzip or "
                "zstd or not. The tags are those of the sentences to train on.",
@@ -40,11 +41,12 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
   std::string_view sizes() const override { return "--batch-size, --width or --buckets"; }
 
   std::vector<std::string> description() const override {
-    return {
-        fmt::format(
-            "sentences: {} to train on, {} to validate on, {} tags", run_.training->words().size(),
-            run_.validation ? run_.validation->words().size() : 0, tag_count(run_.settings.model)),
-        fmt::format("vocabulary of {} {}s, {}", run_.settings.model.vocabulary, word(), updates())};
+    return {fmt::format("sentences: {} to train on, {} to validate on, {} tags",
+                        run_.training->words().size(),
+                        run_.validation ? run_.validation->words().size() : 0,
+                        tag_count(run_.settings.model)),
+            fmt::format("vocabulary of {} {}s, {}", run_.settings.model.vocabulary,
+                        run_.vocabulary.reads_pieces() ? "token" : word(), updates())};
   }
 
   TrainResult train(const Context& context, const std::filesystem::path& folder, StartAt start,
@@ -59,9 +61,12 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
     return settings_of_file(std::move(file));
   }
   TaggerSettings usual(const TaggerSettings& given) const override {
-    return TaggerSettings(given.text.task);
+    TaggerSettings settings(given.text.task);
+    if (!given.from.base.empty()) apply_base_recipe(settings);
+    return settings;
   }
   void complete(TaggerSettings& settings, const Said& said) const override {
+    if (!said.resumes && !settings.from.base.empty()) return take_base(settings, said.set);
     const bool sized = said.has("model.word_width") || said.resumes;
     if (!settings.text.embeddings.empty() && !sized) {
       settings.model.word_width = 0;  // that of the vectors
@@ -76,6 +81,11 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
     std::optional<TaggerVocabulary> known;
     if (stored != nullptr) {
       known.emplace();
+      if (settings_.model.has_base()) {
+        known->kept = *tokenizer_data_of(stored);
+        known->pieces = text_of_kept(known->kept, settings_.model, stored->path("tokenizer.txt"));
+        return prepare_run(settings_, std::move(known), weights);
+      }
       known->words = tokenizer_of(stored);
       if (reads_characters(settings_)) {
         known->characters = tokenizer_of(stored, kCharactersName);

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
-#include "fovea/nn/block.h"
-#include "fovea/nn/embedding.h"
+#include "fovea/base/check.h"
+#include "fovea/base/option.h"
 
 namespace fovea {
 
@@ -30,40 +29,83 @@ BlockOptions block_of(const BertConfig& c, Parameter* distances) {
 
 }  // namespace
 
-struct Bert::Layers {
-  Layers(const BertConfig& c, const ParameterScope& scope)
-      : embedding({.vocabulary = c.vocabulary, .width = c.width, .positions = c.position_rows()},
-                  scope["embedding"]),
-        types(c.types == 0 ? nullptr
-                           : &scope["types"].add("weight", {c.types, c.width},
-                                                 Init::normal(kInitDeviation), Decay::kNo)),
-        norm(norm_of(c), scope["embedding_norm"]) {
-    Parameter* const distances =
-        c.buckets == 0
-            ? nullptr
-            : &scope["distances"].add("weight", {c.buckets, c.heads}, Init::zeros(), Decay::kNo);
-    const BlockOptions block = block_of(c, distances);
-    for (index n = 0; n < c.layers; ++n) blocks.emplace_back(block, scope["blocks"][n]);
-    if (c.pools) pooler.emplace(LinearOptions{.in = c.width, .out = c.width}, scope["pooler"]);
-    if (c.head == BertHead::kNone) return;
-    output.emplace(LinearOptions{.in = c.width, .out = c.outputs}, scope["output"]);
-  }
+BertConfig pretrained_layers(const EncoderConfig& c) {
+  return {.vocabulary = c.vocabulary,
+          .width = c.width,
+          .layers = c.base.layers,
+          .heads = c.heads,
+          .ff = c.ff,
+          .block = c.block,
+          .types = c.base.types,
+          .padding = static_cast<std::int32_t>(c.base.padding),
+          .buckets = c.base.buckets,
+          .norm_epsilon = c.norm_epsilon,
+          .activation = c.activation,
+          .pooled = c.base.relu_pooler ? Activation::kRelu : Activation::kTanh,
+          .dropout = c.dropout};
+}
 
-  Embedding embedding;
-  Parameter* types;  // null: there are none
-  NormLayer norm;
-  std::vector<Block> blocks;
-  std::optional<Linear> pooler, output;
-};
+void take_layers(EncoderConfig& c, const BertConfig& layers) {
+  c.base = {.layers = layers.layers,
+            .types = layers.types,
+            .padding = layers.padding,
+            .buckets = layers.buckets,
+            .relu_pooler = layers.pooled == Activation::kRelu};
+  c.vocabulary = layers.vocabulary;
+  c.width = layers.width;
+  c.heads = c.kv_heads = layers.heads;
+  c.head_dim = layers.width / layers.heads;
+  c.ff = layers.ff;
+  c.block = layers.block;
+  c.position = PositionKind::kLearned;
+  c.position_max = layers.position_rows();
+  c.norm_position = NormPosition::kPost;
+  c.norm_epsilon = layers.norm_epsilon;
+  c.bias = true;
+  c.activation = layers.activation;
+  c.dropout = layers.dropout;
+  c.embedding_scale = 1;
+}
 
-Bert::Bert(const BertConfig& config, const ParameterSetOptions& options)
-    : config_(config),
-      parameters_(std::make_unique<ParameterSet>(options)),
-      layers_(std::make_unique<Layers>(config_, ParameterScope(*parameters_))) {}
+void check_layers(const EncoderConfig& c) {
+  check_size("vocabulary", c.vocabulary, 1);
+  check_size("width", c.width, 1);
+  check_size("ff", c.ff, 1);
+  check_size("block", c.block, 1, kLargestSize - c.base.padding - 1);
+  require_option(c.heads > 0 && c.width % c.heads == 0, "heads", c.heads, "a divisor of --width {}",
+                 c.width);
+  if (c.encoder.empty() && c.features == 0) return;
+  fail_option("encoder", c.encoder, "none beside the layers of a base", ErrorCode::kOptionValue,
+              Hint{"leave it out"});
+}
 
-Bert::Bert(Bert&&) noexcept = default;
-Bert& Bert::operator=(Bert&&) noexcept = default;
-Bert::~Bert() = default;
+bool is_of_layers(std::string_view parameter) {
+  constexpr std::string_view kLayers[] = {"embedding", "types",  "embedding_norm",
+                                          "distances", "blocks", "pooler"};
+  return std::ranges::find(kLayers, parameter.substr(0, parameter.find('.'))) != std::end(kLayers);
+}
+
+BertLayers::BertLayers(const BertConfig& c, const ParameterScope& scope)
+    : config_(c),
+      embedding_({.vocabulary = c.vocabulary,
+                  .width = c.width,
+                  .positions = c.position_rows(),
+                  .row_use = RowUse::kSparse},
+                 scope["embedding"]),
+      types_(c.types == 0 ? nullptr
+                          : &scope["types"].add("weight", {c.types, c.width},
+                                                Init::normal(kInitDeviation), Decay::kNo)),
+      norm_(norm_of(c), scope["embedding_norm"]) {
+  Parameter* const distances =
+      c.buckets == 0
+          ? nullptr
+          : &scope["distances"].add("weight", {c.buckets, c.heads}, Init::zeros(), Decay::kNo);
+  const BlockOptions block = block_of(c, distances);
+  for (index n = 0; n < c.layers; ++n) blocks_.emplace_back(block, scope["blocks"][n]);
+  if (c.pools) pooler_.emplace(LinearOptions{.in = c.width, .out = c.width}, scope["pooler"]);
+  if (c.head == BertHead::kNone) return;
+  output_.emplace(LinearOptions{.in = c.width, .out = c.outputs}, scope["output"]);
+}
 
 namespace {
 
@@ -87,7 +129,7 @@ Vec<const std::int32_t> zeros(Tape& tape, index count) {
 
 }  // namespace
 
-BertRows Bert::forward(Tape& tape, const BertBatch& batch) const {
+BertRows BertLayers::forward(Tape& tape, const BertBatch& batch) const {
   const Vec<const std::int32_t> ids = batch.texts.ids;
   check(batch.types.empty() || batch.types.size == ids.size, "bert: {} types for {} tokens",
         batch.types.size, ids.size);
@@ -97,36 +139,37 @@ BertRows Bert::forward(Tape& tape, const BertBatch& batch) const {
   const PackedRows rows = lay_out_texts(tape, batch.texts, config_.block);
   PackedRows placed = rows;
   if (config_.padding >= 0) placed.positions = positions_of(tape, batch.texts, config_.padding);
+  check(batch.attention.empty() || std::ssize(batch.attention) == config_.layers,
+        "bert: statistics of {} attentions; there are {}", batch.attention.size(), config_.layers);
   DropoutKey key = batch.dropout;
-  Variable x = layers_->embedding.forward(tape, ids, placed);
-  if (layers_->types != nullptr) {
+  Variable x = embedding_.forward(tape, ids, placed, batch.inputs);
+  if (types_ != nullptr) {
     const auto types = batch.types.empty() ? zeros(tape, ids.size) : batch.types;
-    x = add(tape, x, embedding(tape, TableRows{tape.parameter(*layers_->types), types}));
+    x = add(tape, x, embedding(tape, TableRows{tape.parameter(*types_), types}));
   }
-  x = dropout(tape, layers_->norm.forward(tape, x), {config_.dropout, {key.seed, key.step, 0}},
-              rows);
-  for (std::size_t n = 0; n < layers_->blocks.size(); ++n) {
+  x = dropout(tape, norm_.forward(tape, x), {config_.dropout, {key.seed, key.step, 0}}, rows);
+  for (std::size_t n = 0; n < blocks_.size(); ++n) {
     if (!batch.hidden.empty()) batch.hidden[n] = x;
     key.layer = static_cast<std::uint32_t>(n);
-    x = layers_->blocks[n].forward(tape, x, rows, key);
+    x = blocks_[n].forward(tape, x, rows, key,
+                           batch.attention.empty() ? nullptr : &batch.attention[n]);
   }
   if (!batch.hidden.empty()) batch.hidden.back() = x;
   return {x, rows};
 }
 
-Variable Bert::pooled(Tape& tape, const BertRows& from) const {
-  check(layers_->pooler.has_value(), "bert: this one has no layer over the first rows");
-  return layers_->pooler->forward(tape, first_over_time(tape, from.rows, from.sequences),
-                                  config_.pooled);
+Variable BertLayers::pooled(Tape& tape, const BertRows& from) const {
+  check(pooler_.has_value(), "bert: this one has no layer over the first rows");
+  return pooler_->forward(tape, first_over_time(tape, from.rows, from.sequences), config_.pooled);
 }
 
-Variable Bert::logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at,
-                      const DropoutKey& key) const {
-  check(layers_->output.has_value(), "bert: this one has no head");
+Variable BertLayers::logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at,
+                            const DropoutKey& key) const {
+  check(output_.has_value(), "bert: this one has no head");
   check(config_.head == BertHead::kTokens || at.empty(), "bert: the head reads texts, not tokens");
   // The number of its mask: that of a block behind the last one.
   const auto layer = static_cast<std::uint32_t>(config_.layers);
-  const DropoutOptions dropped{config_.dropout,
+  const DropoutOptions dropped{config_.head_dropout,
                                key_of({key.seed, key.step, layer}, BlockMask::kWeights)};
   Variable x = from.rows;
   if (config_.head == BertHead::kText) {
@@ -140,7 +183,7 @@ Variable Bert::logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> 
     x = dropout(tape, x, dropped, from.sequences);
     if (!at.empty()) x = embedding(tape, TableRows{x, at});
   }
-  return layers_->output->forward(tape, x);
+  return output_->forward(tape, x);
 }
 
 index parameter_count(const Bert& model) {

@@ -4,15 +4,19 @@
 // that says of a text, or of each token, how probable labels are.
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/model/encoder_config.h"
+#include "fovea/model/model.h"
 #include "fovea/model/pass_plan.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/nn/block.h"
+#include "fovea/nn/embedding.h"
+#include "fovea/nn/linear.h"
 #include "fovea/nn/module.h"
 #include "fovea/nn/options.h"
 
@@ -44,17 +48,29 @@ struct BertConfig {
   bool pools = false;  ///< has the layer over the first row of each text
   Activation pooled = Activation::kTanh;
   BertHead head = BertHead::kNone;
-  index outputs = 0;   ///< of the head
-  double dropout = 0;  ///< in training, of the embeddings, in the blocks and before the head
+  index outputs = 0;        ///< of the head
+  double dropout = 0;       ///< in training, of the embeddings and in the blocks
+  double head_dropout = 0;  ///< in training, before the head
 
   index position_rows() const { return padding + 1 + block; }
 };
+
+/// The layers that a configuration has of a model from elsewhere (EncoderConfig::base), without a
+/// head.
+BertConfig pretrained_layers(const EncoderConfig& config);
+/// Takes these into a configuration; its head is left out.
+void take_layers(EncoderConfig& config, const BertConfig& layers);
+/// Throws kOptionValue unless the sizes of such a configuration go together.
+void check_layers(const EncoderConfig& config);
 
 struct BertBatch {
   TextRows texts;                      ///< with their marks
   Vec<const std::int32_t> types = {};  ///< [N] of the tokens; empty: 0
   std::span<Variable> hidden = {};  ///< [layers + 1], set to the rows below each block, and above
   DropoutKey dropout = {};
+  /// Empty, or [layers]: what the attention of each block adds to.
+  std::span<HeadStatistics> attention = {};
+  Variable* inputs = nullptr;  ///< as Embedding::forward() has it
 };
 
 struct BertRows {
@@ -65,16 +81,10 @@ struct BertRows {
 /// Parameters, in this order: embedding.tokens, embedding.positions; with types, types.weight;
 /// embedding_norm.*; with buckets, distances.weight [buckets, heads]; blocks.N.* (nn/block.h); with
 /// `pools`, pooler.*; with a head, output.*.
-class Bert {
+class BertLayers {
  public:
-  /// Throws Error(kShape).
-  explicit Bert(const BertConfig& config, const ParameterSetOptions& options = {});
-  Bert(Bert&&) noexcept;
-  Bert& operator=(Bert&&) noexcept;
-  ~Bert();
+  BertLayers(const BertConfig& config, const ParameterScope& scope);
 
-  const BertConfig& config() const { return config_; }
-  std::span<Parameter* const> parameters() const { return parameters_->parameters(); }
   index attentions() const { return config_.layers; }
 
   /// Throws Error(kShape) for a text longer than `block`, or a token or type that there is not.
@@ -88,11 +98,35 @@ class Bert {
                   const DropoutKey& key = {}) const;
 
  private:
-  struct Layers;
+  const BertConfig config_;
+  Embedding embedding_;
+  Parameter* types_;  // null: there are none
+  NormLayer norm_;
+  std::vector<Block> blocks_;
+  std::optional<Linear> pooler_, output_;
+};
 
-  BertConfig config_;
-  std::unique_ptr<ParameterSet> parameters_;
-  std::unique_ptr<const Layers> layers_;
+/// Whether a parameter of this name is one of BertLayers, but of no head.
+bool is_of_layers(std::string_view parameter);
+
+/// A configuration of BERT has all of its sizes.
+inline const BertConfig& resolve(const BertConfig& config) { return config; }
+
+class Bert : public ModelOf<BertConfig, BertLayers> {
+ public:
+  /// Throws Error(kShape).
+  explicit Bert(const BertConfig& config, const ParameterSetOptions& options = {})
+      : ModelOf(config, options) {}
+
+  // As BertLayers.
+  BertRows forward(Tape& tape, const BertBatch& batch) const {
+    return layers().forward(tape, batch);
+  }
+  Variable pooled(Tape& tape, const BertRows& from) const { return layers().pooled(tape, from); }
+  Variable logits(Tape& tape, const BertRows& from, Vec<const std::int32_t> at = {},
+                  const DropoutKey& key = {}) const {
+    return layers().logits(tape, from, at, key);
+  }
 };
 
 /// The number of learned values.

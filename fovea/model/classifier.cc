@@ -55,6 +55,10 @@ void check_pairs(const ClassifierConfig& c) {
 
 void resolve_kind(ClassifierConfig& c) {
   using enum ClassifierModel;
+  if ((c.kind == kPretrained) != c.has_base()) {
+    fail_option("model", to_string(c.kind), c.has_base() ? "pretrained" : "a model without --base",
+                ErrorCode::kOptionValue, Hint{"name the model to begin from: --base MODEL"});
+  }
   if (c.kind == kAuto) c.kind = c.encoder.empty() ? kBag : kEncoder;
   if (c.kind == kEncoder && c.encoder.empty()) {
     fail_option("model", "encoder", "a model without --encoder", ErrorCode::kOptionValue,
@@ -84,6 +88,12 @@ ClassifierConfig resolve(ClassifierConfig c) {
   check_ranges(c);
   resolve_kind(c);
   if (c.kind == ClassifierModel::kLinear) {
+    check_classes(c);
+    return c;
+  }
+  if (c.has_base()) {
+    c.ngrams = 1;
+    check_layers(c);
     check_classes(c);
     return c;
   }
@@ -299,21 +309,6 @@ LinearOptions output_options(const ClassifierConfig& c, index in) {
           .bias_start = bias_start(c)};
 }
 
-std::optional<EmbeddingBag> ngram_table(const ClassifierConfig& c, const ParameterScope& scope) {
-  if (c.ngrams == 1) return std::nullopt;
-  return std::optional<EmbeddingBag>(
-      std::in_place,
-      EmbeddingBagOptions{.rows = c.buckets, .width = c.ngram_width, .mode = BagMode::kRootMean},
-      scope);
-}
-
-std::optional<Embedding> segment_table(const ClassifierConfig& c, const ParameterScope& scope) {
-  if (c.pair_encoder != PairEncoder::kCross) return std::nullopt;
-  return std::optional<Embedding>(
-      std::in_place,
-      EmbeddingOptions{.vocabulary = 2, .width = c.width, .position = PositionKind::kNone}, scope);
-}
-
 // The place of the first separator in each pair; that before an empty one.
 template <class F>
 void for_each_separator(const TextRows& texts, std::int32_t separator, F&& f) {
@@ -328,6 +323,16 @@ void for_each_separator(const TextRows& texts, std::int32_t separator, F&& f) {
     check(found != end, "classifier: pair {} has no separator, token {}", s, separator);
     f(s, static_cast<std::int32_t>(found - texts.ids.data));
   }
+}
+
+// The layers of a base, and the head that says what a text is.
+BertConfig with_head(const ClassifierConfig& c) {
+  BertConfig layers = pretrained_layers(c);
+  layers.pools = true;
+  layers.head = BertHead::kText;
+  layers.outputs = logit_count(c);
+  layers.head_dropout = c.output_dropout;
+  return layers;
 }
 
 // A row of few numbers becomes one about as large.
@@ -356,16 +361,29 @@ ClassifierLayers::ClassifierLayers(const ClassifierConfig& c, const ParameterSco
       longest_(c.ngrams),
       buckets_(c.buckets),
       dropout_(c.output_dropout),
-      frames_(c.features == 0
-                  ? std::nullopt
-                  : std::optional<FrameEmbedding>(std::in_place, frame_options(c), scope["input"])),
-      encoder_(c, sized_stages(c), scope),
-      segments_(segment_table(c, scope["segments"])),
-      pooling_(c.pooling, encoder_.width(), scope["pooling"],
-               c.revision == Revision::kFirst ? 0 : reverse_columns(sized_stages(c))),
-      ngrams_(ngram_table(c, scope["ngrams"])),
-      output_(output_options(c, (is_bi_ ? 4 : 1) * (encoder_.width() + c.ngram_width)),
-              scope["output"]) {}
+      frames_(c.features == 0 ? std::nullopt
+                              : std::optional<FrameEmbedding>(std::in_place, frame_options(c),
+                                                              scope["input"])) {
+  if (c.has_base()) {
+    pretrained_.emplace(with_head(c), scope);
+    return;
+  }
+  encoder_.emplace(c, sized_stages(c), scope);
+  if (c.pair_encoder == PairEncoder::kCross) {
+    segments_.emplace(
+        EmbeddingOptions{.vocabulary = 2, .width = c.width, .position = PositionKind::kNone},
+        scope["segments"]);
+  }
+  pooling_.emplace(c.pooling, encoder_->width(), scope["pooling"],
+                   c.revision == Revision::kFirst ? 0 : reverse_columns(sized_stages(c)));
+  if (c.ngrams > 1) {
+    ngrams_.emplace(
+        EmbeddingBagOptions{.rows = c.buckets, .width = c.ngram_width, .mode = BagMode::kRootMean},
+        scope["ngrams"]);
+  }
+  output_.emplace(output_options(c, (is_bi_ ? 4 : 1) * (encoder_->width() + c.ngram_width)),
+                  scope["output"]);
+}
 
 // A separator ends each text. Both have masks of dropout of their own.
 TextRows ClassifierLayers::read_apart(Tape& tape, const TextRows& texts) const {
@@ -415,18 +433,18 @@ ClassifierLayers::Encoded ClassifierLayers::encode(Tape& tape, const TextRows& t
   if (!frames_) {
     const PackedRows rows = lay_out_texts(tape, texts, block_);
     if (!segments_) {
-      return {encoder_.forward(tape, texts.ids, rows, key, view.attention, view.inputs), rows};
+      return {encoder_->forward(tape, texts.ids, rows, key, view.attention, view.inputs), rows};
     }
-    const Variable tokens = encoder_.embed(tape, texts.ids, rows, view.inputs);
+    const Variable tokens = encoder_->embed(tape, texts.ids, rows, view.inputs);
     const Variable segments = segments_->forward(tape, segments_of(tape, texts), rows);
-    return {encoder_.forward(tape, add(tape, tokens, segments), rows, key, view.attention), rows};
+    return {encoder_->forward(tape, add(tape, tokens, segments), rows, key, view.attention), rows};
   }
   const FrameShape shape{.block = block_, .joints = joints_, .features = frame_features_};
   const FrameLayout layout = lay_out_frames(tape, texts, shape);
   Variable values = frame_values(tape, texts, shape, frames_->dtype());
   if (view.inputs != nullptr) values = *view.inputs = as_input(tape, values);
   const Variable x = frames_->forward(tape, values, layout.joints, layout.rows);
-  return {encoder_.forward(tape, x, layout.rows, key, view.attention), layout.samples};
+  return {encoder_->forward(tape, x, layout.rows, key, view.attention), layout.samples};
 }
 
 Variable ClassifierLayers::with_ngrams(Tape& tape, Variable pooled, const TextRows& texts,
@@ -441,31 +459,37 @@ Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const Dro
                                     const ClassifierView& view) const {
   const TextRows apart = read_apart(tape, texts);
   const Encoded encoded = encode(tape, apart, key, view);
-  const Variable pooled = pooling_.forward(tape, encoded.x, encoded.texts);
+  const Variable pooled = pooling_->forward(tape, encoded.x, encoded.texts);
   return compared(tape, with_ngrams(tape, pooled, apart, view.ngrams));
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
                                   const ClassifierView& view) const {
+  if (pretrained_) {
+    const BertRows rows = pretrained_->forward(
+        tape, {.texts = texts, .dropout = key, .attention = view.attention, .inputs = view.inputs});
+    return pretrained_->logits(tape, rows, {}, key);
+  }
   Variable x = features(tape, texts, key, view);
   if (dropout_ > 0 && tape.mode() == TapeMode::kTrain) {
     x = dropout(tape, x, {dropout_, {key.seed, key.step, kMask}}, one_row_each(tape, texts));
   }
-  return output_.forward(tape, x);
+  return output_->forward(tape, x);
 }
 
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts,
                                   const Tensor& token_table) const {
   const TextRows apart = read_apart(tape, texts);
   const PackedRows rows = lay_out_texts(tape, apart, block_);
-  const Variable x = encoder_.forward(tape, apart.ids, rows, token_table);
-  return output_.forward(tape,
-                         compared(tape, with_ngrams(tape, pooling_.forward(tape, x, rows), apart)));
+  const Variable x = encoder_->forward(tape, apart.ids, rows, token_table);
+  return output_->forward(
+      tape, compared(tape, with_ngrams(tape, pooling_->forward(tape, x, rows), apart)));
 }
 
 std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& texts) const {
+  check(pooling_.has_value(), "classifier: the layers of a base have no weights of tokens");
   const Encoded encoded = encode(tape, read_apart(tape, texts), {}, {});
-  return pooling_.weights(encoded.x, encoded.texts);
+  return pooling_->weights(encoded.x, encoded.texts);
 }
 
 PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {

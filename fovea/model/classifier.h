@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fovea/grad/ops.h"
+#include "fovea/model/bert.h"
 #include "fovea/model/encoder_config.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/model.h"
@@ -44,16 +45,18 @@ inline std::span<const EnumName<ClassifierTask>> enum_names(ClassifierTask) {
 
 /// The kind of model between a text and its logits.
 enum class ClassifierModel : std::uint8_t {
-  kAuto,     ///< of a text linear, unless a setting of the others says more; else by `encoder`
-  kLinear,   ///< counted n-grams, and a convex problem that is solved (fovea/linear)
-  kBag,      ///< a bag of the embeddings of tokens and n-grams
-  kEncoder,  ///< the layers of `encoder`
+  kAuto,        ///< of a text linear, unless a setting of the others says more; else by `encoder`
+  kLinear,      ///< counted n-grams, and a convex problem that is solved (fovea/linear)
+  kBag,         ///< a bag of the embeddings of tokens and n-grams
+  kEncoder,     ///< the layers of `encoder`
+  kPretrained,  ///< those of a model from elsewhere (`base`)
 };
 inline constexpr EnumName<ClassifierModel> kClassifierModelNames[] = {
     {ClassifierModel::kAuto, "auto"},
     {ClassifierModel::kLinear, "linear"},
     {ClassifierModel::kBag, "bag"},
-    {ClassifierModel::kEncoder, "encoder"}};
+    {ClassifierModel::kEncoder, "encoder"},
+    {ClassifierModel::kPretrained, "pretrained"}};
 inline std::span<const EnumName<ClassifierModel>> enum_names(ClassifierModel) {
   return kClassifierModelNames;
 }
@@ -96,7 +99,8 @@ struct ClassifierConfig : EncoderConfig {
   void visit_fields(Visitor&& visit) {
     visit("model", kind,
           "linear: n-grams and a convex problem; bag: embeddings of tokens and n-grams; encoder: "
-          "the layers of --encoder; auto: linear, unless an option of the others is given",
+          "the layers of --encoder; pretrained: those of --base; auto: linear, unless an option of "
+          "the others is given",
           {.place = HelpPlace::kModel});
     visit("task", task, "one class of several, one of two by a single logit, any labels, numbers",
           {.is_option = false});
@@ -142,6 +146,7 @@ struct ClassifierConfig : EncoderConfig {
           {.range = ValueRange::in(0, kLargestSize), .is_option = false});
     visit("joints", joints, "input npz: joints of a time step; 0: none",
           {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit_base(visit);
   }
 
   friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;
@@ -207,7 +212,8 @@ struct ClassifierView {
 /// `config` must be resolved. Parameters, in this order: with features input.* of FrameEmbedding;
 /// those of TextEncoder; segments.tokens [2, width] (cross-encoders of pairs); pooling.query
 /// (attention); ngrams.weight [buckets, ngram_width], if there are n-grams; output.weight [logits,
-/// F], output.bias [logits]. F is width + ngram_width; four times as many with a bi-encoder.
+/// F], output.bias [logits]. F is width + ngram_width; four times as many with a bi-encoder. With
+/// the layers of a base those of BertLayers, with its pooler and its head.
 class ClassifierLayers {
  public:
   ClassifierLayers(const ClassifierConfig& config, const ParameterScope& scope);
@@ -217,14 +223,19 @@ class ClassifierLayers {
                   const ClassifierView& view) const;
   /// The logits by TextEncoder::token_table(), for an inference tape.
   Variable logits(Tape& tape, const TextRows& texts, const Tensor& token_table) const;
-  const TextEncoder& encoder() const { return encoder_; }
-  /// The columns that TextEncoder says; 0 if what a token becomes depends on its segment.
-  index token_table_columns() const { return segments_ ? 0 : encoder_.token_table_columns(); }
+  const TextEncoder& encoder() const { return *encoder_; }
+  /// The columns that TextEncoder says; 0 if what a token becomes depends on its segment, or on
+  /// what a base makes of it.
+  index token_table_columns() const {
+    return segments_ || pretrained_ ? 0 : encoder_->token_table_columns();
+  }
   /// With attention as pooling: the weight of each token [N] in its text, for an inference tape;
   /// for rows of numbers with joints [joints x N], as lay_out_frames() has them.
   std::vector<double> token_weights(Tape& tape, const TextRows& texts) const;
 
-  index attentions() const { return encoder_.attentions(); }
+  index attentions() const {
+    return pretrained_ ? pretrained_->attentions() : encoder_->attentions();
+  }
 
  private:
   // The rows that are pooled, and which of them belong to a text.
@@ -253,11 +264,12 @@ class ClassifierLayers {
   index longest_, buckets_;  // of the n-grams
   double dropout_;
   std::optional<FrameEmbedding> frames_;
-  TextEncoder encoder_;
+  std::optional<BertLayers> pretrained_;  // of a base: there are no other layers then
+  std::optional<TextEncoder> encoder_;
   std::optional<Embedding> segments_;
-  Pooling pooling_;
+  std::optional<Pooling> pooling_;
   std::optional<EmbeddingBag> ngrams_;
-  Linear output_;
+  std::optional<Linear> output_;
 };
 
 /// [N, classes] for an inference tape, by the logits [N, logit_count()]: as

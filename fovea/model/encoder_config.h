@@ -49,6 +49,32 @@ inline std::span<const EnumName<Revision>> enum_names(Revision) { return kRevisi
 /// The largest size of anything: ids, offsets and positions are int32.
 inline constexpr index kLargestSize = INT32_MAX;
 
+/// The layers of a model from elsewhere from which a training began (model/bert.h), as far as
+/// EncoderConfig has no other field for them.
+struct PretrainedLayers {
+  index layers = 0;  ///< 0: there are none; the layers are those of `encoder`
+  index types = 0;
+  index padding = -1;
+  index buckets = 0;
+  bool relu_pooler = false;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("layers", layers, "number of blocks; 0: the model did not begin from elsewhere",
+          {.range = ValueRange::from(0), .is_option = false});
+    visit("types", types, "of tokens; 0: there are none",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit("padding", padding, "the token without a position; -1: there is none",
+          {.range = ValueRange::in(-1, kLargestSize), .is_option = false});
+    visit("buckets", buckets, "of the distances that scores have a bias by; 0: none",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit("relu_pooler", relu_pooler, "the layer over the first row has a ReLU, and no tanh",
+          {.is_option = false});
+  }
+
+  friend bool operator==(const PretrainedLayers&, const PretrainedLayers&) = default;
+};
+
 /// Sizes given as 0 follow from the others; resolve_encoder() fills them in. Attention layers of
 /// any kind of model take what is said about attention.
 struct EncoderConfig {
@@ -96,6 +122,10 @@ struct EncoderConfig {
   index joints = 0;  ///< of a time step; 0: it is one row
   double forget_bias = 1;
   Revision revision = Revision::kThird;
+  PretrainedLayers base = {};
+
+  /// Whether the layers are those of a model from elsewhere.
+  bool has_base() const { return base.layers > 0; }
 
   /// Sets the values that a configuration means that was written before these were fields.
   void set_first_revision() {
@@ -198,6 +228,11 @@ struct EncoderConfig {
           {.part = "lstm"});
     visit("revision", revision, "what position shaw, pooling last and textcnn mean",
           {.is_option = false});
+  }
+
+  template <class Visitor>
+  void visit_base(Visitor&& visit) {
+    visit("base", base, "what else is known of the layers of the model that it began from");
   }
 };
 

@@ -54,6 +54,11 @@ void resolve_linear(TaggerConfig& c) {
 
 TaggerConfig resolve(TaggerConfig c) {
   check_ranges(c);
+  if (c.has_base()) {
+    check_layers(c);
+    require_one_or_each("--head", c.head.size(), c.tags.size());
+    return c;
+  }
   resolve_characters(c);
   resolve_ngrams(c);
   resolve_linear(c);
@@ -370,6 +375,7 @@ Variable TagHeadLayers::forward(Tape& tape, Variable x, const WordFeatures* feat
 TaggerLayers::TaggerLayers(const TaggerConfig& c, std::span<const CrfRules> rules,
                            const ParameterScope& scope)
     : config_(c),
+      pretrained_(layer_if<BertLayers>(c.has_base(), pretrained_layers(c), scope)),
       words_(layer_if<Embedding>(c.word_width > 0, word_table(c), scope["words"])),
       characters_(layer_if<CharacterLayers>(c.character_reader != CharacterReader::kNone, c,
                                             scope["characters"])),
@@ -383,13 +389,13 @@ TaggerLayers::TaggerLayers(const TaggerConfig& c, std::span<const CrfRules> rule
                                      scope["ngrams"])) {
   check(rules.empty() || rules.size() == c.tags.size(), "tagger: rules of {} columns for {}",
         rules.size(), c.tags.size());
-  if (c.features > 0) {
+  if (c.features > 0 && !pretrained_) {
     input_.emplace(input_options(c), scope["input"]);
     encoder_.emplace(c, sized_stages(c), scope);
   }
+  const index in = pretrained_ ? c.width : encoder_ ? encoder_->width() : 0;
   for (std::size_t n = 0; n < c.tags.size(); ++n) {
-    heads_.emplace_back(c, n, encoder_ ? encoder_->width() : 0,
-                        rules.empty() ? CrfRules{} : rules[n],
+    heads_.emplace_back(c, n, in, rules.empty() ? CrfRules{} : rules[n],
                         c.tags.size() == 1 ? scope : scope["columns"][static_cast<index>(n)]);
   }
 }
@@ -424,6 +430,41 @@ Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
   return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
 }
 
+// The row of each word [N, width] is that of its first subword; of a word without one that of the
+// token in its place.
+Variable TaggerLayers::read_subwords(Tape& tape, const WordRows& rows, const DropoutKey& key,
+                                     const View& view) const {
+  const index sentences = std::max<index>(rows.offsets.size - 1, 0), words = rows.words.size;
+  const index tokens = rows.characters.size + sentences * (rows.before.size + rows.after.size);
+  auto* const ids = tape.saved<std::int32_t>(tokens);
+  auto* const offsets = tape.saved<std::int32_t>(sentences + 1);
+  auto* const places = tape.saved<std::int32_t>(words);
+  std::int32_t* to = ids;
+  offsets[0] = 0;
+  for (index s = 0; s < sentences; ++s) {
+    to = std::copy(rows.before.begin(), rows.before.end(), to);
+    for (index w = rows.offsets[s]; w < rows.offsets[s + 1]; ++w) {
+      places[w] = static_cast<std::int32_t>(std::min<index>(to - ids, tokens - 1));
+      to = std::copy(rows.characters.data + rows.character_offsets[w],
+                     rows.characters.data + rows.character_offsets[w + 1], to);
+    }
+    to = std::copy(rows.after.begin(), rows.after.end(), to);
+    offsets[s + 1] = static_cast<std::int32_t>(to - ids);
+  }
+  if (tokens == 0) {
+    const Variable none = tape.result(words, config_.width, DType::kFloat32);
+    std::fill_n(none.value<float>().data, words * config_.width, 0.F);
+    return none;
+  }
+  const BertRows read = pretrained_->forward(tape, {.texts = {.ids = {ids, tokens},
+                                                              .offsets = {offsets, sentences + 1},
+                                                              .samples = rows.samples},
+                                                    .dropout = key,
+                                                    .attention = view.attention,
+                                                    .inputs = view.inputs});
+  return embedding(tape, TableRows{read.rows, {places, words}});
+}
+
 std::optional<WordFeatures> TaggerLayers::features(Tape& tape, const WordRows& rows,
                                                    const PackedRows& sentences,
                                                    const DropoutKey& key) const {
@@ -440,7 +481,9 @@ std::vector<Variable> TaggerLayers::logits(Tape& tape, const WordRows& rows,
     return dropout(tape, x, {p, {key.seed, key.step, mask}}, sentences);
   };
   Variable x;
-  if (encoder_) {
+  if (pretrained_) {
+    x = drop(read_subwords(tape, rows, key, view), config_.output_dropout, kOutputMask);
+  } else if (encoder_) {
     x = describe(tape, rows);
     if (view.inputs != nullptr) x = *view.inputs = as_input(tape, x);
     x = drop(x, config_.input_dropout, kInputMask);
@@ -520,16 +563,28 @@ std::vector<double> Tagger::probabilities(const Context& context, const TagScore
   return tag_probabilities(logits);
 }
 
+namespace {
+
+// Of a base, each subword of which is as a word.
+TapeLoad subwords_of(const WordLoad& load) {
+  TapeLoad tape = load.tape;
+  tape.tokens = load.characters;
+  return tape;
+}
+
+}  // namespace
+
 PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
   if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
   const TaggerConfig c = resolve(config);
-  const PlannedRows rows(load.tape, c.block, c.vocabulary);
+  const PlannedRows rows(c.has_base() ? subwords_of(load) : load.tape, c.block, c.vocabulary);
   const std::vector<std::int32_t> zeros(rows.ids.size());
-  const std::vector<std::int32_t> characters = ids_below(load.characters, c.characters);
+  const std::vector<std::int32_t> characters =
+      ids_below(load.characters, c.has_base() ? c.vocabulary : c.characters);
   // The first word has what is more than one character a word.
   std::vector<std::int32_t> ends(rows.ids.size() + 1);
   for (std::size_t n = 0; n + 1 < ends.size(); ++n) {
-    const index left = load.tape.tokens - 1 - static_cast<index>(n);
+    const index left = std::ssize(rows.ids) - 1 - static_cast<index>(n);
     ends[n + 1] = std::max(ends[n], static_cast<std::int32_t>(load.characters - left));
   }
   const WordRows words{.words = rows.ids,

@@ -15,6 +15,7 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/tape.h"
+#include "fovea/model/bert.h"
 #include "fovea/model/encoder_config.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/model.h"
@@ -59,8 +60,10 @@ inline std::span<const EnumName<TagHead>> enum_names(TagHead) { return kTagHeadN
 
 /// The model: for each word, the row of a table, the vector of its characters, its shape, and the
 /// n-grams around it, side by side -> dropout -> linear (+ positions) -> encoder -> dropout -> for
-/// each column of tags linear, a score for each tag (+ scores of hashed features) -> head. Sizes
-/// given as 0 follow from the others; resolve() fills them in.
+/// each column of tags linear, a score for each tag (+ scores of hashed features) -> head. With the
+/// layers of a base: the subwords of a sentence -> these layers -> the row of the first subword of
+/// each word -> dropout -> the heads. Sizes given as 0 follow from the others; resolve() fills them
+/// in.
 struct TaggerConfig : EncoderConfig {
   TaggerConfig() {
     sight = Sight::kWhole;
@@ -142,6 +145,7 @@ struct TaggerConfig : EncoderConfig {
     visit("vocabulary", vocabulary, "number of words",
           {.range = ValueRange::in(1, kLargestSize), .is_option = false});
     visit("characters", characters, "number of characters or subwords", {.is_option = false});
+    visit_base(visit);
   }
 
   friend bool operator==(const TaggerConfig&, const TaggerConfig&) = default;
@@ -250,7 +254,8 @@ class TagHeadLayers {
 /// words.tokens [vocabulary, word_width]; characters.*; shapes.tokens; ngrams.weight
 /// [buckets, ngram_width]; input.* of FrameEmbedding; those of TextEncoder; those of TagHeadLayers,
 /// of several columns "columns.0.output.weight" and so on. Where linear features alone describe a
-/// word, there is no input, encoder and output.
+/// word, there is no input, encoder and output. With the layers of a base those of BertLayers, then
+/// those of the heads.
 class TaggerLayers {
  public:
   /// `rules` is empty, or has an element for each column.
@@ -267,16 +272,21 @@ class TaggerLayers {
   std::vector<Variable> logits(Tape& tape, const WordRows& rows, const PackedRows& sentences,
                                const DropoutKey& key, const View& view) const;
 
-  index attentions() const { return encoder_ ? encoder_->attentions() : 0; }
+  index attentions() const {
+    return pretrained_ ? pretrained_->attentions() : encoder_ ? encoder_->attentions() : 0;
+  }
   const TagHeadLayers& head(std::size_t column) const { return heads_[column]; }
 
  private:
   Variable describe(Tape& tape, const WordRows& rows) const;
+  Variable read_subwords(Tape& tape, const WordRows& rows, const DropoutKey& key,
+                         const View& view) const;
   Variable ngrams(Tape& tape, const WordRows& rows) const;
   std::optional<WordFeatures> features(Tape& tape, const WordRows& rows,
                                        const PackedRows& sentences, const DropoutKey& key) const;
 
   const TaggerConfig config_;
+  std::optional<BertLayers> pretrained_;  // of a base: nothing else describes a word
   std::optional<Embedding> words_;
   std::optional<CharacterLayers> characters_;
   std::optional<Embedding> shapes_;
@@ -352,8 +362,8 @@ class Tagger : public ModelOf<TaggerConfig, TaggerLayers> {
 
 /// The load of a tagger.
 struct WordLoad {
-  TapeLoad tape{};       ///< of its words
-  index characters = 0;  ///< of all its words
+  TapeLoad tape{};       ///< of its words; with a base `lengths`, if any, are those in subwords
+  index characters = 0;  ///< of all its words; with a base its subwords, with marks
 
   index listed() const { return tape.tokens + characters; }
   WordLoad part(double share) const { return {tape.part(share), part_of(characters, share)}; }

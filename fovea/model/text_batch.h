@@ -35,6 +35,7 @@ struct WordRows {
   Vec<const std::int32_t> offsets = {};            ///< [sentences + 1], from 0 to N
   /// [sentences] numbers that name the dropout masks; may be empty
   Vec<const std::uint64_t> samples = {};
+  Vec<const std::int32_t> before = {}, after = {};  ///< marks around the subwords of a sentence
 };
 
 /// lay_out_rows() of these. Throws Error(kShape) if a sequence has more than `block` tokens.

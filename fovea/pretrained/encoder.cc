@@ -36,10 +36,18 @@ bool is_of_other_head(std::string_view name, BertHead head) {
          (head == BertHead::kNone && begins({"classifier.", "pre_classifier."}));
 }
 
-class WeightReader {
+}  // namespace
+
+class EncoderFolder::Weights {
  public:
-  WeightReader(const fs::path& folder, const EncoderArchitecture& architecture, BertHead head)
-      : folder_(folder), tensors_(folder), architecture_(architecture), head_(head) {
+  // `pooler`: the head whose layer over the first row is read.
+  Weights(const fs::path& folder, const EncoderArchitecture& architecture, BertHead head,
+          BertHead pooler)
+      : folder_(folder),
+        tensors_(folder),
+        architecture_(architecture),
+        head_(head),
+        pooler_(pooler) {
     const std::string whole =
         std::string(architecture.prefix) + "embeddings.word_embeddings.weight";
     if (tensors_.has(whole)) prefix_ = architecture.prefix;
@@ -47,7 +55,8 @@ class WeightReader {
 
   // The tensors of a parameter, by their names in the file.
   std::vector<std::string> names_of(std::string_view ours) const {
-    std::vector<std::string> names = encoder_tensors(architecture_, head_, ours);
+    const BertHead head = ours.starts_with("pooler.") ? pooler_ : head_;
+    std::vector<std::string> names = encoder_tensors(architecture_, head, ours);
     for (std::string& name : names) {
       name = present(name.starts_with('.') ? name.substr(1) : prefix_ + name);
     }
@@ -55,7 +64,8 @@ class WeightReader {
   }
   bool has_pooler() const {
     const auto is_pooler = [](const EncoderTensor& row) { return row.ours == "pooler"; };
-    return std::ranges::any_of(architecture_.tensors, is_pooler) &&
+    const bool of_head = pooler_ == BertHead::kText && !architecture_.heads.pooler.empty();
+    return (of_head || std::ranges::any_of(architecture_.tensors, is_pooler)) &&
            tensors_.has(names_of("pooler.weight")[0]);
   }
 
@@ -85,7 +95,7 @@ class WeightReader {
     require_memory("the model", all * sizeof(float), "use a machine that has more memory");
   }
 
-  void set(Parameter& parameter) {
+  void set(Parameter& parameter) const {
     const Rows<float> to = parameter.value.rows<float>();
     const std::vector<std::string> names = names_of(parameter.name);
     const bool is_vector = parameter.value.shape().axes() == 1;
@@ -95,18 +105,21 @@ class WeightReader {
       const std::string& name = names[static_cast<std::size_t>(n)];
       check_shape(name, is_vector ? size : to.rows / parts, is_vector ? 0 : to.columns);
       tensors_.read(name, {to.data + n * size, size});
-      used_.insert(name);
     }
     ++parameter.version;
   }
 
-  // Other heads, a pooler that is not asked for, and numbers that older versions have saved are
-  // passed over.
-  void refuse_others() const {
+  // All tensors but those of these parameters. Other heads, a pooler that is not asked for, and
+  // numbers that older versions have saved are passed over.
+  void refuse_others(std::span<Parameter* const> parameters) const {
+    std::set<std::string, std::less<>> used;
+    for (const Parameter* const parameter : parameters) {
+      for (std::string& name : names_of(parameter->name)) used.insert(std::move(name));
+    }
     const std::string pooler = prefix_ + "pooler.";
     for (const std::string& name : tensors_.names()) {
       if (is_of_other_head(name, head_) || name.starts_with(pooler) ||
-          name == prefix_ + "embeddings.position_ids" || used_.contains(name)) {
+          name == prefix_ + "embeddings.position_ids" || used.contains(name)) {
         continue;
       }
       throw Error(ErrorCode::kModelWrongKind,
@@ -142,10 +155,11 @@ class WeightReader {
   fs::path folder_;
   FolderTensors tensors_;
   const EncoderArchitecture& architecture_;
-  BertHead head_;
+  BertHead head_, pooler_;
   std::string prefix_;  // of the names, if the file has it
-  std::set<std::string, std::less<>> used_;
 };
+
+namespace {
 
 // The labels in the order of the outputs. Without names they are called as transformers calls them.
 std::vector<std::string> labels_of(const ForeignObject& config) {
@@ -210,17 +224,6 @@ BertHead head_of(const ForeignObject& config) {
   return BertHead::kNone;
 }
 
-// As the tokenizer says, and never more than the model has positions for.
-index max_length_of(const fs::path& folder, index positions) {
-  const fs::path rules = folder / "tokenizer_config.json";
-  if (!fs::exists(rules)) return positions;
-  const Json json = read_foreign_json(rules);
-  // Models that say nothing have a number here that no text is as long as.
-  const double said =
-      ForeignObject(json, rules.string()).number("model_max_length", 1, 1e300, INT32_MAX);
-  return static_cast<index>(std::min(said, static_cast<double>(positions)));
-}
-
 }  // namespace
 
 BertHead encoder_head(const fs::path& folder) {
@@ -229,49 +232,88 @@ BertHead encoder_head(const fs::path& folder) {
   return head_of(ForeignObject(json, file.string()));
 }
 
-LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
+namespace {
+
+Json config_of(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such folder", folder.string()),
                 "name a folder that sentence-transformers or transformers has saved");
   }
-  const fs::path file = folder / "config.json";
-  const Json json = read_foreign_json(file);
-  const ForeignObject said(json, file.string());
+  return read_foreign_json(folder / "config.json");
+}
+
+}  // namespace
+
+EncoderFolder::EncoderFolder(const fs::path& folder, BertHead head) {
+  const Json json = config_of(folder);
+  const ForeignObject said(json, (folder / "config.json").string());
   const EncoderArchitecture& architecture = encoder_architecture(said);
   if (head != BertHead::kNone && head_of(said) != head) {
     said.refuse("architectures", head == BertHead::kText ? "...ForSequenceClassification here"
                                                          : "...ForTokenClassification here");
   }
-  std::vector<std::string> labels;
-  EncoderProblem problem = EncoderProblem::kOneLabel;
   if (head != BertHead::kNone) {
     labels = labels_of(said);
     problem = problem_of(said, head, labels.size());
   }
-  BertConfig config = encoder_config(architecture, said);
-  WeightReader reader(folder, architecture, head);
+  config = encoder_config(architecture, said);
+  weights_ = std::make_unique<Weights>(folder, architecture, head, head);
   config.head = head;
   config.outputs = std::ssize(labels);
-  config.pools = head == BertHead::kText || (head == BertHead::kNone && reader.has_pooler());
-  if (head != BertHead::kNone && reader.outputs() != config.outputs) {
+  config.pools = head == BertHead::kText || (head == BertHead::kNone && weights_->has_pooler());
+  if (head != BertHead::kNone && weights_->outputs() != config.outputs) {
     fail(ErrorCode::kModelDamaged, "{}: the head has {} outputs, config.json {} labels",
-         folder.string(), reader.outputs(), config.outputs);
+         folder.string(), weights_->outputs(), config.outputs);
   }
-  reader.check_sizes(config);
-  LoadedEncoder loaded{.model = Bert(config, {.memory = ParameterMemory::kUnwritten}),
-                       .tokenizer = read_encoder_tokenizer(folder, config.vocabulary),
-                       .max_length = max_length_of(folder, config.block),
-                       .problem = problem,
-                       .labels = std::move(labels)};
-  for (Parameter* const parameter : loaded.model.parameters()) reader.set(*parameter);
-  reader.refuse_others();
-  if (problem == EncoderProblem::kNumber) loaded.labels.clear();
-  if (loaded.tokenizer->size() > config.vocabulary) {
-    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", folder.string(),
-         loaded.tokenizer->size(), config.vocabulary);
-  }
-  require_room_for_marks(*loaded.tokenizer, loaded.max_length, folder);
+  weights_->check_sizes(config);
+  text = read_encoder_text(ModelFiles(folder), config.vocabulary, config.block);
+}
+
+EncoderFolder::~EncoderFolder() = default;
+
+void EncoderFolder::read(std::span<Parameter* const> parameters) const {
+  for (Parameter* const parameter : parameters) weights_->set(*parameter);
+  weights_->refuse_others(parameters);
+}
+
+LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
+  EncoderFolder read(folder, head);
+  LoadedEncoder loaded{.model = Bert(read.config, {.memory = ParameterMemory::kUnwritten}),
+                       .tokenizer = std::move(read.text.tokenizer),
+                       .max_length = read.text.max_length,
+                       .problem = read.problem,
+                       .labels = std::move(read.labels)};
+  read.read(loaded.model.parameters());
+  if (loaded.problem == EncoderProblem::kNumber) loaded.labels.clear();
   return loaded;
+}
+
+EncoderToBegin encoder_to_begin(const fs::path& folder, BertHead head) {
+  const Json json = config_of(folder);
+  const ForeignObject said(json, (folder / "config.json").string());
+  const EncoderArchitecture& architecture = encoder_architecture(said);
+  EncoderToBegin read{.config = encoder_config(architecture, said), .text = {}};
+  take_dropout(read.config, architecture, said, head);
+  if (read.config.layers == 0) said.refuse(architecture.keys.layers, "1 or more here");
+  if (head_of(said) != BertHead::kNone) read.labels = labels_of(said);
+  const EncoderFolder::Weights weights(folder, architecture, BertHead::kNone, head_of(said));
+  weights.check_sizes(read.config);
+  read.text = read_encoder_text(ModelFiles(folder), read.config.vocabulary, read.config.block);
+  return read;
+}
+
+void begin_from_encoder(const fs::path& folder, std::span<Parameter* const> parameters) {
+  const Json json = config_of(folder);
+  const ForeignObject said(json, (folder / "config.json").string());
+  const EncoderFolder::Weights weights(folder, encoder_architecture(said), BertHead::kNone,
+                                       head_of(said));
+  std::vector<Parameter*> known;
+  for (Parameter* const parameter : parameters) {
+    const bool lacks = parameter->name.starts_with("pooler.") && !weights.has_pooler();
+    if (is_of_layers(parameter->name) && !lacks) known.push_back(parameter);
+  }
+  for (Parameter* const parameter : known) weights.set(*parameter);
+  weights.refuse_others(known);
 }
 
 }  // namespace fovea

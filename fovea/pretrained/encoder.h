@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,47 @@ struct LoadedEncoder {
 /// "...ForSequenceClassification" reads texts, "...ForTokenClassification" tokens.
 BertHead encoder_head(const std::filesystem::path& folder);
 
-/// Reads a folder. With kNone a head is left out, if there is one; else the folder must have that
-/// head. Throws kModelMissing; kModelDamaged, as for a tensor that is missing or has another shape;
-/// kModelWrongKind for another architecture or head, for a setting or a tensor that fovea does not
-/// know, which it names; and kOutOfMemory.
+/// A folder, of which all but the values of the weights has been read.
+class EncoderFolder {
+ public:
+  /// With kNone a head is left out, if there is one; else the folder must have that head. Throws
+  /// kModelMissing; kModelDamaged, as for a tensor that is missing or has another shape;
+  /// kModelWrongKind for another architecture or head, for a setting that fovea does not know,
+  /// which it names; and kOutOfMemory if there is no room for the weights.
+  EncoderFolder(const std::filesystem::path& folder, BertHead head);
+  ~EncoderFolder();
+
+  BertConfig config;
+  EncoderText text{};
+  EncoderProblem problem = EncoderProblem::kOneLabel;
+  std::vector<std::string> labels{};  ///< of a head, in the order of the outputs
+
+  /// Sets the parameters, which are called as those of BertLayers. Throws kModelDamaged, and
+  /// kModelWrongKind for a tensor that fovea does not know.
+  void read(std::span<Parameter* const> parameters) const;
+
+  class Weights;
+
+ private:
+  std::unique_ptr<Weights> weights_;
+};
+
+/// Reads a folder with its weights. Throws as EncoderFolder.
 LoadedEncoder load_encoder(const std::filesystem::path& folder, BertHead head);
+
+/// An encoder to begin a training from: one of a folder of Hugging Face, or of
+/// sentence-transformers.
+struct EncoderToBegin {
+  BertConfig config;  ///< without a head; with what training drops
+  EncoderText text;
+  std::vector<std::string> labels{};  ///< of a head that is left out
+};
+
+/// Reads all but the weights. `head`: the head that the training gives it. Throws as EncoderFolder.
+EncoderToBegin encoder_to_begin(const std::filesystem::path& folder, BertHead head);
+/// Sets those of the parameters that the folder has. A layer over the first row that it does not
+/// have, and a head, stay as they are.
+void begin_from_encoder(const std::filesystem::path& folder,
+                        std::span<Parameter* const> parameters);
 
 }  // namespace fovea

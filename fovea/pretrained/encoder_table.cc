@@ -66,8 +66,9 @@ constexpr EncoderArchitecture::Heads kTwoLayers = {
     .pooler = "classifier.dense", .text = "classifier.out_proj", .tokens = "classifier"};
 
 // RoBERTa and XLM-RoBERTa differ in their tokenizers alone.
-constexpr EncoderArchitecture roberta(std::string_view name) {
+constexpr EncoderArchitecture roberta(std::string_view name, std::string_view class_name) {
   return {.name = name,
+          .class_name = class_name,
           .prefix = "roberta.",
           .layer = "encoder.layer.",
           .tensors = kBert,
@@ -79,15 +80,17 @@ constexpr EncoderArchitecture roberta(std::string_view name) {
 
 constexpr EncoderArchitecture kEncoders[] = {
     {.name = "bert",
+     .class_name = "Bert",
      .prefix = "bert.",
      .layer = "encoder.layer.",
      .tensors = kBert,
      .of_block = kBertBlock,
      .keys = {},
      .heads = {.pooler = "", .text = "classifier", .tokens = "classifier"}},
-    roberta("roberta"),
-    roberta("xlm-roberta"),
+    roberta("roberta", "Roberta"),
+    roberta("xlm-roberta", "XLMRoberta"),
     {.name = "distilbert",
+     .class_name = "DistilBert",
      .prefix = "distilbert.",
      .layer = "transformer.layer.",
      .tensors = kDistilBert,
@@ -98,10 +101,14 @@ constexpr EncoderArchitecture kEncoders[] = {
               .ff = "hidden_dim",
               .activation = "activation",
               .norm_epsilon = "",
-              .types = ""},
+              .types = "",
+              .dropout = "dropout",
+              .text_dropout = "seq_classif_dropout",
+              .usual_text_dropout = 0.2},
      .heads = {.pooler = "pre_classifier", .text = "classifier", .tokens = "classifier"},
      .pooled = Activation::kRelu},
     {.name = "mpnet",
+     .class_name = "MPNet",
      .prefix = "mpnet.",
      .layer = "encoder.layer.",
      .tensors = kMpnet,
@@ -216,6 +223,16 @@ BertConfig encoder_config(const EncoderArchitecture& architecture, const Foreign
                  "use_bfloat16"});
   config.refuse_others();
   return c;
+}
+
+void take_dropout(BertConfig& c, const EncoderArchitecture& architecture, const ForeignObject& said,
+                  BertHead head) {
+  constexpr double kUsual = 0.1, kMost = 0.99;
+  const EncoderArchitecture::Keys& keys = architecture.keys;
+  c.dropout = said.number(keys.dropout, 0, kMost, kUsual);
+  const bool has_own = head == BertHead::kText || keys.usual_text_dropout < 0;
+  const double usual = keys.usual_text_dropout < 0 ? c.dropout : keys.usual_text_dropout;
+  c.head_dropout = has_own ? said.number(keys.text_dropout, 0, kMost, usual) : c.dropout;
 }
 
 std::vector<std::string> encoder_tensors(const EncoderArchitecture& architecture, BertHead head,

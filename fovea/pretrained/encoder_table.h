@@ -38,6 +38,9 @@ struct EncoderArchitecture {
     std::string_view norm_epsilon = "layer_norm_eps";  ///< "": it is 1e-12
     std::string_view types = "type_vocab_size";        ///< "": there are no types
     std::string_view buckets = {};  ///< of distances, which must be 32; "": there are none
+    std::string_view dropout = "hidden_dropout_prob";
+    std::string_view text_dropout = "classifier_dropout";  ///< before a head that reads texts
+    double usual_text_dropout = -1;  ///< where the file says nothing; -1: as `dropout`
   };
   /// Of the layers of a head, which stand behind no prefix. The first one is that over the pooled
   /// row; "": it is the pooler of the encoder.
@@ -45,7 +48,8 @@ struct EncoderArchitecture {
     std::string_view pooler, text, tokens;
   };
 
-  std::string_view name;  ///< model_type
+  std::string_view name;        ///< model_type
+  std::string_view class_name;  ///< before "ForSequenceClassification"
   std::string_view prefix;
   std::string_view layer;  ///< "encoder.layer.": the number of the block follows
   std::span<const EncoderTensor> tensors, of_block;
@@ -62,6 +66,10 @@ const EncoderArchitecture& encoder_architecture(const ForeignObject& config);
 /// The sizes of an encoder without a head by its config.json. Throws kModelWrongKind for a key or a
 /// value that fovea does not know, which it names; kModelDamaged.
 BertConfig encoder_config(const EncoderArchitecture& architecture, const ForeignObject& config);
+
+/// Sets what a training drops, as its config.json says of it, before such a head, too.
+void take_dropout(BertConfig& config, const EncoderArchitecture& architecture,
+                  const ForeignObject& said, BertHead head);
 
 /// The tensors of one of our parameters. Those behind no prefix begin with a point.
 std::vector<std::string> encoder_tensors(const EncoderArchitecture& architecture, BertHead head,

@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/pretrained/folder_subwords.h"
+#include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/sentencepiece/piece_model.h"
@@ -90,19 +91,60 @@ std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model) 
   return std::make_unique<WordPieceOfEncoder>(std::move(model));
 }
 
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const fs::path& folder, index rows) {
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files,
+                                                               index rows) {
   // Other files say neither the marks around a text nor, in XLM-RoBERTa, the ids.
-  const std::string kind =
-      fs::exists(folder / "tokenizer.json") ? tokenizer_model(folder) : std::string();
-  if (kind != "BPE" && kind != "Unigram") return encoder_tokenizer(read_wordpiece(folder));
-  return std::make_unique<SubwordsOfEncoder>(
-      read_folder_subwords(ModelFiles(folder), "", rows, kNoToken));
+  const std::string kind = files.has("tokenizer.json") ? tokenizer_model(files) : std::string();
+  if (kind != "BPE" && kind != "Unigram") return encoder_tokenizer(read_wordpiece(files));
+  return std::make_unique<SubwordsOfEncoder>(read_folder_subwords(files, "", rows, kNoToken));
 }
 
-void require_room_for_marks(const EncoderTokenizer& tokenizer, index most, const fs::path& folder) {
+void require_room_for_marks(const EncoderTokenizer& tokenizer, index most,
+                            const std::string& where) {
   if (tokenizer.marks() <= most) return;
-  fail(ErrorCode::kModelDamaged, "{}: texts have {} marks and at most {} tokens", folder.string(),
+  fail(ErrorCode::kModelDamaged, "{}: texts have {} marks and at most {} tokens", where,
        tokenizer.marks(), most);
+}
+
+namespace {
+
+// As the tokenizer says, and never more than the model has positions for.
+index longest_text(const ModelFiles& files, index positions) {
+  constexpr std::string_view kRules = "tokenizer_config.json";
+  if (!files.has(kRules)) return positions;
+  const Json json = files.json(kRules);
+  // Models that say nothing have a number here that no text is as long as.
+  const double said =
+      ForeignObject(json, files.path(kRules)).number("model_max_length", 1, 1e300, INT32_MAX);
+  return static_cast<index>(std::min(said, static_cast<double>(positions)));
+}
+
+// What the text of an encoder is read from, and the names of marks, for other programs.
+constexpr std::string_view kTextOfEncoder[] = {"config.json", "tokenizer.json", "vocab.txt",
+                                               "tokenizer_config.json", "special_tokens_map.json"};
+
+}  // namespace
+
+EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions) {
+  EncoderText text{.tokenizer = read_encoder_tokenizer(files, rows),
+                   .max_length = longest_text(files, positions)};
+  if (text.tokenizer->size() > rows) {
+    fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", files.where(),
+         text.tokenizer->size(), rows);
+  }
+  require_room_for_marks(*text.tokenizer, text.max_length, files.where());
+  return text;
+}
+
+std::string kept_encoder_text(const fs::path& folder) {
+  const ModelFiles files(folder);
+  std::vector<std::string_view> names(std::begin(kTextOfEncoder), std::end(kTextOfEncoder));
+  if (files.has("tokenizer.json")) std::erase(names, "vocab.txt");
+  return files.archive(names);
+}
+
+ModelFiles kept_encoder_files(std::string_view archive, const std::string& where) {
+  return ModelFiles::of_archive(archive, kTextOfEncoder, where);
 }
 
 MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view text, index most) {

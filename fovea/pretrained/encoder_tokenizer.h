@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "fovea/base/types.h"
+#include "fovea/pretrained/model_files.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/text/tokenizer/wordpiece.h"
 
@@ -47,15 +49,29 @@ class EncoderTokenizer {
 
 std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model);
 
-/// The tokenizer of a folder, for a model with a table of `rows` embeddings. Throws kModelMissing,
-/// kModelDamaged, and kModelWrongKind for one that fovea does not know.
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const std::filesystem::path& folder,
-                                                               index rows);
+/// The tokenizer among these files, for a model with a table of `rows` embeddings. Throws
+/// kModelMissing, kModelDamaged, and kModelWrongKind for one that fovea does not know.
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files, index rows);
 
-/// Throws kModelDamaged, which names the folder, if texts of `most` tokens have no room for the
-/// marks.
+/// Throws kModelDamaged, "WHERE: ...", if texts of `most` tokens have no room for the marks.
 void require_room_for_marks(const EncoderTokenizer& tokenizer, index most,
-                            const std::filesystem::path& folder);
+                            const std::string& where);
+
+/// How an encoder reads texts.
+struct EncoderText {
+  std::unique_ptr<const EncoderTokenizer> tokenizer;
+  index max_length = 0;  ///< tokens of a text, its marks among them
+};
+
+/// As the files say, for a model with so many rows of embeddings and positions. Throws as
+/// read_encoder_tokenizer(), and kModelDamaged for more tokens than rows.
+EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions);
+
+/// The files that say it, with the config.json of the model, as the archive that a model keeps that
+/// began from this one.
+std::string kept_encoder_text(const std::filesystem::path& folder);
+/// The files in such an archive, whose bytes are called `where` in errors. Throws kModelDamaged.
+ModelFiles kept_encoder_files(std::string_view archive, const std::string& where);
 
 struct MarkedTokens {
   std::vector<token> ids;

@@ -29,7 +29,8 @@ class ModelFiles {
   Json json(std::string_view name) const;
   /// The files of an archive, by their names.
   const std::map<std::string, std::string, std::less<>>& members() const { return members_; }
-  /// The name of a file in messages.
+  /// What these files are called together in messages, and one of them.
+  std::string where() const { return folder_.string(); }
   std::string path(std::string_view name) const { return (folder_ / name).string(); }
 
   /// An archive of those of these files that are there: the same files give the same bytes.

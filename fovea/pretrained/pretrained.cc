@@ -106,14 +106,14 @@ std::string pretrained_checksum(const fs::path& path) {
   return xxh3_128(header);
 }
 
-std::string tokenizer_model(const fs::path& folder) {
-  const fs::path file = folder / "tokenizer.json";
-  if (!fs::exists(file)) {
-    const bool is_bpe = fs::exists(folder / "tokenizer.model") || fs::exists(folder / "vocab.json");
-    return is_bpe ? "BPE" : fs::exists(folder / "vocab.txt") ? "WordPiece" : "";
+std::string tokenizer_model(const ModelFiles& files) {
+  constexpr std::string_view kName = "tokenizer.json";
+  if (!files.has(kName)) {
+    const bool is_bpe = files.has("tokenizer.model") || files.has("vocab.json");
+    return is_bpe ? "BPE" : files.has("vocab.txt") ? "WordPiece" : "";
   }
-  const Json json = read_foreign_json(file, kMostTokenizerBytes);
-  return ForeignObject(json, file.string()).object("model").text("type");
+  const Json json = files.json(kName);
+  return ForeignObject(json, files.path(kName)).object("model").text("type");
 }
 
 namespace detail {

@@ -109,10 +109,10 @@ std::string kept_metadata(std::string_view archive, const std::string& where);
 /// Whether a path is a folder of Hugging Face whose model neither continues texts nor has a head
 /// (encoder.h): it makes vectors (sentence_model.h).
 bool is_encoder(const std::filesystem::path& path);
-/// The kind of the tokenizer in a folder, as tokenizer.json calls it: "BPE", "WordPiece"; without
-/// one, of tokenizer.model or vocab.json "BPE", of vocab.txt "WordPiece", "" if there is none.
-/// Throws kModelDamaged.
-std::string tokenizer_model(const std::filesystem::path& folder);
+/// The kind of the tokenizer among these files, as tokenizer.json calls it: "BPE", "WordPiece";
+/// without one, of tokenizer.model or vocab.json "BPE", of vocab.txt "WordPiece", "" if there is
+/// none. Throws kModelDamaged.
+std::string tokenizer_model(const ModelFiles& files);
 /// XXH3 of the bytes that say which model it is: the header of a GGUF file, or a folder's
 /// config.json.
 std::string pretrained_checksum(const std::filesystem::path& path);

@@ -163,6 +163,8 @@ std::string checksum_of(const Bert& model) {
 
 }  // namespace
 
+fs::path transformer_folder(const fs::path& folder) { return read_modules(folder).transformer; }
+
 SentenceModel load_sentence_model(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     const bool is_file = fs::exists(folder);
@@ -181,7 +183,7 @@ SentenceModel load_sentence_model(const fs::path& folder) {
     const Json json = read_foreign_json(file);
     settings.pooling = pooling_of(ForeignObject(json, file.string()), encoder.model.config().width);
   }
-  require_room_for_marks(*encoder.tokenizer, settings.max_length, folder);
+  require_room_for_marks(*encoder.tokenizer, settings.max_length, folder.string());
   const std::string checksum = xxh3_128(checksum_of(modules, folder) + checksum_of(encoder.model));
   return {.model = std::move(encoder.model),
           .tokenizer = std::move(encoder.tokenizer),

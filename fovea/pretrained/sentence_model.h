@@ -31,6 +31,10 @@ struct SentenceModel {
   index width() const { return model.config().width; }
 };
 
+/// The folder of the encoder in such a folder: as modules.json says, else the folder itself. Throws
+/// kModelDamaged, kModelWrongKind.
+std::filesystem::path transformer_folder(const std::filesystem::path& folder);
+
 /// Reads a folder, with or without a head, whose tensors are left out. Throws as load_encoder()
 /// does, and kModelWrongKind for a module that fovea does not know, which it names.
 SentenceModel load_sentence_model(const std::filesystem::path& folder);

@@ -303,8 +303,6 @@ MarksAround marks_of_template(const ForeignObject& processor, index tokens) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr index kMostCharacters = 1000;  // of a word: to cut it takes time with their square
 
 [[noreturn]] void damaged(const std::string& message) {
@@ -510,27 +508,26 @@ void check_agreement(const ForeignObject& config, const WordPieceModel& model) {
 
 }  // namespace
 
-WordPieceModel read_wordpiece(const fs::path& folder) {
-  const fs::path whole = folder / "tokenizer.json", words = folder / "vocab.txt",
-                 rules = folder / "tokenizer_config.json";
+WordPieceModel read_wordpiece(const ModelFiles& files) {
+  constexpr std::string_view kWhole = "tokenizer.json", kWords = "vocab.txt",
+                             kRules = "tokenizer_config.json";
   std::optional<Json> json;
   std::optional<ForeignObject> config;
-  if (fs::exists(rules)) {
-    json = read_foreign_json(rules);
-    config.emplace(*json, rules.string());
+  if (files.has(kRules)) {
+    json = files.json(kRules);
+    config.emplace(*json, files.path(kRules));
   }
-  if (fs::exists(whole)) {
-    WordPieceModel model =
-        wordpiece_from_json(read_foreign_json(whole, kMostTokenizerBytes), whole.string());
+  if (files.has(kWhole)) {
+    WordPieceModel model = wordpiece_from_json(files.json(kWhole), files.path(kWhole));
     if (config) check_agreement(*config, model);
     return model;
   }
-  if (!fs::exists(words)) {
+  if (!files.has(kWords)) {
     throw Error(ErrorCode::kModelMissing,
-                fmt::format("{}: neither tokenizer.json nor vocab.txt is there", folder.string()),
+                fmt::format("{}: neither tokenizer.json nor vocab.txt is there", files.where()),
                 "name a folder that transformers or sentence-transformers has saved");
   }
-  return wordpiece_from_vocabulary(read_foreign_file(words, kMostTokenizerBytes), words.string(),
+  return wordpiece_from_vocabulary(files.text(kWords), files.path(kWords),
                                    config ? &*config : nullptr);
 }
 

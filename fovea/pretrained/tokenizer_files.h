@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/model_files.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 #include "fovea/text/tokenizer/wordpiece.h"
 
@@ -57,8 +57,8 @@ WordPieceModel wordpiece_from_json(const Json& json, const std::string& where);
 WordPieceModel wordpiece_from_vocabulary(std::string_view text, const std::string& where,
                                          const ForeignObject* config);
 
-/// The WordPiece of a folder: its tokenizer.json or, without one, its vocab.txt. Throws
+/// The WordPiece among these files: their tokenizer.json or, without one, their vocab.txt. Throws
 /// kModelMissing if neither is there.
-WordPieceModel read_wordpiece(const std::filesystem::path& folder);
+WordPieceModel read_wordpiece(const ModelFiles& files);
 
 }  // namespace fovea

@@ -67,6 +67,7 @@ struct ObservedHeads {
 ObservedHeads observed_heads(const std::vector<SizedStage>& stages);
 template <class Config>
 ObservedHeads observed_heads(const Config& config) {
+  if (config.has_base()) return {config.base.layers, config.base.layers * config.heads};
   return observed_heads(sized_stages(resolve(config)));
 }
 

@@ -56,19 +56,19 @@ void require_sound(std::span<const Field> settings, std::span<const Field> usual
   }
 }
 
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs) {
-  constexpr index kFewestUpdates = 1000, kBetween = 50;
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, const UsualLength& usual) {
+  constexpr index kBetween = 50;
   const auto longer = [&](index length, index updates) {
     return length * updates_per_epoch < updates ? fmt::format("{}u", updates)
                                                 : fmt::format("{}e", length);
   };
-  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(epochs, kFewestUpdates);
+  if (recipe.stop_after == kAutoLength) recipe.stop_after = longer(usual.epochs, usual.fewest);
   if (recipe.eval_every == kAutoLength) recipe.eval_every = longer(1, kBetween);
   if (recipe.save_every == kAutoLength) recipe.save_every = longer(1, kBetween);
 }
 
 void check_recipe(TrainOptions recipe) {
-  resolve_lengths(recipe, 1, 1);
+  resolve_lengths(recipe, 1, {.epochs = 1});
   check_options(recipe);
 }
 

@@ -62,9 +62,14 @@ void check_fields(Settings settings, Settings usual) {
 
 /// A length of the recipe that follows from the data.
 inline constexpr std::string_view kAutoLength = "auto";
-/// Fills in lengths that are "auto": the run ends after so many epochs, but after 1000 updates at
-/// least; it is validated and saved every epoch, but after 50 updates at least.
-void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, index epochs);
+/// How long a run is at least.
+struct UsualLength {
+  index epochs = 0;
+  index fewest = 1000;  ///< updates
+};
+/// Fills in lengths that are "auto": the run ends after so many epochs, or so many updates if these
+/// are more; it is validated and saved every epoch, but after 50 updates at least.
+void resolve_lengths(TrainOptions& recipe, index updates_per_epoch, const UsualLength& length);
 /// Throws as check_options() does, of a recipe whose lengths may be "auto".
 void check_recipe(TrainOptions recipe);
 

@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "fovea/base/error.h"
 #include "fovea/grad/ops.h"
+#include "fovea/model/classifier.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/model/tagger.h"
 #include "fovea/reference/gradcheck.h"
 
 namespace fovea {
@@ -82,7 +85,7 @@ std::vector<BertConfig> configs_with_heads() {
 
 TEST(Bert, GradientsOfHeadsAreThoseOfTheForward) {
   for (BertConfig config : configs_with_heads()) {
-    config.dropout = 0.3;
+    config.dropout = config.head_dropout = 0.3;
     const Bert model(config, {.seed = 2, .dtype = DType::kFloat64});
     std::uint64_t number = 0;
     for (Parameter* parameter : model.parameters()) {
@@ -196,6 +199,166 @@ TEST(Bert, ForeseesTheMemoryOfAPass) {
       Context(1), config, {.tokens = 1024, .mode = TapeMode::kInference, .sequences = 1024});
   EXPECT_GT(cost.bytes(), 1024.0 * 64 * 4);
   EXPECT_LT(cost.bytes(), 64e6);
+}
+
+// What a classifier and a tagger have of a base.
+template <class Config>
+Config with_base(Config config) {
+  BertConfig layers = small_config();
+  layers.padding = 4;
+  layers.buckets = 8;
+  layers.block = 6;
+  layers.dropout = 0.3;
+  take_layers(config, layers);
+  config.output_dropout = 0.3;
+  return config;
+}
+
+ClassifierConfig classifier_config(ClassifierTask task) {
+  ClassifierConfig config = with_base(ClassifierConfig());
+  config.kind = ClassifierModel::kPretrained;
+  config.task = task;
+  config.classes = 3;
+  return config;
+}
+
+TaggerConfig tagger_config(TagHead head) {
+  TaggerConfig config = with_base(TaggerConfig());
+  config.encoder.clear();
+  config.head = {head};
+  config.tags = {3};
+  return config;
+}
+
+template <class Model>
+void start_with_large_numbers(const Model& model) {
+  std::uint64_t number = 0;
+  for (Parameter* parameter : model.parameters()) {
+    initialise(parameter->value, Init::normal(0.5), Random(3, RandomUse::kTest, number++));
+  }
+}
+
+const std::int32_t kLabels[] = {2, 0};
+const float kValues[] = {1, 0, 1, 0, 1, 0};
+
+LabelledTexts labelled_texts() {
+  return {.texts = batch().texts, .labels = {kLabels, 2}, .values = {kValues, 2, 3, 3}};
+}
+
+// Two sentences of two words and one; the second word has two subwords, the last one none.
+TaggedRows tagged_rows() {
+  static const std::int32_t zeros[3] = {}, subwords[] = {1, 4, 5}, ends[] = {0, 1, 3, 3},
+                            offsets[] = {0, 2, 3}, before[] = {3}, after[] = {2},
+                            tags[] = {0, 2, 1};
+  return {.rows = {.words = {zeros, 3},
+                   .shapes = {zeros, 3},
+                   .characters = {subwords, 3},
+                   .character_offsets = {ends, 4},
+                   .offsets = {offsets, 3},
+                   .before = {before, 1},
+                   .after = {after, 1}},
+          .tags = {{tags, 3}}};
+}
+
+TEST(BaseOfAModel, GradientsOfClassifiersAreThoseOfTheForward) {
+  using enum ClassifierTask;
+  for (const ClassifierTask task : {kSingleLabel, kMultiLabel, kRegression}) {
+    const Classifier model(classifier_config(task), {.seed = 2, .dtype = DType::kFloat64});
+    start_with_large_numbers(model);
+    const GradientReport report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
+      LabelledTexts texts = labelled_texts();
+      if (task == kSingleLabel) texts.values = {};
+      return model.loss(tape, texts, {.scale = 0.5, .dropout = {1, 2, 0}});
+    });
+    EXPECT_LT(report.error, 1e-6) << report.where;
+  }
+}
+
+TEST(BaseOfAModel, GradientsOfTaggersAreThoseOfTheForward) {
+  for (const TagHead head : {TagHead::kSoftmax, TagHead::kCrf}) {
+    const Tagger model(tagger_config(head), {}, {.seed = 2, .dtype = DType::kFloat64});
+    start_with_large_numbers(model);
+    const GradientReport report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
+      return model.loss(tape, tagged_rows(), {.scale = 0.5, .dropout = {1, 2, 0}});
+    });
+    EXPECT_LT(report.error, 1e-6) << report.where;
+  }
+}
+
+template <class Model>
+void copy_by_name(const Model& from, const Bert& to) {
+  for (Parameter* const parameter : to.parameters()) {
+    const auto found = std::ranges::find(from.parameters(), parameter->name, &Parameter::name);
+    ASSERT_NE(found, from.parameters().end()) << parameter->name;
+    parameter->value = (*found)->value.to(DType::kFloat32);
+  }
+}
+
+// The layers of BERT with its head, under the same names: the same bits.
+TEST(BaseOfAModel, ComputesWhatBertDoesWithItsHead) {
+  const ClassifierConfig config = classifier_config(ClassifierTask::kSingleLabel);
+  const Classifier classifier(config, 5);
+  BertConfig layers = pretrained_layers(config);
+  layers.pools = true;
+  layers.head = BertHead::kText;
+  layers.outputs = 3;
+  const Bert texts(layers);
+  copy_by_name(classifier, texts);
+  Tape tape(Context(1), TapeMode::kInference);
+  const auto ours = classifier.logits(tape, batch().texts).value<float>();
+  const auto theirs =
+      texts.logits(tape, texts.forward(tape, {.texts = batch().texts})).value<float>();
+  for (index n = 0; n < 6; ++n) EXPECT_EQ(ours[n / 3][n % 3], theirs[n / 3][n % 3]);
+
+  const Tagger tagger(tagger_config(TagHead::kSoftmax), {}, 5);
+  layers.pools = false;
+  layers.head = BertHead::kTokens;
+  const Bert tokens(layers);
+  copy_by_name(tagger, tokens);
+  const std::int32_t ids[] = {3, 1, 4, 5, 2, 3, 2}, offsets[] = {0, 5, 7}, places[] = {1, 2, 6};
+  const BertRows rows = tokens.forward(tape, {.texts = {.ids = {ids, 7}, .offsets = {offsets, 3}}});
+  const auto all = tokens.logits(tape, rows).value<float>();
+  const auto found = tagger.scores(tape, tagged_rows().rows).logits[0].value<float>();
+  for (index w = 0; w < 3; ++w) {
+    for (index k = 0; k < 3; ++k) EXPECT_EQ(found[w][k], all[places[w]][k]);
+  }
+}
+
+TEST(BaseOfAModel, TellsWhatItsAttentionsLookAt) {
+  const Classifier model(classifier_config(ClassifierTask::kSingleLabel), 5);
+  ASSERT_EQ(model.attentions(), 2);
+  std::vector<HeadStatistics> seen(2);
+  Tape tape(Context(1), TapeMode::kInference);
+  model.logits(tape, batch().texts, {.attention = seen});
+  for (const HeadStatistics& one : seen) EXPECT_EQ(one.queries, 7);
+}
+
+TEST(BaseOfAModel, RefusesWhatDoesNotFit) {
+  ClassifierConfig config = classifier_config(ClassifierTask::kSingleLabel);
+  config.encoder = "conv3";
+  EXPECT_THROW(resolve(config), Error);
+  config = classifier_config(ClassifierTask::kSingleLabel);
+  config.heads = 3;
+  EXPECT_THROW(resolve(config), Error);
+  config = classifier_config(ClassifierTask::kSingleLabel);
+  config.kind = ClassifierModel::kBag;
+  EXPECT_THROW(resolve(config), Error);
+  TaggerConfig tags = tagger_config(TagHead::kSoftmax);
+  tags.width = 5;
+  EXPECT_THROW(resolve(tags), Error);
+}
+
+TEST(BaseOfAModel, ForeseesTheMemoryOfAPass) {
+  const ClassifierConfig texts = classifier_config(ClassifierTask::kSingleLabel);
+  const TaggerConfig words = tagger_config(TagHead::kCrf);
+  const auto of_texts = [&](index tokens) {
+    return plan_pass(Context(1), texts, TextLoad{4, {.tokens = tokens, .sequences = 4}}).tape;
+  };
+  const auto of_words = [&](index tokens) {
+    return plan_pass(Context(1), words, WordLoad{{.tokens = 4, .sequences = 4}, tokens}).tape;
+  };
+  EXPECT_GT(of_texts(24), 1.5 * of_texts(12));
+  EXPECT_GT(of_words(24), 1.5 * of_words(12));
 }
 
 }  // namespace

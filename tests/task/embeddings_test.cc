@@ -70,7 +70,7 @@ TEST(WordVectorsOfARun, AreNotReadAgainByAResumedRunWhichHasTheSameBits) {
     std::filesystem::remove_all(folder / "parts/checkpoints/step-000060");
     std::filesystem::remove(settings.text.embeddings);
     const ClassifierRun again =
-        prepare_run(run.settings, make_tokenizer(run.tokenizer->data()), RunWeights::kStored);
+        prepare_run(run.settings, run.tokenizer->data(), RunWeights::kStored);
     EXPECT_FALSE(again.vectors.has_value());
     train_classifier(Context(2), again, folder / "parts", {.resume = true}, silent);
     const auto bits = [&](const char* name) {

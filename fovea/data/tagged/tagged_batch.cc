@@ -50,7 +50,7 @@ index TaggedWords::most_characters(index n) const {
   std::vector<index> characters_of;
   for (index i = 0; i < size(); ++i) {
     characters_of.push_back(at(character_starts, at(starts, i + 1)) -
-                            at(character_starts, at(starts, i)));
+                            at(character_starts, at(starts, i)) + marks());
   }
   return sum_of_largest(std::move(characters_of), n);
 }
@@ -93,6 +93,8 @@ void append(TaggedBatch& batch, const TaggedWords& all, index i) {
   }
   batch.offsets.push_back(static_cast<std::int32_t>(batch.tokens()));
   batch.samples.push_back(static_cast<std::uint64_t>(i));
+  batch.before = all.before;
+  batch.after = all.after;
 }
 
 void WordTexts::append(std::string_view word) {

@@ -24,11 +24,14 @@ struct TaggedWords {
   std::vector<index> character_starts{0};            ///< [N + 1]
   std::vector<std::vector<std::int32_t>> tags = {};  ///< [tag columns], [N] each; or none
   std::vector<index> starts{0};                      ///< [n + 1]
+  std::vector<token> before = {}, after = {};        ///< marks around the subwords of each sentence
 
   index size() const { return static_cast<index>(starts.size()) - 1; }
   index length(index i) const;
   index word_count() const { return static_cast<index>(words.size()); }
-  /// The most words that `n` of the sentences can have together, and the most characters.
+  index marks() const { return std::ssize(before) + std::ssize(after); }
+  /// The most words that `n` of the sentences can have together, and the most characters, with
+  /// their marks.
   index largest(index n) const;
   index most_characters(index n) const;
 };
@@ -41,6 +44,7 @@ struct TaggedBatch {
   std::vector<std::vector<std::int32_t>> tags;     ///< [tag columns], [N] each
   std::vector<std::int32_t> offsets{0};            ///< [n + 1], ascending from 0 to N
   std::vector<std::uint64_t> samples;              ///< [n] the sentence's own number
+  std::vector<token> before, after;                ///< as TaggedWords has them
 
   index size() const { return static_cast<index>(samples.size()); }
   index tokens() const { return static_cast<index>(words.size()); }

@@ -71,7 +71,7 @@ std::vector<double> numbers_of(const std::vector<std::string>& texts, const std:
 
 ModelSizes sizes_of(const ClassifierConfig& config) {
   const ClassifierConfig c = resolve(config);
-  return {.layers = layer_count(sized_stages(c)),
+  return {.layers = layer_count(sized_stages(c)) + c.base.layers,
           .largest_matrix =
               std::max(static_cast<double>(c.width) *
                            static_cast<double>(std::max({c.vocabulary, c.features, c.joints})),
@@ -175,28 +175,32 @@ ClassifierTask task_of(EncoderProblem problem) {
 }
 
 // A model from elsewhere. Its settings say what predictions and their messages ask for.
-LoadedClassifier classifier_of(LoadedEncoder encoder) {
-  const BertConfig& config = encoder.model.config();
+LoadedClassifier load_foreign(const fs::path& folder) {
+  EncoderFolder read(folder, BertHead::kText);
   LoadedClassifier loaded;
-  loaded.settings.model.kind = ClassifierModel::kEncoder;
-  loaded.settings.model.task = task_of(encoder.problem);
-  loaded.settings.model.classes = config.outputs;
-  loaded.settings.model.vocabulary = config.vocabulary;
-  loaded.settings.model.block = config.block;
-  loaded.settings.text.max_length = encoder.max_length;
-  loaded.labels = std::move(encoder.labels);
-  loaded.encoder = std::make_unique<LoadedEncoder>(std::move(encoder));
+  ClassifierConfig& config = loaded.settings.model;
+  take_layers(config, read.config);
+  config.kind = ClassifierModel::kPretrained;
+  config.ngrams = 1;
+  config.task = task_of(read.problem);
+  config.classes = read.config.outputs;
+  loaded.settings.text.tokenizer = kPretrainedKind;
+  loaded.settings.text.max_length = read.text.max_length;
+  loaded.model = std::make_unique<Classifier>(
+      config, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  read.read(loaded.model->parameters());
+  if (config.task != ClassifierTask::kRegression) loaded.labels = std::move(read.labels);
+  loaded.pieces = std::move(read.text);
+  loaded.is_foreign = true;
   return loaded;
 }
 
 }  // namespace
 
-index LoadedClassifier::parameters() const {
-  return encoder ? parameter_count(encoder->model) : parameter_count(settings.model);
-}
+index LoadedClassifier::parameters() const { return parameter_count(settings.model); }
 
 LoadedClassifier load_classifier(const fs::path& folder) {
-  if (is_hugging_face(folder)) return classifier_of(load_encoder(folder, BertHead::kText));
+  if (is_hugging_face(folder)) return load_foreign(folder);
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
@@ -207,13 +211,16 @@ LoadedClassifier load_classifier(const fs::path& folder) {
                           .label_of_two = file.outputs.label_of_two,
                           .columns = std::move(file.outputs.columns),
                           .model = nullptr,
-                          .linear = nullptr,
-                          .encoder = nullptr};
+                          .linear = nullptr};
   check_outputs(loaded, folder);
   const ClassifierConfig& config = loaded.settings.model;
   if (config.kind == ClassifierModel::kLinear) {
     loaded.linear = load_linear(folder, loaded.settings);
     return loaded;
+  }
+  if (config.has_base()) {
+    loaded.pieces =
+        text_of_kept(read_tokenizer_data(folder), config, (folder / "tokenizer.txt").string());
   }
   if (has_tokenizer(loaded.settings)) {
     loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));
@@ -303,6 +310,20 @@ TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOption
   TextTokens tokens{.ids = tokenizer.encode(text, name)};
   if (tokens.ids.empty()) tokens.ids = {kPadToken};
   cut(tokens, options);
+  return tokens;
+}
+
+TextTokens tokens_of_text(const EncoderTokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name) {
+  require_utf8(text, name);
+  std::vector<token> own;
+  tokenizer.append(own, text);
+  TextTokens tokens{.ids = tokenizer.before(), .length = std::ssize(own) + tokenizer.marks()};
+  const index room = options.max_length - tokenizer.marks();
+  const index kept = std::min(std::ssize(own), room);
+  const auto first = options.truncate == Truncate::kFront ? own.end() - kept : own.begin();
+  tokens.ids.insert(tokens.ids.end(), first, first + kept);
+  tokens.ids.insert(tokens.ids.end(), tokenizer.after().begin(), tokenizer.after().end());
   return tokens;
 }
 

@@ -52,15 +52,16 @@ struct ClassifierOutputs {
 
 struct LoadedClassifier {
   ClassifierSettings settings;
-  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz, and of an encoder
   std::vector<std::string> labels;       ///< in the order of the logits; none for regression
   NumberScale numbers;     ///< regression: Classifier::predictions are to_model() of the numbers
   FrameScale frames;       ///< input npz: what the model sees is normalised by this
   index label_of_two = 0;  ///< as in ClassifierOutputs
   TableForm columns = {};  ///< the same
-  std::unique_ptr<Classifier> model;       ///< null: it is linear, or from elsewhere
-  std::unique_ptr<LinearModel> linear;     ///< null: it is a network
-  std::unique_ptr<LoadedEncoder> encoder;  ///< of a model from elsewhere, which has no tokenizer
+  std::unique_ptr<Classifier> model;    ///< null: it is linear
+  std::unique_ptr<LinearModel> linear;  ///< null: it is a network
+  EncoderText pieces = {};  ///< of a model that is, or began, from elsewhere; it has no tokenizer
+  bool is_foreign = false;  ///< a folder of Hugging Face
 
   /// With every size filled in.
   const ClassifierConfig& config() const { return model ? model->config() : settings.model; }
@@ -72,6 +73,11 @@ struct LoadedClassifier {
   }
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
   bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
+  bool reads_pieces() const { return pieces.tokenizer != nullptr; }
+  /// What the outputs of its head mean: the labels, or "a number".
+  std::vector<std::string> labels_of_head() const {
+    return labels.empty() ? std::vector<std::string>{"a number"} : labels;
+  }
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
@@ -103,6 +109,11 @@ TextEncoding encoding_of(const ClassifierTextOptions& options);
 /// tokenizer, stands behind each of its texts; the longer one is cut first. Throws kEncoding, in
 /// which `name` names the text.
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text, std::string_view name);
+
+/// The tokens of a text by the tokenizer of an encoder, with the marks around them. Throws
+/// kEncoding.
+TextTokens tokens_of_text(const EncoderTokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
 
 /// The time steps `first` to `first + length` of a FrameSet, cut to options.max_length.

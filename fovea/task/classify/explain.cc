@@ -403,14 +403,15 @@ std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::spa
 void refuse_encoder(bool is_from_elsewhere) {
   if (!is_from_elsewhere) return;
   throw Error(ErrorCode::kModelWrongKind,
-              "explain: the model is an encoder from elsewhere: fovea does not show yet what it "
-              "looks at",
-              "explain a language model from elsewhere, or a model that fovea has trained");
+              "explain: the model is an encoder from elsewhere, or began from one: fovea does not "
+              "show yet what it looks at",
+              "explain a language model from elsewhere, or a model that fovea has trained from the "
+              "start");
 }
 
 Explanation explain_text(const Context& context, const LoadedClassifier& model,
                          std::string_view text, const ExplainOptions& options) {
-  refuse_encoder(model.encoder != nullptr);
+  refuse_encoder(model.reads_pieces());
   if (model.reads_frames()) {
     throw Error(ErrorCode::kModelWrongKind, "explain: the model reads numbers, not texts",
                 "name an .npz file: fovea explain DIR FILE.npz --sample N");

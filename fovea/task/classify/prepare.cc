@@ -39,13 +39,13 @@ ClassifierModel kind_of(ClassifierSettings settings) {
 // Checks the sizes before any file is read.
 void check_sizes(const ClassifierSettings& settings) {
   ClassifierConfig probe = settings.model;
-  probe.vocabulary = kFirstLearnedToken;
+  if (!probe.has_base()) probe.vocabulary = kFirstLearnedToken;
   if (settings.text.input == InputKind::kNpz) probe.features = probe.joints = 1;
   probe.classes = 2;
   probe.task = ClassifierTask::kBinary;
   // The vectors, which have not been read yet, set this width.
   if (!settings.text.embeddings.empty() && probe.width == 0) probe.width = ClassifierConfig().width;
-  if (settings.text.max_length > 0) probe.block = settings.text.max_length;
+  if (settings.text.max_length > 0 && !probe.has_base()) probe.block = settings.text.max_length;
   resolve(probe);
 }
 
@@ -86,6 +86,10 @@ TextTokens tokens_of_row(const HalfOf& of, index i) {
   if (of.set.table.has_frames()) {
     const std::vector<index>& starts = of.run.frames.starts;
     return tokens_of_frames(of.options, starts[at], starts[at + 1] - starts[at]);
+  }
+  if (of.run.pieces.tokenizer) {
+    return tokens_of_text(*of.run.pieces.tokenizer, of.options, of.set.table.rows[at].text,
+                          place_of(of.set.table, i));
   }
   return tokens_of_text(*of.run.tokenizer, of.options, of.set.table.rows[at].text,
                         place_of(of.set.table, i));
@@ -175,14 +179,22 @@ void take_frames(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& 
   }
 }
 
+// The tokenizer of a base, or of a run that began from one.
+void take_pieces(ClassifierRun& run, const ClassifierSettings& settings,
+                 std::optional<TokenizerData> known) {
+  run.kept = known ? std::move(*known) : tokenizer_of_encoder(settings.from.base);
+  run.pieces = text_of_kept(run.kept, settings.model, "tokenizer.txt");
+}
+
 // Prepares the input: the tokenizer, which is learned unless it is known, or frames.
 void take_input(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& set,
-                std::unique_ptr<Tokenizer> known) {
+                std::optional<TokenizerData> known) {
   ClassifierTextOptions& text = settings.text;
   if (set.table.has_frames()) return take_frames(run, settings, set);
+  if (settings.model.has_base()) return take_pieces(run, settings, std::move(known));
   if (text.tokenizer == "auto") text.tokenizer = choose_tokenizer(set, run.overview);
   if (!tokenizer_kind(text.tokenizer).has_lower) text.lower = false;
-  run.tokenizer = known ? std::move(known) : learn_from(text, set);
+  run.tokenizer = known ? make_tokenizer(*known) : learn_from(text, set);
   settings.model.vocabulary = vocabulary_of(*run.tokenizer, text.input);
 }
 
@@ -257,7 +269,23 @@ void take_labels(ClassifierRun& run, ClassifierSettings& settings, const Labelle
 
 RunIdentity identity_of(const ClassifierRun& run, const ClassifierConfig& model, std::string data) {
   return identity_of_run(to_json(model), std::move(data),
-                         run.tokenizer ? xxh3_128(to_text(run.tokenizer->data())) : "");
+                         run.tokenizer          ? xxh3_128(to_text(run.tokenizer->data()))
+                         : run.pieces.tokenizer ? xxh3_128(to_text(run.kept))
+                                                : "");
+}
+
+void begin_from_base(ClassifierRun& run, RunWeights weights) {
+  const ClassifierSettings& settings = run.settings;
+  if (!settings.model.has_base()) return;
+  run.from_base = weights == RunWeights::kNew;
+  const Classifier shapes(settings.model,
+                          ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  freeze_encoder(shapes.parameters(), settings.model, settings.from);
+  run.frozen = frozen_values(shapes.parameters());
+  if (!run.from_base) return;
+  const std::string note =
+      head_note(settings.from.base, read_encoder_base(settings.from.base, BertHead::kText).labels);
+  if (!note.empty()) run.notes.push_back(note);
 }
 
 // The texts of one half with what is true of them, for a model that reads texts itself.
@@ -307,7 +335,7 @@ ClassifierRun prepare_linear(ClassifierRun run, ClassifierSettings settings, Lab
 
 }  // namespace
 
-ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known,
+ClassifierRun prepare_run(ClassifierSettings settings, std::optional<TokenizerData> known,
                           RunWeights weights) {
   check_options(settings);
   check_sizes(settings);
@@ -316,7 +344,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer
 }
 
 ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
-                          std::unique_ptr<Tokenizer> known, RunWeights weights) {
+                          std::optional<TokenizerData> known, RunWeights weights) {
   ClassifierTextOptions& text = settings.text;
   ClassifierRun run;
   run.notes = std::move(set.notes);
@@ -337,7 +365,9 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   // The longest text that is trained, cut to the default, says what the model can see; of short
   // texts it is what the layers need.
   const bool follows = text.max_length == 0;
-  const index most = settings.model.encoder.empty() ? kLongestBag : kLongestOfEncoder;
+  const index most = run.pieces.tokenizer             ? run.pieces.max_length
+                     : settings.model.encoder.empty() ? kLongestBag
+                                                      : kLongestOfEncoder;
   if (follows) text.max_length = most;
   const HalfOf of{set, run, text, run.outputs.numbers};
   LabelledHalf trains = make_half(of, false);
@@ -352,7 +382,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   LabelledHalf validates = make_half(of, true);
 
   take_labels(run, settings, set, trains.examples);
-  settings.model.block = text.max_length;
+  if (!settings.model.has_base()) settings.model.block = text.max_length;
   settings.model = resolve(with_buckets(settings.model, trains.examples));
   run.identity = identity_of(run, settings.model,
                              data_fingerprint(trains.examples, validates.examples, run.frames));
@@ -369,8 +399,14 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   if (validates.examples.size() > 0) {
     run.validation.emplace(std::move(validates.examples), target, text.batch_size);
   }
-  resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kClassifierEpochs);
+  if (settings.model.has_base()) {
+    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+  } else {
+    resolve_lengths(settings.recipe, run.training->updates_per_epoch(),
+                    {.epochs = kClassifierEpochs});
+  }
   run.settings = std::move(settings);
+  begin_from_base(run, weights);
   note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
             std::move(validates.lengths));
   return run;

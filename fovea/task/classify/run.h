@@ -39,7 +39,11 @@ struct LinearTexts {
 struct ClassifierRun : PreparedRun<ClassifierSettings, ExampleTraining, ExampleEvaluation> {
   ClassifierOutputs outputs;
   std::vector<double> class_weights;     ///< [classes], or empty: all are 1
-  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz
+  std::unique_ptr<Tokenizer> tokenizer;  ///< null with input npz, and with a base
+  EncoderText pieces = {};               ///< of a base
+  TokenizerData kept = {};               ///< of a base: as the folder keeps it
+  bool from_base = false;                ///< its model begins with the weights of the base
+  index frozen = 0;                      ///< values that are not trained, of a base
   FrameSet frames;                       ///< with input npz: all samples
   std::unique_ptr<LinearTexts> linear;   ///< of a linear model, which has no `training`
   std::optional<WordVectors> vectors;    ///< [vocabulary], with which rows of its table start
@@ -50,14 +54,16 @@ struct ClassifierRun : PreparedRun<ClassifierSettings, ExampleTraining, ExampleE
   }
 };
 
-/// Checks all options, reads the texts, and learns the tokenizer unless `known` is given. Writes
-/// nothing. Throws kOptionValue, kUsage, what LabelledReader and read_word_vectors throw, and
-/// kInputFormat, kInputTooSmall for texts whose labels cannot be learned.
-ClassifierRun prepare_run(ClassifierSettings settings, std::unique_ptr<Tokenizer> known = nullptr,
+/// Checks all options, reads the texts, and learns the tokenizer, or takes that of the base, unless
+/// `known` is given. Writes nothing. Throws kOptionValue, kUsage, what LabelledReader and
+/// read_word_vectors throw, and kInputFormat, kInputTooSmall for texts whose labels cannot be
+/// learned.
+ClassifierRun prepare_run(ClassifierSettings settings,
+                          std::optional<TokenizerData> known = std::nullopt,
                           RunWeights weights = RunWeights::kNew);
 /// Prepares so from options that are checked and texts that are read.
 ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
-                          std::unique_ptr<Tokenizer> known = nullptr,
+                          std::optional<TokenizerData> known = std::nullopt,
                           RunWeights weights = RunWeights::kNew);
 
 // The cost as of any run; a linear model is solved, which costs what linear.h says.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/task/classify/settings.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "fovea/base/check.h"
@@ -45,8 +46,9 @@ void check_pairs(const ClassifierSettings& s) {
                    "a pair has two tokens and two separators at least", "choose 4 or more");
 }
 
-void check_text(const ClassifierTextOptions& text) {
-  if (text.tokenizer != "auto") tokenizer_kind(text.tokenizer);
+void check_text(const ClassifierTextOptions& text, bool has_base) {
+  const bool is_of_base = has_base && text.tokenizer == kPretrainedKind;
+  if (text.tokenizer != "auto" && !is_of_base) tokenizer_kind(text.tokenizer);
   const bool subwords = text.tokenizer == kPieceKind;
   require_subword_model(subwords, text.tokenizer_model, "--tokenizer-model");
   require_together(text.embeddings.empty() || !subwords, "--embeddings, --tokenizer sentencepiece",
@@ -101,6 +103,29 @@ void check_linear(ClassifierSettings s) {
   if (other) require_effect(*other, "--model bag or encoder");
 }
 
+void check_base(const ClassifierSettings& s) {
+  if (s.from.base.empty()) return;
+  require_together(s.text.input == InputKind::kText, "--base",
+                   "an encoder reads texts, and here no pairs or numbers", "leave --base out");
+  require_together(s.search.budget.empty(), "--auto, --base",
+                   "a search tries models of its own, and none that begins from another",
+                   "leave one of them out");
+}
+
+// The settings that a run may change in the encoder that it begins from, and those of the text that
+// the tokens of the encoder decide. A linear model has no base.
+bool is_decided_by_encoder(std::string_view field) {
+  constexpr std::string_view kFree[] = {"model.dropout", "model.encoder_dropout"};
+  constexpr std::string_view kOfTokenizer[] = {
+      "text.tokenizer", "text.tokenizer_model", "text.lower",           "text.words",
+      "text.min_count", "text.embeddings",      "text.subword_sampling"};
+  const auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, field) != std::end(names);
+  };
+  if (field.starts_with("model.")) return !is_one_of(kFree);
+  return field.starts_with("linear.") || is_one_of(kOfTokenizer);
+}
+
 // A few hundred samples are few updates an epoch: weights that begin small (deviation 0.02) and
 // half of a narrow row dropped learn nothing in them, and three evaluations are no time to wait.
 void set_of_numbers(ClassifierSettings& settings) {
@@ -150,6 +175,39 @@ ClassifierSettings::ClassifierSettings(InputKind input) {
   if (input == InputKind::kPairs) set_of_pairs(*this);
 }
 
+void apply_base_recipe(ClassifierSettings& settings) {
+  settings.text.batch_size = 16;
+  apply_encoder_recipe(settings.recipe);
+}
+
+void take_base(ClassifierSettings& settings, const std::vector<std::string>& set) {
+  check_base(settings);
+  const EncoderBase base = read_encoder_base(settings.from.base, BertHead::kText);
+  ClassifierSettings theirs(settings.text.input);
+  take_layers(theirs.model, base.layers);
+  theirs.model.kind = ClassifierModel::kPretrained;
+  theirs.model.ngrams = 1;
+  theirs.model.output_dropout = base.layers.head_dropout;
+  theirs.text.tokenizer = kPretrainedKind;
+  theirs.text.lower = false;
+  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_by_encoder,
+                  settings.from.base);
+  if (settings.text.max_length > base.text.max_length) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--max-length {}: {} reads at most {} tokens", settings.text.max_length,
+                            settings.from.base, base.text.max_length),
+                "give a smaller --max-length, or leave it out");
+  }
+  const auto is_set = [&](std::string_view name) {
+    return std::ranges::find(set, name) != set.end();
+  };
+  if (is_set("model.dropout")) theirs.model.output_dropout = settings.model.output_dropout;
+  if (is_set("model.encoder_dropout")) theirs.model.dropout = settings.model.dropout;
+  settings.model = std::move(theirs.model);
+  settings.text.tokenizer = theirs.text.tokenizer;
+  settings.text.lower = theirs.text.lower;
+}
+
 void choose_model(ClassifierSettings& settings) {
   using enum ClassifierModel;
   if (settings.model.kind != kAuto) return;
@@ -161,6 +219,7 @@ void choose_model(ClassifierSettings& settings) {
 ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
   if (text.regression) return ClassifierTask::kRegression;
   if (text.multi_label) return ClassifierTask::kMultiLabel;
+  if (text.tokenizer == kPretrainedKind) return ClassifierTask::kSingleLabel;  // as transformers
   return labels == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel;
 }
 
@@ -169,8 +228,9 @@ void check_options(const ClassifierSettings& s) {
   check_options(s.text.table);
   check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);
-  check_text(s.text);
+  check_text(s.text, s.model.has_base());
   check_pairs(s);
+  check_base(s);
   check_linear(s);
   if (!s.search.budget.empty()) parse_budget(s.search.budget);
 }

@@ -12,6 +12,7 @@
 #include "fovea/data/table/table_options.h"
 #include "fovea/linear/fit.h"
 #include "fovea/model/classifier.h"
+#include "fovea/task/encoder_base.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -160,18 +161,22 @@ struct ClassifierSettings {
   LinearFitOptions linear;
   TrainOptions recipe;
   AutoOptions search;
+  EncoderBaseOptions from;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit_groups(visit, *this);
     visit("linear", linear, "a linear model", {.resume = OnResume::kNo});
     visit("search", search, "a search for settings");
+    visit("from", from, "the model to begin from", {.resume = OnResume::kNo});
   }
 };
 
-/// Whether a model of these settings reads tokens: no linear one, and none of numbers.
+/// Whether a model of these settings reads tokens of its own: no linear one, none of numbers, and
+/// none that began from elsewhere.
 inline bool has_tokenizer(const ClassifierSettings& settings) {
-  return settings.text.input != InputKind::kNpz && settings.model.kind != ClassifierModel::kLinear;
+  return settings.text.input != InputKind::kNpz &&
+         settings.model.kind != ClassifierModel::kLinear && !settings.model.has_base();
 }
 
 /// How long a run is by default.
@@ -181,6 +186,15 @@ inline constexpr index kClassifierEpochs = 10;
 /// is not its default; else by one of these two. In a search it stays auto, unless a setting that
 /// some models alone read is not its default.
 void choose_model(ClassifierSettings& settings);
+
+/// Recipe and batches with which an encoder that is trained already goes on, where nobody says
+/// more.
+void apply_base_recipe(ClassifierSettings& settings);
+
+/// Takes from settings.from.base what it decides: the layers and the tokens. `set`: the names of
+/// the fields that a user has set. Throws kOptionValue for one of them that the base has otherwise,
+/// and what reading the base throws.
+void take_base(ClassifierSettings& settings, const std::vector<std::string>& set);
 
 /// The question about a text, with so many labels to train on.
 ClassifierTask task_of(const ClassifierTextOptions& text, index labels);

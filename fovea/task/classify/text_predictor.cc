@@ -32,9 +32,13 @@ constexpr double kTableShareOfMemory = 0.25;
 // A word and the space behind it seldom have more bytes.
 constexpr std::size_t kBytesOfToken = 6;
 
-TextTokens tokens_of_encoder(const LoadedEncoder& encoder, const NamedText& text) {
+TextTokens tokens_of_pieces(const LoadedClassifier& model, const NamedText& text) {
+  const ClassifierTextOptions& options = model.settings.text;
+  if (options.truncate == Truncate::kFront) {
+    return tokens_of_text(*model.pieces.tokenizer, options, text.text, text.name);
+  }
   require_utf8(text.text, text.name);
-  MarkedTokens read = marked_tokens(*encoder.tokenizer, text.text, encoder.max_length);
+  MarkedTokens read = marked_tokens(*model.pieces.tokenizer, text.text, options.max_length);
   TextTokens tokens{.ids = std::move(read.ids)};
   tokens.length = static_cast<index>(tokens.ids.size()) + (read.truncated ? 1 : 0);
   return tokens;
@@ -43,7 +47,7 @@ TextTokens tokens_of_encoder(const LoadedEncoder& encoder, const NamedText& text
 // tokens_of_text(), but if the end of a text is dropped, only so much is read as is needed: a text
 // that ends before a space has the same tokens as the whole has there.
 TextTokens read_tokens(const LoadedClassifier& model, const NamedText& text) {
-  if (model.encoder) return tokens_of_encoder(*model.encoder, text);
+  if (model.reads_pieces()) return tokens_of_pieces(model, text);
   const ClassifierTextOptions& options = model.settings.text;
   const auto read = [&](std::string_view part) {
     return tokens_of_text(*model.tokenizer, options, part, text.name);
@@ -74,9 +78,7 @@ TextPredictor::TextPredictor(const Context& context, const LoadedClassifier& mod
   const index rows = longest * std::max<index>(config.joints, 1);
   const TapeLoad load{.tokens = rows, .mode = TapeMode::kInference, .sequences = rows};
   batch_bytes_ =
-      model.encoder
-          ? plan_passes_apart(context, model.encoder->model.config(), load).bytes()
-          : plan_passes_apart(context, config, TextLoad{.texts = longest, .tape = load}).bytes();
+      plan_passes_apart(context, config, TextLoad{.texts = longest, .tape = load}).bytes();
   require_memory("the predictions", batch_bytes_,
                  "use fewer threads (--threads), or a machine with more memory");
 }
@@ -218,13 +220,8 @@ void TextPredictor::predict_batch(Tape& tape, std::span<const index> batch) {
 }
 
 Variable TextPredictor::predictions(Tape& tape, const TextRows& rows) const {
-  if (!model_.encoder) {
-    const Classifier& model = *model_.model;
-    return table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
-  }
-  const Bert& model = model_.encoder->model;
-  const Variable logits = model.logits(tape, model.forward(tape, {.texts = rows}));
-  return predictions_of(tape, logits, model_.config().task);
+  const Classifier& model = *model_.model;
+  return table_.defined() ? model.predictions(tape, rows, table_) : model.predictions(tape, rows);
 }
 
 void TextPredictor::require_finite(const std::function<std::string(std::size_t)>& name) const {

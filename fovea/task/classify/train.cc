@@ -244,9 +244,11 @@ double batch_bytes(const ClassifierRun& run) {
 double update_gradients(const ClassifierRun& run) {
   const ClassifierConfig& c = run.settings.model;
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
-  const UsedTable tables[] = {{c.vocabulary, c.width, tokens, c.freeze_embeddings},
+  const bool is_frozen = c.freeze_embeddings || freezes_embeddings(run.settings.from);
+  const UsedTable tables[] = {{c.vocabulary, c.width, tokens, is_frozen},
                               {c.buckets, c.ngram_width, (c.ngrams - 1) * tokens}};
-  return gradient_bytes(parameter_count(c), tables);
+  const index of_table = freezes_embeddings(run.settings.from) ? c.vocabulary * c.width : 0;
+  return gradient_bytes(parameter_count(c) - run.frozen + of_table, tables);
 }
 
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }
@@ -261,6 +263,7 @@ double tokens_of_update(const ClassifierRun& run) {
 // A model of numbers, or a linear one, has no tokenizer.
 std::vector<NamedFile> model_files(const ClassifierRun& run) {
   const std::string config = config_text(run.settings, run.outputs);
+  if (run.pieces.tokenizer) return first_files(config, run.kept);
   if (!run.tokenizer) return {{"config.json", config}};
   return first_files(config, run.tokenizer->data());
 }
@@ -273,6 +276,8 @@ struct TaskOf<ClassifierRun> {
 
   static Classifier make(const ClassifierRun& run) {
     Classifier model(run.settings.model, run.settings.recipe.seed);
+    if (run.from_base) load_encoder_base(run.settings.from.base, model.parameters());
+    freeze_encoder(model.parameters(), run.settings.model, run.settings.from);
     if (run.vectors) start_with_vectors(model.parameters(), "embedding.tokens", *run.vectors);
     return model;
   }
@@ -289,8 +294,9 @@ struct TaskOf<ClassifierRun> {
   static OwnBytes bytes(const Context&, const ClassifierRun& run) {
     return {.gradients = update_gradients(run),
             .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.tokenizer.get()),
-            .frozen = frozen_count(run.settings.model)};
+            .vocabulary = run.pieces.tokenizer ? vocabulary_bytes(run.kept)
+                                               : vocabulary_bytes(run.tokenizer.get()),
+            .frozen = frozen_count(run.settings.model) + run.frozen};
   }
 
   static RowCounts rows(const ClassifierRun& run) {

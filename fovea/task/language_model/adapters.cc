@@ -99,7 +99,7 @@ class AdaptedProducts {
 
 }  // namespace
 
-double alpha_of(const BaseOptions& o) {
+double alpha_of(const LanguageModelBase& o) {
   return o.lora_alpha > 0 ? o.lora_alpha : 2 * static_cast<double>(o.lora);
 }
 
@@ -112,12 +112,13 @@ const Architecture& architecture_for(const LanguageModelConfig& config, const st
   }
 }
 
-double adapter_scale(const BaseOptions& o) {
+double adapter_scale(const LanguageModelBase& o) {
   const auto rank = static_cast<double>(o.lora);
   return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
-std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
+std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
+                                           const LanguageModelBase& options,
                                            const std::string& name) {
   const LanguageModelConfig& config = model.config();
   const Architecture& row = architecture_for(config, name);
@@ -154,7 +155,7 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
 namespace {
 
 // How many values the adapters of such a model have.
-index adapter_count(const LanguageModel& model, const BaseOptions& options,
+index adapter_count(const LanguageModel& model, const LanguageModelBase& options,
                     const std::string& architecture) {
   index count = 0;
   for (const LowRankTarget& target : adapter_targets(model, options, architecture)) {
@@ -214,10 +215,10 @@ std::string weights_checksum(const fs::path& model) {
   return files.size() == 1 ? sums : xxh3_128(sums);
 }
 
-std::vector<fs::path> bases_of(const BaseOptions& options) {
+std::vector<fs::path> bases_of(const LanguageModelBase& options) {
   constexpr std::size_t kMostBases = 64;
   std::vector<fs::path> bases;
-  for (BaseOptions from = options; !from.base.empty();) {
+  for (LanguageModelBase from = options; !from.base.empty();) {
     if (bases.size() == kMostBases) {
       fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", from.base);
     }
@@ -229,7 +230,7 @@ std::vector<fs::path> bases_of(const BaseOptions& options) {
   return bases;
 }
 
-void require_same_base(const BaseOptions& options) {
+void require_same_base(const LanguageModelBase& options) {
   if (!fs::exists(options.base)) {
     throw Error(ErrorCode::kModelMissing,
                 fmt::format("{}: the base of these adapters is not there", options.base),

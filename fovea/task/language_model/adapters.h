@@ -20,9 +20,9 @@ namespace fovea {
 inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 
 /// --lora-alpha, or its default.
-double alpha_of(const BaseOptions& options);
+double alpha_of(const LanguageModelBase& options);
 /// The factor of B A.
-double adapter_scale(const BaseOptions& options);
+double adapter_scale(const LanguageModelBase& options);
 
 /// The architecture of this name, or, if that is "", the one by which such a model is exported.
 /// Throws kModelWrongKind if there is none.
@@ -37,7 +37,8 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                ParameterMemory memory = ParameterMemory::kAllocate);
 
 /// The weights that get adapters.
-std::vector<LowRankTarget> adapter_targets(const LanguageModel& model, const BaseOptions& options,
+std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
+                                           const LanguageModelBase& options,
                                            const std::string& architecture);
 
 /// The sizes of the adapters and of their base, of which the header is read alone. Throws as
@@ -71,9 +72,9 @@ AdaptedModel load_adapted(const std::filesystem::path& folder,
 
 /// The model that a training began from, the one that this began from, and so on, as long as they
 /// are adapters. Throws as load_settings() does, and kModelDamaged for adapters on themselves.
-std::vector<std::filesystem::path> bases_of(const BaseOptions& options);
+std::vector<std::filesystem::path> bases_of(const LanguageModelBase& options);
 
 /// Throws kModelMissing or kModelWrongKind unless the base is there as the adapters know it.
-void require_same_base(const BaseOptions& options);
+void require_same_base(const LanguageModelBase& options);
 
 }  // namespace fovea

@@ -11,10 +11,9 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
-#include "fovea/base/option.h"
-#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/base.h"
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run_flow.h"
@@ -51,13 +50,8 @@ LanguageModelSettings settings_of_base(const fs::path& base) {
   return settings;
 }
 
-void require_as_base(const Field& said, const Field& base, const std::string& where) {
-  if (value_text(said) == value_text(base)) return;
-  const std::string option = option_name(said.last_name());
-  throw Error(ErrorCode::kOptionValue,
-              fmt::format("{}: {} has {}, and a training that begins from it keeps that", option,
-                          where, value_text(base)),
-              fmt::format("leave {} out, or train a model from the start, without --base", option));
+bool is_decided(std::string_view field) {
+  return (field.starts_with("model.") && !has(kFree, field)) || has(kOfTokenizer, field);
 }
 
 }  // namespace
@@ -78,13 +72,7 @@ void apply_base_recipe(LanguageModelSettings& s) {
 void take_base(LanguageModelSettings& settings, const std::vector<std::string>& set) {
   const fs::path base = settings.from.base;
   LanguageModelSettings theirs = settings_of_base(base);
-  std::vector<Field> said = fields_of(settings), has_base = fields_of(theirs);
-  for (std::size_t n = 0; n < said.size(); ++n) {
-    const std::string& name = said[n].name;
-    const bool decided =
-        (name.starts_with("model.") && !has(kFree, name)) || has(kOfTokenizer, name);
-    if (decided && has(set, name)) require_as_base(said[n], has_base[n], base.string());
-  }
+  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided, base.string());
   if (has(set, "model.block") && settings.model.block > theirs.model.block) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--block {}: {} sees {} tokens", settings.model.block, base.string(),
@@ -113,7 +101,7 @@ TokenizerData tokenizer_of_base(const fs::path& base) {
   return {.kind = std::string(kPretrainedKind), .model = kept_text(base)};
 }
 
-WeightTypes types_of_base(const BaseOptions& options) {
+WeightTypes types_of_base(const LanguageModelBase& options) {
   return options.lora > 0 ? WeightTypes::kAsTheyLie : WeightTypes::kFloat32;
 }
 
@@ -144,58 +132,15 @@ void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
   }
 }
 
-namespace {
-
-// The numbers in "7" or "2-5"; nothing for another text, or for a layer that there is not.
-std::optional<std::pair<index, index>> layers_in(std::string_view text, index layers) {
-  const std::size_t dash = text.find('-');
-  const std::vector<index> first = parse_numbers(text.substr(0, dash), ','),
-                           last = dash == text.npos ? first
-                                                    : parse_numbers(text.substr(dash + 1), ',');
-  if (first.size() != 1 || last.size() != 1) return std::nullopt;
-  if (first[0] < 0 || first[0] > last[0] || last[0] >= layers) return std::nullopt;
-  return std::pair(first[0], last[0]);
-}
-
-// The beginnings of the names of the parameters of these parts.
-std::vector<std::string> prefixes_of(const LanguageModelConfig& c, std::string_view parts) {
+void freeze_parts(const LanguageModel& model, std::string_view parts) {
+  const LanguageModelConfig& c = model.config();
   // Layers of other models may be several in one: an LSTM of three is layer 0.
   const bool is_transformer = c.kind == LanguageModelKind::kTransformer;
-  const index count = is_transformer ? c.layers : std::ssize(sized_stages(c));
-  std::vector<std::string> prefixes;
-  while (true) {
-    const std::string_view part = parts.substr(0, parts.find(','));
-    if (part == "embeddings") {
-      prefixes.push_back("embedding.");
-    } else if (const auto layers = layers_in(part, count)) {
-      for (index n = layers->first; n <= layers->second; ++n) {
-        prefixes.push_back(fmt::format("{}.{}.", is_transformer ? "blocks" : "encoder", n));
-      }
-    } else {
-      throw Error(ErrorCode::kOptionValue,
-                  fmt::format("--freeze: expected embeddings, or layers from 0 to {}; got {}",
-                              count - 1, printable(part)),
-                  "as in --freeze embeddings,0-3");
-    }
-    if (part.size() == parts.size()) return prefixes;
-    parts.remove_prefix(part.size() + 1);
-  }
-}
-
-}  // namespace
-
-void freeze_parts(const LanguageModel& model, std::string_view parts) {
-  for (const std::string& prefix : prefixes_of(model.config(), parts)) {
-    bool found = false;
-    for (Parameter* const parameter : model.parameters()) {
-      if (parameter->name.starts_with(prefix)) parameter->frozen = found = true;
-    }
-    check(found, "--freeze: no parameter begins with {}", prefix);
-  }
-  const auto is_frozen = [](const Parameter* parameter) { return parameter->frozen; };
-  if (!std::ranges::all_of(model.parameters(), is_frozen)) return;
-  throw Error(ErrorCode::kOptionValue, fmt::format("--freeze {}: nothing is left to train", parts),
-              "freeze fewer parts");
+  freeze_parts(model.parameters(),
+               {.embeddings = {"embedding."},
+                .layer = is_transformer ? "blocks" : "encoder",
+                .layers = is_transformer ? c.layers : std::ssize(sized_stages(c))},
+               parts);
 }
 
 void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {
@@ -209,11 +154,7 @@ index frozen_count(const LanguageModelRun& run) {
   const LanguageModel shapes(run.settings.model,
                              ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   freeze_for(shapes, run);
-  index count = 0;
-  for (const Parameter* const parameter : shapes.parameters()) {
-    if (parameter->frozen) count += parameter->value.shape().size();
-  }
-  return count;
+  return frozen_values(shapes.parameters());
 }
 
 namespace {
@@ -238,8 +179,8 @@ Imported read_foreign(const fs::path& path, const std::vector<std::string>& adap
   return found;
 }
 
-BaseOptions only_named(std::string base) {
-  BaseOptions options;
+LanguageModelBase only_named(std::string base) {
+  LanguageModelBase options;
   options.base = std::move(base);
   return options;
 }

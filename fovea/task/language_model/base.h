@@ -27,7 +27,7 @@ TokenizerData tokenizer_of_base(const std::filesystem::path& base);
 /// model from elsewhere.
 LanguageModel load_base(const LanguageModelSettings& settings, WeightTypes types);
 /// How a training holds the weights of its base: under adapters they stay as they lie.
-WeightTypes types_of_base(const BaseOptions& options);
+WeightTypes types_of_base(const LanguageModelBase& options);
 
 /// Freezes the parameters that models of this architecture do not have, such as most biases of
 /// qwen2: they are zero, and stay so.

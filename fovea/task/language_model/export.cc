@@ -2,7 +2,6 @@
 #include "fovea/task/language_model/export.h"
 
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "fovea/pretrained/hugging_face.h"
 #include "fovea/pretrained/hugging_face_tokenizer.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/exported_files.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/train/model_folder.h"
@@ -50,22 +50,16 @@ std::vector<NamedTensor> tensors_of(const LoadedLanguageModel& loaded, const Arc
   return tensors_at(tensor_places(row, form, config), config, ours);
 }
 
-std::string weights_of(const LoadedLanguageModel& loaded, const Architecture& row, DType dtype) {
-  std::vector<NamedTensor> theirs = tensors_of(loaded, row, ModelForm::kHuggingFace);
-  if (dtype != DType::kFloat32) {
-    for (NamedTensor& one : theirs) one.tensor = one.tensor.to(dtype);
-  }
-  return safetensors_bytes(theirs);
+NamedFile weights_of(const LoadedLanguageModel& loaded, const Architecture& row, DType dtype) {
+  return exported_weights(tensors_of(loaded, row, ModelForm::kHuggingFace), dtype);
 }
 
 using Files = std::vector<NamedFile>;
 
 // A config.json that says this type of the weights.
 std::string with_dtype(const std::string& text, DType dtype) {
-  Json::Object config = parse_json(text, {"config.json", ErrorCode::kModelDamaged}).object();
-  std::erase_if(config, [](const auto& pair) {
-    return pair.first == "dtype" || pair.first == "torch_dtype";
-  });
+  constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
+  Json::Object config = members_but(text, kTypes, "config.json");
   config.emplace_back("dtype", to_string(dtype));
   return Json(std::move(config)).pretty();
 }
@@ -78,8 +72,7 @@ Files files_as_begun(const LoadedLanguageModel& loaded, const Architecture& row,
     files.push_back({one.name, std::move(one.bytes)});
   }
   if (files.empty()) refuse_form("GGUF file", "gguf");
-  files.push_back({std::string(kWeightsName), weights_of(loaded, row, dtype)});
-  std::ranges::stable_partition(files, [](const NamedFile& f) { return f.name != "config.json"; });
+  files.push_back(weights_of(loaded, row, dtype));
   return files;
 }
 
@@ -93,7 +86,7 @@ Files files_of(const LoadedLanguageModel& loaded, const Architecture& architectu
   return {{"generation_config.json", Json(tokenizer.ids).pretty()},
           {"tokenizer.json", tokenizer.tokenizer.pretty()},
           {"tokenizer_config.json", Json(std::move(tokenizer.settings)).pretty()},
-          {std::string(kWeightsName), weights_of(loaded, architecture, dtype)},
+          weights_of(loaded, architecture, dtype),
           {"config.json", Json(std::move(form)).pretty()}};
 }
 
@@ -124,17 +117,8 @@ std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::pat
                                 DType dtype) {
   refuse_foreign(loaded);
   const Architecture& row = architecture_of(loaded);
-  const Files files =
-      loaded.pretrained ? files_as_begun(loaded, row, dtype) : files_of(loaded, row, dtype);
-  std::uintmax_t bytes = 0;
-  for (const NamedFile& file : files) bytes += file.bytes.size();
-  require_disk_space(folder, bytes);
-  create_folders(folder);
-  // config.json first: a folder that has one is whole.
-  for (const std::string_view name : kExportedFiles | std::views::reverse) {
-    remove_file(folder / name);
-  }
-  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+  write_exported(folder, loaded.pretrained ? files_as_begun(loaded, row, dtype)
+                                           : files_of(loaded, row, dtype));
   return std::string(row.class_name);
 }
 

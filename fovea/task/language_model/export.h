@@ -3,7 +3,6 @@
 // llama.cpp.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,19 +10,6 @@
 #include "fovea/task/language_model/language_model.h"
 
 namespace fovea {
-
-/// The names of what an export may write, config.json last: a folder that has one is whole.
-inline constexpr std::array<std::string_view, 11> kExportedFiles = {"tokenizer.model",
-                                                                    "vocab.json",
-                                                                    "merges.txt",
-                                                                    "added_tokens.json",
-                                                                    "special_tokens_map.json",
-                                                                    "generation_config.json",
-                                                                    "tokenizer.json",
-                                                                    "tokenizer_config.json",
-                                                                    "chat_template.jinja",
-                                                                    "model.safetensors",
-                                                                    "config.json"};
 
 /// Writes the files, or replaces those that are there: of a model that began from such a folder the
 /// files of that one, with its weights; weights have the type `dtype`, kFloat32 or

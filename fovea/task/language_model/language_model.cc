@@ -222,8 +222,7 @@ struct TaskOf<LanguageModelRun> {
   // All batches are about as large.
   static double flops(const Context& context, const LanguageModelRun& run) {
     const TapeLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
-    return plan(context, run, load).flops *
-           static_cast<double>(run.settings.recipe.accumulate);
+    return plan(context, run, load).flops * static_cast<double>(run.settings.recipe.accumulate);
   }
 };
 

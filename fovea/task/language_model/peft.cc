@@ -64,7 +64,7 @@ std::set<std::string> modules_of(const Safetensors& weights) {
 
 void export_peft(const fs::path& run, const fs::path& folder) {
   const auto [settings, row, weights] = open_run(run);
-  const BaseOptions& options = settings.from;
+  const LanguageModelBase& options = settings.from;
   std::set<std::string> products;
   for (const std::string& module : modules_of(weights)) {
     products.insert(module.substr(module.rfind('.') + 1));
@@ -131,7 +131,7 @@ std::vector<TensorPlace> gguf_places(const AdapterRun& run) {
 
 void export_gguf_adapter(const fs::path& run, const fs::path& file) {
   const AdapterRun read = open_run(run);
-  const BaseOptions& options = read.settings.from;
+  const LanguageModelBase& options = read.settings.from;
   // llama.cpp divides alpha by the rank, and calls Mistral a Llama.
   const double alpha = adapter_scale(options) * static_cast<double>(options.lora);
   const bool mistral = read.row.name == "mistral";

@@ -11,6 +11,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
+#include "fovea/task/base.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -84,10 +85,8 @@ struct TextOptions {
 };
 
 /// The model that a training begins from, and what of it is trained.
-struct BaseOptions {
-  std::string base;
+struct LanguageModelBase : BaseOptions {
   std::string base_checksum;
-  std::string freeze;
   index lora = 0;
   double lora_alpha = 0;
   bool lora_rs = false;
@@ -95,15 +94,10 @@ struct BaseOptions {
 
   template <class Visitor>
   void visit_fields(Visitor&& given) {
+    BaseOptions::visit_fields(given,
+                              "begin from this model: a folder of fovea or of Hugging Face, or a "
+                              "GGUF file; its layers and its tokens are kept");
     const auto visit = under("A model to begin from", given);
-    visit("base", base,
-          "begin from this model: a folder of fovea or of Hugging Face, or a GGUF file; its layers "
-          "and its tokens are kept",
-          {.is_path = true, .place = HelpPlace::kModel, .shown = "MODEL"});
-    visit("freeze", freeze,
-          "parts of --base that are not trained: embeddings, and layers by their numbers from 0, "
-          "such as embeddings,0-3",
-          {.needs = {"base"}, .shown = "PARTS"});
     visit("base_checksum", base_checksum, "of its weights, if adapters need it",
           {.is_option = false});
     visit("lora", lora,
@@ -122,7 +116,7 @@ struct BaseOptions {
 };
 
 struct LanguageModelSettings {
-  BaseOptions from;
+  LanguageModelBase from;
   TextOptions text;
   LanguageModelConfig model;
   TrainOptions recipe;

@@ -167,7 +167,7 @@ void add_saliency(Tape& tape, const LoadedTagger& model, const ObservedText& tex
 
 Explanation explain_text(const Context& context, const LoadedTagger& model, std::string_view text,
                          const ExplainOptions& options) {
-  refuse_encoder(model.encoder != nullptr);
+  refuse_encoder(model.reads_pieces());
   if (model.model->config().features == 0) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("explain: the {} reads hashed features alone, and no embeddings",

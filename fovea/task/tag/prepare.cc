@@ -20,6 +20,10 @@ namespace {
 // Checks the sizes before any file is read.
 TaggerConfig check_sizes(const TaggerSettings& settings) {
   TaggerConfig probe = settings.model;
+  if (probe.has_base()) {
+    probe.tags.assign(column_names(settings.text).size(), 2);
+    return resolve(probe);
+  }
   probe.vocabulary = probe.characters = kFirstLearnedToken;
   const std::size_t columns = column_names(settings.text).size();
   probe.tags.assign(columns, 2);
@@ -94,8 +98,15 @@ TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& se
   return vocabulary;
 }
 
-TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, bool validates) {
-  TaggedWords half;
+struct TaggedHalf {
+  TaggedWords words;
+  index cut = 0;  // sentences that are read in parts
+};
+
+TaggedHalf make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, index most,
+                     bool validates) {
+  TaggedHalf made;
+  TaggedWords& half = made.words;
   half.tags.resize(set.tags.size());
   std::vector<std::vector<std::int32_t>> tags(set.tags.size());
   for (std::size_t i = 0; i < set.sentences.size(); ++i) {
@@ -105,9 +116,15 @@ TaggedWords make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, 
       tags[c].clear();
       for (const std::string& tag : sentence.tags[c]) tags[c].push_back(set.tags[c].find(tag));
     }
-    append(half, vocabulary, sentence.words, tags);
+    if (!vocabulary.reads_pieces()) {
+      append(half, vocabulary, sentence.words, tags);
+      continue;
+    }
+    const auto parts =
+        append_subwords(half, *vocabulary.pieces.tokenizer, most, sentence.words, tags);
+    made.cut += parts.size() > 1 ? 1 : 0;
   }
-  return half;
+  return made;
 }
 
 // The words of make_half(set, vocabulary, false).
@@ -122,6 +139,7 @@ WordTexts texts_to_train(const TaggedSet& set, CutAnew how) {
 }
 
 WordDropout dropout_of(const TaggerVocabulary& vocabulary, const TaggerSettings& settings) {
+  if (vocabulary.reads_pieces()) return {};
   WordDropout dropout{
       .probability = settings.text.word_dropout,
       .is_rare = std::vector<bool>(static_cast<std::size_t>(vocabulary.words->vocabulary_size())),
@@ -171,13 +189,14 @@ std::string subword_line(const TaggedWords& words) {
 void describe(TaggerRun& run) {
   const std::string_view word = run.settings.text.task == TagTask::kSegment ? "character" : "word";
   run.overview.push_back(length_line("training", run.training->words(), word));
-  if (run.settings.text.tokenizer == WordCut::kSubwords) {
+  if (run.settings.text.tokenizer == WordCut::kSubwords || run.vocabulary.reads_pieces()) {
     run.overview.push_back(subword_line(run.training->words()));
   }
   if (run.validation) {
     const TaggedWords& words = run.validation->words();
     run.overview.push_back(length_line("validation", words, word));
-    run.overview.push_back(unknown_line(words, run.vocabulary.words->special().unknown, word));
+    if (run.vocabulary.words)
+      run.overview.push_back(unknown_line(words, run.vocabulary.words->special().unknown, word));
   }
   note_no_validation(run, "--patience has");
 }
@@ -185,15 +204,55 @@ void describe(TaggerRun& run) {
 // Takes the sizes of the model that follow from the sentences.
 void take_sizes(TaggerRun& run, TaggerSettings& settings) {
   TaggerConfig& model = settings.model;
-  model.vocabulary = run.vocabulary.words->vocabulary_size();
-  model.characters = run.vocabulary.characters ? run.vocabulary.characters->vocabulary_size() : 0;
   model.tags.clear();
   for (const TagSet& tags : run.tags) model.tags.push_back(tags.size());
+  if (model.has_base()) {
+    model = resolve(model);
+    return;
+  }
+  model.vocabulary = run.vocabulary.words->vocabulary_size();
+  model.characters = run.vocabulary.characters ? run.vocabulary.characters->vocabulary_size() : 0;
   model.block = settings.text.max_length;
   model = resolve(model);
 }
 
+// The tokenizer of a base, or of a run that began from one.
+TaggerVocabulary vocabulary_of_base(const TaggerSettings& settings) {
+  TaggerVocabulary vocabulary;
+  vocabulary.kept = tokenizer_of_encoder(settings.from.base);
+  vocabulary.pieces = text_of_kept(vocabulary.kept, settings.model, settings.from.base);
+  return vocabulary;
+}
+
+// A sentence is read as a whole, and then cut by its subwords.
+TaggerTextOptions options_to_read(const TaggerSettings& settings) {
+  TaggerTextOptions options = settings.text;
+  if (settings.model.has_base()) options.max_length = kLargestSize;
+  return options;
+}
+
+void note_parts(TaggerRun& run, std::string_view text, index cut, index most) {
+  if (cut == 0) return;
+  run.notes.push_back(fmt::format("{} sentences of more than {} tokens: {}; they are read in parts",
+                                  text, most, cut));
+}
+
+void begin_tagger_from_base(TaggerRun& run, RunWeights weights) {
+  const TaggerSettings& settings = run.settings;
+  if (!settings.model.has_base()) return;
+  run.from_base = weights == RunWeights::kNew;
+  const Tagger shapes(settings.model, {},
+                      ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  freeze_encoder(shapes.parameters(), settings.model, settings.from);
+  run.frozen = frozen_values(shapes.parameters());
+  if (!run.from_base) return;
+  const std::string note = head_note(
+      settings.from.base, read_encoder_base(settings.from.base, BertHead::kTokens).labels);
+  if (!note.empty()) run.notes.push_back(note);
+}
+
 std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
+  if (vocabulary.reads_pieces()) return xxh3_128(to_text(vocabulary.kept));
   const auto text_of = [](const std::unique_ptr<Tokenizer>& tokenizer) {
     return tokenizer ? to_text(tokenizer->data()) : std::string();
   };
@@ -210,7 +269,7 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   if (!known) require_effects(settings, resolved);
   require_update({settings.text.batch_size, settings.text.max_length, settings.recipe.accumulate},
                  "word", "choose smaller sizes: an update holds fewer than 2^31 words");
-  const TaggedSet set = read_tagged_set(settings.text, settings.recipe.seed);
+  const TaggedSet set = read_tagged_set(options_to_read(settings), settings.recipe.seed);
   TaggerRun run;
   run.tags = set.tags;
   for (const TagSet& tags : set.tags) {
@@ -220,12 +279,17 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   run.notes = set.notes;
   settings.text.scheme.clear();
   for (const TagSet& tags : set.tags) settings.text.scheme.push_back(choice_of(tags.scheme()));
-  run.vocabulary = known ? std::move(*known) : learn_vocabulary(set, settings);
+  run.vocabulary = known                       ? std::move(*known)
+                   : settings.model.has_base() ? vocabulary_of_base(settings)
+                                               : learn_vocabulary(set, settings);
   if (!settings.text.embeddings.empty() && weights == RunWeights::kNew) {
     read_vectors(run, *run.vocabulary.words, settings.text.embeddings, settings.model.word_width);
   }
-  TaggedWords trains = make_half(set, run.vocabulary, false);
-  TaggedWords validates = make_half(set, run.vocabulary, true);
+  const index most = settings.text.max_length;
+  auto [trains, trains_cut] = make_half(set, run.vocabulary, most, false);
+  auto [validates, validates_cut] = make_half(set, run.vocabulary, most, true);
+  note_parts(run, "training", trains_cut, most);
+  note_parts(run, "validation", validates_cut, most);
   take_sizes(run, settings);
   run.identity = identity_of_run(to_json(settings.model),
                                  xxh3_128({fingerprint(trains), fingerprint(validates)}),
@@ -244,8 +308,13 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   if (settings.recipe.evaluate_training) {
     run.trained.emplace(run.training->words(), settings.text.batch_size);
   }
-  resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTaggerEpochs);
+  if (settings.model.has_base()) {
+    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+  } else {
+    resolve_lengths(settings.recipe, run.training->updates_per_epoch(), {.epochs = kTaggerEpochs});
+  }
   run.settings = std::move(settings);
+  begin_tagger_from_base(run, weights);
   describe(run);
   return run;
 }

@@ -29,6 +29,8 @@ struct TaggerRun : PreparedRun<TaggerSettings, TaggedTraining, TaggedEvaluation>
   std::vector<TagSet> tags;  ///< of each tag column
   TaggerVocabulary vocabulary;
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
+  bool from_base = false;              ///< its model begins with the weights of the base
+  index frozen = 0;                    ///< values that are not trained, of a base
 };
 
 /// Checks all options, reads the sentences, and learns the vocabulary unless `known` is given.

@@ -85,6 +85,24 @@ void require_columns_effect(const TaggerTextOptions& text) {
   require(text.table.tag_column == usual.tag_column, "--tag-column");
 }
 
+void check_tagger_base(const TaggerSettings& s) {
+  require_together(s.from.base.empty() || s.text.task == TagTask::kTag, "--base, --task segment",
+                   "a segmenter reads characters, and an encoder words", "leave --base out");
+}
+
+// The settings that a run may change in the encoder that it begins from, and those of the words
+// that the tokens of the encoder decide.
+bool is_decided_for_words(std::string_view field) {
+  constexpr std::string_view kFree[] = {"model.dropout", "model.encoder_dropout", "model.head"};
+  constexpr std::string_view kOfTokenizer[] = {
+      "text.lower",           "text.min_count",        "text.word_dropout", "text.tokenizer",
+      "text.tokenizer_model", "text.subword_sampling", "text.embeddings"};
+  const auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, field) != std::end(names);
+  };
+  return field.starts_with("model.") ? !is_one_of(kFree) : is_one_of(kOfTokenizer);
+}
+
 // Characters are few, and nothing is inside of them. With half of what describes each dropped, 450
 // sentences of Chinese are learned best; n-grams help as linear features, and harm as a table that
 // the encoder reads (docs/commands/train-tag.md).
@@ -116,6 +134,46 @@ TaggerSettings::TaggerSettings(TagTask task) {
   if (task == TagTask::kSegment) set_of_segmenter(*this);
 }
 
+void apply_base_recipe(TaggerSettings& settings) {
+  settings.text.batch_size = 16;
+  apply_encoder_recipe(settings.recipe);
+}
+
+void take_base(TaggerSettings& settings, const std::vector<std::string>& set) {
+  check_tagger_base(settings);
+  const EncoderBase base = read_encoder_base(settings.from.base, BertHead::kTokens);
+  TaggerSettings theirs;
+  TaggerConfig& model = theirs.model;
+  take_layers(model, base.layers);
+  model.encoder.clear();
+  model.head = {TagHead::kSoftmax};
+  model.word_width = model.character_width = model.character_features = model.shape_width = 0;
+  model.character_reader = CharacterReader::kNone;
+  model.input_dropout = 0;
+  model.output_dropout = base.layers.head_dropout;
+  theirs.text.lower = false;
+  theirs.text.word_dropout = 0;
+  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_for_words,
+                  settings.from.base);
+  const auto is_set = [&](std::string_view name) {
+    return std::ranges::find(set, name) != set.end();
+  };
+  index& longest = settings.text.max_length;
+  if (is_set("text.max_length") && longest > base.text.max_length) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--max-length {}: {} reads at most {} tokens", longest,
+                            settings.from.base, base.text.max_length),
+                "give a smaller --max-length, or leave it out");
+  }
+  longest = std::min(longest, base.text.max_length);
+  if (is_set("model.dropout")) model.output_dropout = settings.model.output_dropout;
+  if (is_set("model.encoder_dropout")) model.dropout = settings.model.dropout;
+  if (is_set("model.head")) model.head = settings.model.head;
+  settings.model = std::move(model);
+  settings.text.lower = false;
+  settings.text.word_dropout = 0;
+}
+
 bool reads_characters(const TaggerSettings& settings) {
   const TaggerConfig& model = settings.model;
   return model.character_reader != CharacterReader::kNone ||
@@ -134,10 +192,12 @@ void check_options(const TaggerSettings& s) {
   check_text(s.text);
   check_subwords(s);
   check_columns(s.text);
+  check_tagger_base(s);
 }
 
 void require_effects(const TaggerSettings& settings, const TaggerConfig& resolved) {
   require_columns_effect(settings.text);
+  if (resolved.has_base()) return;  // take_base() has compared all
   TaggerConfig given = settings.model, usual = TaggerSettings(settings.text.task).model;
   const std::vector<Field> fields = fields_of(given), theirs = fields_of(usual);
   for (std::size_t n = 0; n < fields.size(); ++n) {

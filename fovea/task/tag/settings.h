@@ -10,6 +10,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/tagged/tagged_reader.h"
 #include "fovea/model/tagger.h"
+#include "fovea/task/encoder_base.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
@@ -128,10 +129,12 @@ struct TaggerSettings {
   TaggerTextOptions text;
   TaggerConfig model;
   TrainOptions recipe;
+  EncoderBaseOptions from;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit_groups(visit, *this);
+    visit("from", from, "the model to begin from", {.resume = OnResume::kNo});
   }
 };
 
@@ -144,6 +147,15 @@ std::vector<std::string> column_names(const TaggerTextOptions& text);
 inline SchemeChoice scheme_of_column(const TaggerTextOptions& text, std::size_t column) {
   return text.scheme.size() == 1 ? text.scheme[0] : text.scheme.at(column);
 }
+
+/// Recipe and batches with which an encoder that is trained already goes on, where nobody says
+/// more.
+void apply_base_recipe(TaggerSettings& settings);
+
+/// Takes from settings.from.base what it decides: the layers and the subwords. `set`: the names of
+/// the fields that a user has set. Throws kOptionValue for one of them that the base has otherwise,
+/// and what reading the base throws.
+void take_base(TaggerSettings& settings, const std::vector<std::string>& set);
 
 /// How long a run is by default.
 inline constexpr index kTaggerEpochs = 30;

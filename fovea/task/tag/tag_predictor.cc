@@ -31,12 +31,10 @@ TagPredictor::TagPredictor(const Context& context, const LoadedTagger& model, in
   check(batch_words >= 1, "tags: {} words a batch; expected at least 1", batch_words);
   const index longest = std::max(batch_words, model.settings.text.max_length);
   const TapeLoad load{.tokens = longest, .mode = TapeMode::kInference, .sequences = longest};
-  const double bytes =
-      model.encoder
-          ? plan_passes_apart(context, model.encoder->model.config(), load).bytes()
-          : plan_passes_apart(context, model.model->config(),
-                              WordLoad{.tape = load, .characters = kLettersOfWord * longest})
-                .bytes();
+  const index characters = (model.reads_pieces() ? 1 : kLettersOfWord) * longest;
+  const double bytes = plan_passes_apart(context, model.model->config(),
+                                         WordLoad{.tape = load, .characters = characters})
+                           .bytes();
   require_memory("the tags", bytes, "use fewer threads (--threads), or a machine with more memory");
 }
 
@@ -45,7 +43,7 @@ void TagPredictor::read(std::span<const std::vector<std::string>> sentences) {
   pieces_.clear();
   for (std::size_t s = 0; s < sentences.size(); ++s) {
     const std::size_t before = pieces_.size();
-    model_.encoder ? read_subwords(s, sentences[s]) : read_own(s, sentences[s]);
+    model_.reads_pieces() ? read_subwords(s, sentences[s]) : read_own(s, sentences[s]);
     ++sentences_;
     words_ += std::ssize(sentences[s]);
     cut_ += pieces_.size() > before + 1 ? 1 : 0;
@@ -61,83 +59,21 @@ void TagPredictor::read_own(std::size_t sentence, std::span<const std::string> w
   }
 }
 
-// Cuts before a word whose subwords have no more room. Of a word that alone has too many, the last
-// ones are left out.
 void TagPredictor::read_subwords(std::size_t sentence, std::span<const std::string> words) {
-  const EncoderTokenizer& tokenizer = *model_.encoder->tokenizer;
-  const index most = model_.encoder->max_length - tokenizer.marks();
-  index first = 0, held = 0;
-  const auto end_piece = [&](index end) {
-    pieces_.push_back({sentence, {first, end}});
-    read_.starts.push_back(read_.word_count());
-    first = end;
-    held = 0;
-  };
-  for (index w = 0; w < std::ssize(words); ++w) {
-    const index begin = std::ssize(read_.characters);
-    tokenizer.append_word(read_.characters, words[static_cast<std::size_t>(w)]);
-    const index count = std::min(std::ssize(read_.characters) - begin, most);
-    read_.characters.resize(static_cast<std::size_t>(begin + count));
-    if (held + count > most) end_piece(w);
-    held += count;
-    read_.words.push_back(0);  // the subwords are all that is read of it
-    read_.shapes.push_back(0);
-    read_.character_starts.push_back(begin + count);
+  for (const WordRange range : append_subwords(read_, *model_.vocabulary.pieces.tokenizer,
+                                               model_.settings.text.max_length, words)) {
+    pieces_.push_back({sentence, range});
   }
-  if (!words.empty()) end_piece(std::ssize(words));
 }
 
 // As batches count it.
 index TagPredictor::length_of(index piece) const {
-  if (!model_.encoder) return read_.length(piece);
+  if (!model_.reads_pieces()) return read_.length(piece);
   const auto character = [&](index sentence) {
     const index word = read_.starts[static_cast<std::size_t>(sentence)];
     return read_.character_starts[static_cast<std::size_t>(word)];
   };
-  return character(piece + 1) - character(piece) + model_.encoder->tokenizer->marks();
-}
-
-namespace {
-
-// The scores of each word by its first subword; of one without a subword they are any.
-TagScores scores_by_encoder(Tape& tape, const LoadedEncoder& encoder, const TaggedBatch& batch) {
-  const EncoderTokenizer& tokenizer = *encoder.tokenizer;
-  const index sentences = batch.size(), words = batch.tokens();
-  const index tokens = std::ssize(batch.characters) + sentences * tokenizer.marks();
-  auto* const ids = tape.saved<std::int32_t>(tokens);
-  auto* const offsets = tape.saved<std::int32_t>(sentences + 1);
-  auto* const places = tape.saved<std::int32_t>(words);
-  std::int32_t* to = ids;
-  offsets[0] = 0;
-  for (index s = 0; s < sentences; ++s) {
-    to = std::copy(tokenizer.before().begin(), tokenizer.before().end(), to);
-    for (index w = batch.offsets[static_cast<std::size_t>(s)];
-         w < batch.offsets[static_cast<std::size_t>(s) + 1]; ++w) {
-      const auto* const from = batch.characters.data();
-      const auto at = static_cast<std::size_t>(w);
-      places[w] = static_cast<std::int32_t>(std::min<index>(to - ids, tokens - 1));
-      to =
-          std::copy(from + batch.character_offsets[at], from + batch.character_offsets[at + 1], to);
-    }
-    to = std::copy(tokenizer.after().begin(), tokenizer.after().end(), to);
-    offsets[s + 1] = static_cast<std::int32_t>(to - ids);
-  }
-  if (tokens == 0) {
-    const index outputs = encoder.model.config().outputs;
-    const Variable none = tape.result(words, outputs, DType::kFloat32);
-    std::fill_n(none.value<float>().data, words * outputs, 0.F);
-    return {.logits = {none}, .sentences = {}};
-  }
-  const BertRows rows = encoder.model.forward(
-      tape, {.texts = {.ids = {ids, tokens}, .offsets = {offsets, sentences + 1}}});
-  return {.logits = {encoder.model.logits(tape, rows, {places, words})}, .sentences = {}};
-}
-
-}  // namespace
-
-TagScores TagPredictor::scores_of(Tape& tape, const TaggedBatch& words) const {
-  if (model_.encoder) return scores_by_encoder(tape, *model_.encoder, words);
-  return model_.model->scores(tape, view_of(words).rows);
+  return character(piece + 1) - character(piece) + read_.marks();
 }
 
 void TagPredictor::tag_batch(Tape& tape, std::span<const index> batch,
@@ -145,7 +81,7 @@ void TagPredictor::tag_batch(Tape& tape, std::span<const index> batch,
   TaggedBatch words;
   for (const index piece : batch) append(words, read_, piece);
   tape.reset(TapeMode::kInference);
-  const TagScores scores = scores_of(tape, words);
+  const TagScores scores = model_.model->scores(tape, view_of(words).rows);
   for (std::size_t column = 0; column < scores.logits.size(); ++column) {
     require_finite(scores.logits[column], "the score of a tag");
     hand_out(tape, words, scores, column, probabilities, results);
@@ -170,27 +106,26 @@ TagPredictor::BatchTags TagPredictor::tags_by_model(const Context& context, cons
   }
 }
 
-TagPredictor::BatchTags TagPredictor::tags_by_encoder(const TaggedBatch& batch,
-                                                      Variable logits) const {
+// A word without a subword has the tag O, or else the first one.
+void TagPredictor::set_unread(const TaggedBatch& batch, BatchTags& found) const {
   const TagSet& tags = model_.tags[0];
   const std::int32_t outside = std::max(tags.find("O"), 0);
-  BatchTags found{.tags = best_tags(logits), .probabilities = tag_probabilities(logits)};
   for (std::size_t w = 0; w < found.tags.size(); ++w) {
     if (batch.character_offsets[w] < batch.character_offsets[w + 1]) continue;
     found.tags[w] = outside;
+    if (found.probabilities.empty()) continue;
     const auto row = found.probabilities.begin() + static_cast<index>(w) * tags.size();
     std::fill_n(row, tags.size(), 0.0);
     row[outside] = 1;
   }
-  return found;
 }
 
 void TagPredictor::hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                             std::size_t column, TagProbabilities probabilities,
                             Results& results) const {
-  const auto [tags, all] = model_.encoder
-                               ? tags_by_encoder(batch, scores.logits[column])
-                               : tags_by_model(tape.context(), scores, column, probabilities);
+  BatchTags found = tags_by_model(tape.context(), scores, column, probabilities);
+  if (model_.is_foreign) set_unread(batch, found);
+  const auto& [tags, all] = found;
   const index width = model_.tags[column].size();
   for (std::size_t n = 0; n < batch.samples.size(); ++n) {
     const Piece& piece = pieces_[static_cast<std::size_t>(batch.samples[n])];

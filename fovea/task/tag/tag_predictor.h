@@ -73,10 +73,9 @@ class TagPredictor {
     std::vector<double> probabilities{};  // [words, tags], or none
   };
 
-  TagScores scores_of(Tape& tape, const TaggedBatch& words) const;
   BatchTags tags_by_model(const Context& context, const TagScores& scores, std::size_t column,
                           TagProbabilities probabilities) const;
-  BatchTags tags_by_encoder(const TaggedBatch& batch, Variable logits) const;
+  void set_unread(const TaggedBatch& batch, BatchTags& found) const;
   // Stores the tags of a batch's sentences in a column.
   void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                 std::size_t column, TagProbabilities probabilities, Results& results) const;

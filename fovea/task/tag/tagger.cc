@@ -151,6 +151,39 @@ std::vector<WordRange> pieces_of(index length, index most) {
   return pieces;
 }
 
+std::vector<WordRange> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer,
+                                       index most, std::span<const std::string> words,
+                                       std::span<const std::vector<std::int32_t>> tags) {
+  const index room = most - tokenizer.marks(), count = std::ssize(words);
+  all.before = tokenizer.before();
+  all.after = tokenizer.after();
+  all.tags.resize(tags.size());
+  std::vector<WordRange> parts;
+  index first = 0, held = 0;
+  const auto end_part = [&](index end) {
+    parts.push_back({first, end});
+    all.starts.push_back(all.word_count());
+    first = end;
+    held = 0;
+  };
+  for (index w = 0; w < count; ++w) {
+    const index begin = std::ssize(all.characters);
+    tokenizer.append_word(all.characters, words[static_cast<std::size_t>(w)]);
+    const index of_word = std::min(std::ssize(all.characters) - begin, room);
+    all.characters.resize(static_cast<std::size_t>(begin + of_word));
+    if (held + of_word > room || w - first == room) end_part(w);
+    held += of_word;
+    all.words.push_back(0);  // the subwords are all that is read of it
+    all.shapes.push_back(0);
+    all.character_starts.push_back(begin + of_word);
+  }
+  if (count > 0) end_part(count);
+  for (std::size_t c = 0; c < tags.size(); ++c) {
+    all.tags[c].insert(all.tags[c].end(), tags[c].begin(), tags[c].end());
+  }
+  return parts;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,11 +208,11 @@ ModelSizes sizes_of(const TaggerConfig& config) {
   const auto matrix = [](index rows, index columns) {
     return static_cast<double>(rows) * static_cast<double>(columns);
   };
-  return {.layers = layer_count(sized_stages(c)),
+  return {.layers = layer_count(sized_stages(c)) + c.base.layers,
           .largest_matrix =
-              std::max({matrix(c.vocabulary, c.word_width), matrix(c.features, c.width),
-                        matrix(c.characters, c.character_width), matrix(c.buckets, c.ngram_width),
-                        matrix(c.linear_buckets, tag_count(c))}),
+              std::max({matrix(c.vocabulary, c.has_base() ? c.width : c.word_width),
+                        matrix(c.features, c.width), matrix(c.characters, c.character_width),
+                        matrix(c.buckets, c.ngram_width), matrix(c.linear_buckets, tag_count(c))}),
           .parameters = [c] { return parameter_count(c); },
           .bytes = [c] { return model_memory(c); }};
 }
@@ -226,6 +259,11 @@ std::unique_ptr<Tokenizer> load_named(const fs::path& folder, std::string_view f
 TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& settings) {
   const TaggerConfig& config = settings.model;
   TaggerVocabulary vocabulary;
+  if (config.has_base()) {
+    vocabulary.kept = read_tokenizer_data(folder);
+    vocabulary.pieces = text_of_kept(vocabulary.kept, config, (folder / "tokenizer.txt").string());
+    return vocabulary;
+  }
   vocabulary.words = load_tokenizer(folder, config.vocabulary);
   if (reads_characters(settings)) {
     vocabulary.characters = load_named(folder, kCharactersName);
@@ -279,43 +317,46 @@ std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& na
 namespace {
 
 // A model from elsewhere. Its settings say what predictions and their messages ask for.
-LoadedTagger tagger_of(LoadedEncoder encoder) {
-  const BertConfig& config = encoder.model.config();
+LoadedTagger load_foreign_tagger(const fs::path& folder) {
+  EncoderFolder read(folder, BertHead::kTokens);
   LoadedTagger loaded;
-  const std::optional<TagScheme> scheme = find_scheme(encoder.labels);
+  const std::optional<TagScheme> scheme = find_scheme(read.labels);
   loaded.settings.text.scheme = {choice_of(scheme)};
-  loaded.settings.text.max_length = encoder.max_length;
-  loaded.settings.model.head = {TagHead::kSoftmax};
-  loaded.settings.model.tags = {config.outputs};
-  loaded.settings.model.vocabulary = config.vocabulary;
-  loaded.settings.model.block = config.block;
-  loaded.tags.emplace_back(std::move(encoder.labels), scheme);
-  loaded.encoder = std::make_unique<LoadedEncoder>(std::move(encoder));
+  loaded.settings.text.max_length = read.text.max_length;
+  TaggerConfig& config = loaded.settings.model;
+  config.encoder.clear();
+  config.head = {TagHead::kSoftmax};
+  config.word_width = config.character_width = config.character_features = config.shape_width = 0;
+  config.character_reader = CharacterReader::kNone;
+  config.tags = {read.config.outputs};
+  take_layers(config, read.config);
+  loaded.model =
+      std::make_unique<Tagger>(config, std::span<const CrfRules>(),
+                               ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  read.read(loaded.model->parameters());
+  loaded.tags.emplace_back(std::move(read.labels), scheme);
+  loaded.vocabulary.pieces = std::move(read.text);
+  loaded.is_foreign = true;
   return loaded;
 }
 
 }  // namespace
 
-index LoadedTagger::parameters() const {
-  return encoder ? parameter_count(encoder->model) : parameter_count(settings.model);
-}
+index LoadedTagger::parameters() const { return parameter_count(settings.model); }
 
 std::string LoadedTagger::longest() const {
   const index most = settings.text.max_length;
-  return encoder ? fmt::format("{} tokens", most) : fmt::format("--max-length ({})", most);
+  return reads_pieces() ? fmt::format("{} tokens", most) : fmt::format("--max-length ({})", most);
 }
 
 LoadedTagger load_tagger(const fs::path& folder) {
-  if (is_hugging_face(folder)) return tagger_of(load_encoder(folder, BertHead::kTokens));
+  if (is_hugging_face(folder)) return load_foreign_tagger(folder);
   const std::string name = (folder / "config.json").string();
   const TaggerConfigFile file =
       tagger_config_from_text(read_model_file(folder, "config.json"), name);
   check_config(file, name);
-  LoadedTagger loaded{.settings = file.settings,
-                      .vocabulary = {},
-                      .tags = tag_sets(file, name),
-                      .model = nullptr,
-                      .encoder = nullptr};
+  LoadedTagger loaded{
+      .settings = file.settings, .vocabulary = {}, .tags = tag_sets(file, name), .model = nullptr};
   const TaggerConfig& config = loaded.settings.model;
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
   loaded.model = load_model<Tagger>(folder, sizes_of, config, crf_rules(config, loaded.tags),

@@ -78,6 +78,10 @@ struct TaggerVocabulary {
   /// For a segmenter, whose words are characters: the words of the training text, to measure how
   /// well others are found; else null.
   std::unique_ptr<Tokenizer> known;
+  EncoderText pieces = {};  ///< of a model that is, or began, from elsewhere, in place of these
+  TokenizerData kept = {};  ///< of a model that began from elsewhere: as its folder keeps it
+
+  bool reads_pieces() const { return pieces.tokenizer != nullptr; }
 
   /// The word, as one token; the unknown one for what holds white space.
   token word(const std::string& text) const;
@@ -98,6 +102,14 @@ struct WordRange {
 /// `length` words in pieces of at most `most`.
 std::vector<WordRange> pieces_of(index length, index most);
 
+/// Adds a sentence whose words are cut into subwords by an encoder's tokenizer, with its tags, if
+/// there are any. It is cut before a word whose subwords, with the marks, would be more than `most`
+/// tokens; of a word that alone has more the last ones are left out. Returns the words of each
+/// part.
+std::vector<WordRange> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer,
+                                       index most, std::span<const std::string> words,
+                                       std::span<const std::vector<std::int32_t>> tags = {});
+
 /// config.json: "kind" of a tagger.
 inline constexpr std::string_view kTaggerKind = "tagger";
 inline constexpr std::string_view kCharactersName = "characters.txt";
@@ -112,17 +124,20 @@ struct TaggerOutputs {
 struct LoadedTagger {
   TaggerSettings settings;
   TaggerVocabulary vocabulary;
-  std::vector<TagSet> tags;                ///< of each tag column
-  std::unique_ptr<Tagger> model;           ///< null: it is from elsewhere
-  std::unique_ptr<LoadedEncoder> encoder;  ///< of a model from elsewhere, without vocabularies
+  std::vector<TagSet> tags;  ///< of each tag column
+  std::unique_ptr<Tagger> model;
+  bool is_foreign = false;  ///< a folder of Hugging Face
 
   /// The number of learned values.
   index parameters() const;
   /// The length beyond which a sentence is read in pieces: "--max-length (1024)".
   std::string longest() const;
   bool segments() const { return settings.text.task == TagTask::kSegment; }
+  bool reads_pieces() const { return vocabulary.reads_pieces(); }
   /// The names of the tag columns.
   std::vector<std::string> columns() const { return column_names(settings.text); }
+  /// What the outputs of its head mean: the tags of the first column.
+  std::vector<std::string> labels_of_head() const { return tags[0].names(); }
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,13 @@ double update_gradients(const TaggerRun& run) {
   const index batches = run.settings.recipe.accumulate;
   const index words = batches * run.training->largest_batch();
   const index features = most_features(words, batches * run.training->most_characters());
+  if (c.has_base()) {
+    const bool is_frozen = freezes_embeddings(run.settings.from);
+    const UsedTable table{c.vocabulary, c.width, batches * run.training->most_characters(),
+                          is_frozen};
+    const index of_table = is_frozen ? c.vocabulary * c.width : 0;
+    return gradient_bytes(parameter_count(c) - run.frozen + of_table, {&table, 1});
+  }
   const UsedTable tables[] = {{c.vocabulary, c.word_width, words, c.freeze_embeddings},
                               {c.buckets, c.ngram_width, kContextNgrams * words},
                               {c.linear_buckets, tag_count(c), features}};
@@ -49,6 +57,15 @@ double words_of_update(const TaggerRun& run) {
          static_cast<double>(run.training->updates_per_epoch());
 }
 
+// The tokens of a sentence as an encoder reads it.
+index tokens_of_sentence(const TaggedWords& all, index sentence) {
+  const auto character = [&](index i) {
+    const index word = all.starts[static_cast<std::size_t>(i)];
+    return all.character_starts[static_cast<std::size_t>(word)];
+  };
+  return character(sentence + 1) - character(sentence) + all.marks();
+}
+
 }  // namespace
 
 template <>
@@ -56,6 +73,9 @@ struct TaskOf<TaggerRun> {
   using Objective = TaggerObjective;
 
   static std::vector<NamedFile> files(const TaggerRun& run) {
+    if (run.vocabulary.reads_pieces()) {
+      return first_files(config_text(run.settings, run.outputs), run.vocabulary.kept);
+    }
     std::vector<NamedFile> files =
         first_files(config_text(run.settings, run.outputs), run.vocabulary.words->data());
     const auto add = [&](std::string_view name, const std::unique_ptr<Tokenizer>& tokenizer) {
@@ -69,6 +89,8 @@ struct TaskOf<TaggerRun> {
   static Tagger make(const TaggerRun& run) {
     Tagger model(run.settings.model, crf_rules(run.settings.model, run.tags),
                  run.settings.recipe.seed);
+    if (run.from_base) load_encoder_base(run.settings.from.base, model.parameters());
+    freeze_encoder(model.parameters(), run.settings.model, run.settings.from);
     if (run.vectors) start_with_vectors(model.parameters(), "words.tokens", *run.vectors);
     return model;
   }
@@ -86,8 +108,9 @@ struct TaskOf<TaggerRun> {
     return {.gradients = update_gradients(run),
             .batches = batch_bytes(run),
             .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
-                          vocabulary_bytes(run.vocabulary.characters.get()),
-            .frozen = frozen_count(run.settings.model)};
+                          vocabulary_bytes(run.vocabulary.characters.get()) +
+                          vocabulary_bytes(run.vocabulary.kept),
+            .frozen = frozen_count(run.settings.model) + run.frozen};
   }
 
   static RowCounts rows(const TaggerRun& run) {
@@ -100,10 +123,20 @@ struct TaskOf<TaggerRun> {
 
   static double flops(const Context& context, const TaggerRun& run) {
     const TaggedWords& all = run.training->words();
+    const bool by_subwords = run.vocabulary.reads_pieces();
     std::vector<index> lengths;
-    for (index i = 0; i < all.size(); ++i) lengths.push_back(all.length(i));
+    for (index i = 0; i < all.size(); ++i) {
+      lengths.push_back(by_subwords ? tokens_of_sentence(all, i) : all.length(i));
+    }
     WordLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
     load.tape = LengthGroups(lengths).load_of(load.tape, lengths);
+    if (by_subwords) {
+      load.characters = load.tape.tokens;
+      const auto all_of_epoch =
+          static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), index{0}));
+      return plan_pass(context, run.settings.model, load).flops * all_of_epoch /
+             static_cast<double>(run.training->updates_per_epoch() * load.characters);
+    }
     const auto words = static_cast<double>(load.tape.tokens);
     load.characters = static_cast<index>(words * static_cast<double>(all.characters.size()) /
                                          static_cast<double>(std::max<index>(all.word_count(), 1)));
@@ -212,7 +245,9 @@ TaggedRows view_of(const TaggedBatch& batch) {
                    .characters = batch.characters,
                    .character_offsets = batch.character_offsets,
                    .offsets = batch.offsets,
-                   .samples = batch.samples},
+                   .samples = batch.samples,
+                   .before = batch.before,
+                   .after = batch.after},
           .tags = std::move(tags)};
 }
 

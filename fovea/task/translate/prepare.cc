@@ -238,7 +238,8 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   run.validation_texts = std::move(validates.texts);
   if (validates.tokens.size() > 0) run.validation.emplace(std::move(validates.tokens), batch);
   if (settings.recipe.evaluate_training) run.trained.emplace(run.training->pairs(), batch);
-  resolve_lengths(settings.recipe, run.training->updates_per_epoch(), kTranslatorEpochs);
+  resolve_lengths(settings.recipe, run.training->updates_per_epoch(),
+                  {.epochs = kTranslatorEpochs});
   run.settings = std::move(settings);
   note_warmup(run);
   describe(run, set.pairs.empty + trains.empty + validates.empty,

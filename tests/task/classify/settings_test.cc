@@ -74,7 +74,7 @@ TEST(ResolveLengths, GiveFewTextsEnoughUpdates) {
   const auto lengths = [](index updates_per_epoch, std::string stop = "auto") {
     TrainOptions recipe = ClassifierSettings().recipe;
     recipe.stop_after = std::move(stop);
-    resolve_lengths(recipe, updates_per_epoch, kClassifierEpochs);
+    resolve_lengths(recipe, updates_per_epoch, {.epochs = kClassifierEpochs});
     return recipe.stop_after + " " + recipe.eval_every + " " + recipe.save_every;
   };
   EXPECT_EQ(lengths(703), "10e 1e 1e");

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/task/exported_files.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <ranges>
+#include <utility>
+
+#include "fovea/base/error.h"
+#include "fovea/base/file.h"
+
+namespace fovea {
+
+Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,
+                         const std::string& where) {
+  Json::Object members = parse_json(text, {where, ErrorCode::kModelDamaged}).object();
+  std::erase_if(
+      members, [&](const auto& pair) { return std::ranges::find(keys, pair.first) != keys.end(); });
+  return members;
+}
+
+NamedFile exported_weights(std::vector<NamedTensor> tensors, DType dtype) {
+  if (dtype != DType::kFloat32) {
+    for (NamedTensor& one : tensors) one.tensor = one.tensor.to(dtype);
+  }
+  return {std::string(kWeightsName), safetensors_bytes(tensors)};
+}
+
+void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> files) {
+  std::uintmax_t bytes = 0;
+  for (const NamedFile& file : files) bytes += file.bytes.size();
+  require_disk_space(folder, bytes);
+  std::ranges::stable_partition(
+      files, [](const NamedFile& file) { return file.name != kExportedFiles.back(); });
+  create_folders(folder);
+  // config.json first: a folder that has one is whole.
+  for (const std::string_view name : kExportedFiles | std::views::reverse) {
+    remove_file(folder / name);
+  }
+  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+}
+
+}  // namespace fovea
