@@ -106,6 +106,8 @@ constexpr std::array kSynonyms = {
     Synonyms{"train", "truncating truncation truncation-side", "--truncate"},
     Synonyms{"train", "vocab vocab-file vocabulary-file", "--vocabulary"},
     Synonyms{"train", "optimizer optim", "fovea trains with AdamW: leave it out"},
+    Synonyms{"train", "gradient-checkpointing checkpointing activation-checkpointing remat",
+             "--recompute"},
     Synonyms{"attention", "is-causal", "--causal"},
     Synonyms{"attention", "attn-mask attention-mask mask",
              "a mask is a tensor of IN: keep or drop, of shape [B or 1, H or 1, T or 1, S]"},

@@ -23,6 +23,7 @@ struct TapeLoad {
   bool observes = false;                      ///< with statistics of heads (LossOptions::attention)
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
+  InnerResults inner = InnerResults::kKept;   ///< of the layers, in training
   /// The sequences are so long, `tokens` together; none: the first ones are as long as they can be.
   std::vector<std::int32_t> lengths = {};
 
@@ -89,6 +90,7 @@ PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
                                                    : 0);
     Profile profile;
     Tape tape(context.profiled(profile), load.mode);
+    tape.set_inner_results(load.inner);
     const Variable loss = forward(tape, model, std::span<HeadStatistics>(seen));
     if (load.mode == TapeMode::kTrain) tape.backward(loss);
     return cost_of_plan(context, plan, profile, tape, model.parameters());

@@ -168,7 +168,8 @@ TapeLoad batch_load(const Run& run, TapeMode mode) {
   const TrainOptions& recipe = run.settings.recipe;
   return {.mode = mode,
           .observes = mode == TapeMode::kTrain && recipe.observe_every > 0,
-          .precision = recipe.precision};
+          .precision = recipe.precision,
+          .inner = inner_results(recipe)};
 }
 
 /// Bytes of forward and backward, at their largest. One tape serves updates and evaluations in

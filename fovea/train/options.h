@@ -89,6 +89,7 @@ struct TrainOptions {
   double weight_decay = 0.1;
   double clip = 1.0;
   index accumulate = 1;
+  bool recompute = false;
   std::string stop_after = "2000u";
   std::string eval_every = "250u";
   std::string save_every = "500u";
@@ -127,6 +128,10 @@ struct TrainOptions {
           {.range = ValueRange::from(0, "no limit")});
     visit("accumulate", accumulate, "batches whose gradients are accumulated for one update",
           {.range = ValueRange::from(1)});
+    visit("recompute", recompute,
+          "layers keep their input alone, and backward computes the rest again: less memory, more "
+          "time, the same bits",
+          {.resume = OnResume::kQuiet});
     visit(
         "stop_after", stop_after,
         "length of the run and of --schedule: epochs (10e), updates (5000u) or time (90s, 30m, 2h)",

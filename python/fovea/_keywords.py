@@ -147,6 +147,7 @@ class Training(TypedDict, total=False):
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -241,6 +242,7 @@ class ClassifierTraining(TypedDict, total=False):
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -345,6 +347,7 @@ class TaggerTraining(TypedDict, total=False):
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -433,6 +436,7 @@ class TranslatorTraining(TypedDict, total=False):
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -545,6 +549,7 @@ class Fitting(TypedDict, total=False):
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None

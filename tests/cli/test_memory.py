@@ -47,6 +47,7 @@ SHAPES = {
     "no positions, untied": "--layers 2 --width 128 --heads 4 --block 128 --batch-size 8 --position none --no-tie --bias",
     "dropout": "--layers 4 --width 128 --heads 4 --block 128 --batch-size 16 --dropout 0.1",
     "accumulated": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 8 --accumulate 4",
+    "recomputed": "--layers 12 --width 128 --heads 4 --block 128 --batch-size 16 --dropout 0.1 --recompute",
     "LSTM, dropout": "--model encoder --encoder lstm:256:layers=4 --no-tie --position none --block 256 --batch-size 64 --dropout 0.1",
     "SRU": "--model sru --layers 4 --position none --block 256 --batch-size 64",
     "convolutions": "--model encoder --encoder conv5:256:layers=3 --no-tie --position none --block 256 --batch-size 64",
