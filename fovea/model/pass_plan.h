@@ -10,6 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/base/profile.h"
+#include "fovea/grad/parameter_kind.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/nn/module.h"
@@ -34,10 +35,11 @@ struct TapeLoad {
 
 /// A pass takes these: bytes besides the values of the parameters and their gradients, and work.
 struct PassCost {
-  double tape = 0;     ///< values, and gradients that exist at the same time
-  double packed = 0;   ///< packed copies of the weights, and other buffers of a call
-  double scratch = 0;  ///< of all threads, during a call
-  double flops = 0;    ///< multiplications and additions, of products and of attention
+  double tape = 0;            ///< values, and gradients that exist at the same time
+  double packed = 0;          ///< packed copies of the weights, and other buffers of a call
+  double scratch = 0;         ///< of all threads, during a call
+  double flops = 0;           ///< multiplications and additions, of products and of attention
+  ParameterSizes sizes = {};  ///< of the model
 
   double bytes() const { return tape + packed + scratch; }
 };
@@ -112,7 +114,7 @@ PassCost extrapolated(const Context& context, const Config& config, const Load& 
     return all.*part + (all.*part - half.*part) / (share / 2) * (1 - share);
   };
   return {at_all(&PassCost::tape), at_all(&PassCost::packed), at_all(&PassCost::scratch),
-          at_all(&PassCost::flops)};
+          at_all(&PassCost::flops), all.sizes};
 }
 
 }  // namespace fovea

@@ -21,6 +21,7 @@
 #include "fovea/task/run.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
+#include "fovea/train/update_rule.h"
 
 namespace fovea {
 
@@ -35,8 +36,8 @@ inline constexpr double kRounding = 1.02;
 struct TrainingBytes {
   double model = 0;      ///< values of the parameters, and fixed tables
   double values = 0;     ///< values of the parameters alone
-  double frozen = 0;     ///< of these, the values that are not trained and have no moments
-  double gradients = 0;  ///< of an update, and what the optimizer keeps besides the moments
+  double state = 0;      ///< of the optimizer, as a checkpoint holds it
+  double gradients = 0;  ///< of an update, and what the optimizer takes besides its state
   double passes = 0;     ///< tape, packed copies and scratch, at their largest
   double batches = 0;    ///< of an update
   double records = 0;    ///< history, and the files of the vocabulary
@@ -53,8 +54,9 @@ struct UsedTable {
   bool frozen = false;  ///< has no gradient
 };
 
-/// Bytes of the gradients of an update: of a table those of its used rows alone.
-double gradient_bytes(index parameters, std::span<const UsedTable> tables);
+/// Bytes of the gradients of an update: of a table those of its used rows alone, where the
+/// optimizer goes by rows.
+double gradient_bytes(OptimizerKind optimizer, index parameters, std::span<const UsedTable> tables);
 
 /// How many heads of attention are observed.
 struct ObservedHeads {
@@ -172,11 +174,11 @@ TapeLoad batch_load(const Run& run, TapeMode mode) {
           .inner = inner_results(recipe)};
 }
 
-/// Bytes of forward and backward, at their largest. One tape serves updates and evaluations in
+/// The cost of forward and backward, at its largest. One tape serves updates and evaluations in
 /// turn, and so does the scratch memory; neither is ever the other. Packed forms that only
 /// evaluations need are kept for the next evaluation.
 template <class Run>
-double pass_bytes(const Context& context, const Run& run) {
+PassCost pass_cost(const Context& context, const Run& run) {
   const auto cost_of_set = [&](const auto& set, TapeMode mode) {
     return plan_pass(context, run.settings.model, TaskOf<Run>::load(set, mode, run));
   };
@@ -184,7 +186,7 @@ double pass_bytes(const Context& context, const Run& run) {
   for (const auto* set : {&run.validation, &run.trained}) {
     if (*set) cost = larger_of_each(cost, cost_of_set(**set, TapeMode::kInference));
   }
-  return cost.bytes();
+  return cost;
 }
 
 template <Prepared Run>
@@ -193,11 +195,16 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const double records =
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
   const OwnBytes own = TaskOf<Run>::bytes(context, run);
+  const OptimizerKind optimizer = run.settings.recipe.optimizer;
+  const PassCost passes = pass_cost(context, run);
+  const auto parameters = static_cast<double>(parameter_count(model));
+  // What is frozen is taken to be of all kinds.
+  const double trained = 1 - static_cast<double>(own.frozen) / std::max(parameters, 1.0);
   return peak_of_training({.model = model_memory(model),
-                           .values = sizeof(float) * static_cast<double>(parameter_count(model)),
-                           .frozen = sizeof(float) * static_cast<double>(own.frozen),
-                           .gradients = own.gradients,
-                           .passes = pass_bytes(context, run) + own.more,
+                           .values = sizeof(float) * parameters,
+                           .state = trained * state_bytes(optimizer, passes.sizes),
+                           .gradients = own.gradients + update_bytes(optimizer, passes.sizes),
+                           .passes = passes.bytes() + own.more,
                            .batches = own.batches,
                            .records = records + own.vocabulary},
                           checkpoint_bytes);

@@ -73,6 +73,15 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
                                                             {Precision::kBFloat16, "bfloat16"}};
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
+/// How weights are updated; train/update_rule.h has the rules of each.
+enum class OptimizerKind { kAdamW, kLion };
+
+inline constexpr EnumName<OptimizerKind> kOptimizerNames[] = {{OptimizerKind::kAdamW, "adamw"},
+                                                              {OptimizerKind::kLion, "lion"}};
+inline std::span<const EnumName<OptimizerKind>> enum_names(OptimizerKind) {
+  return kOptimizerNames;
+}
+
 /// The heading in help of the options on validation and what is written while the training goes on.
 inline constexpr std::string_view kCheckpointsHeading = "Validation and checkpoints";
 
@@ -83,6 +92,7 @@ struct TrainOptions {
   ScheduleKind schedule = ScheduleKind::kCosine;
   index warmup = 100;
   double decay_share = 0.2;
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
@@ -114,6 +124,7 @@ struct TrainOptions {
     visit("decay_share", decay_share,
           "--schedule wsd: share of the run, at its end, in which the learning rate falls",
           {.range = ValueRange::over(0, 1)});
+    visit("optimizer", optimizer, "how the weights are updated", {.resume = OnResume::kNo});
     visit("beta1", beta1, "AdamW: decay of the mean of the gradients",
           {.range = ValueRange::share()});
     visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients",

@@ -141,6 +141,7 @@ class Training(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "lion"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -236,6 +237,7 @@ class ClassifierTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "lion"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -341,6 +343,7 @@ class TaggerTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "lion"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -430,6 +433,7 @@ class TranslatorTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "lion"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -543,6 +547,7 @@ class Fitting(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "lion"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None

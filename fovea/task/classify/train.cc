@@ -246,7 +246,7 @@ double update_gradients(const ClassifierRun& run) {
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable tables[] = {{c.vocabulary, c.width, tokens, c.freeze_embeddings},
                               {c.buckets, c.ngram_width, (c.ngrams - 1) * tokens}};
-  return gradient_bytes(parameter_count(c), tables);
+  return gradient_bytes(run.settings.recipe.optimizer, parameter_count(c), tables);
 }
 
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }

@@ -65,12 +65,13 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
 
 double update_gradients(const LanguageModelRun& run) {
   const LanguageModelConfig c = resolve(run.settings.model);
-  if (run.adapters.trained > 0) return gradient_bytes(run.adapters.trained, {});
+  const OptimizerKind optimizer = run.settings.recipe.optimizer;
+  if (run.adapters.trained > 0) return gradient_bytes(optimizer, run.adapters.trained, {});
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
   const bool is_sparse = !c.tie && run.settings.from.freeze.empty();
-  return gradient_bytes(parameter_count(c) - run.frozen,
+  return gradient_bytes(optimizer, parameter_count(c) - run.frozen,
                         {&table, is_sparse ? std::size_t{1} : std::size_t{0}});
 }
 
