@@ -74,9 +74,10 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
 /// How weights are updated; train/update_rule.h has the rules of each.
-enum class OptimizerKind { kAdamW, kLion };
+enum class OptimizerKind { kAdamW, kAdamW8, kLion };
 
 inline constexpr EnumName<OptimizerKind> kOptimizerNames[] = {{OptimizerKind::kAdamW, "adamw"},
+                                                              {OptimizerKind::kAdamW8, "adamw8"},
                                                               {OptimizerKind::kLion, "lion"}};
 inline std::span<const EnumName<OptimizerKind>> enum_names(OptimizerKind) {
   return kOptimizerNames;

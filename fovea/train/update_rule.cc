@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fovea/base/check.h"
+#include "fovea/kernel/adamw8.h"
 #include "fovea/kernel/lion.h"
 #include "fovea/train/table_updates.h"
 
@@ -66,6 +67,43 @@ constexpr UpdateRule kAdamWRule{.state_of = state_of_adamw,
                                 .bytes_of_value = 2 * sizeof(float),
                                 .by_rows = true};
 
+// ---- AdamW with moments in 8 bits
+
+std::vector<StateTensor> state_of_adamw8(const Shape& shape) {
+  const Shape blocks{moment_blocks(shape.size())};
+  return {{"m", shape, DType::kUInt8},
+          {"m.scale", blocks},
+          {"v", shape, DType::kUInt8},
+          {"v.scale", blocks}};
+}
+
+void update_by_adamw8(const Context& context, States states, const AdamWStep& step) {
+  std::vector<AdamW8Slot> slots;
+  for (ParameterState* state : states) {
+    Parameter& p = *state->parameter;
+    const auto moments = [&](std::size_t first) -> Moments8 {
+      return {state->tensors[first].vec<std::uint8_t>(), state->tensors[first + 1].vec<float>()};
+    };
+    slots.push_back(
+        {p.value.vec<float>(), gradient_of(p), moments(0), moments(2), decay_of(p), state->number});
+  }
+  adamw8(context, slots, step);
+}
+
+void check_adamw8(const ParameterState& state) {
+  for (const std::size_t scales : {std::size_t{1}, std::size_t{3}}) {
+    const std::string_view suffix = scales == 1 ? "m.scale" : "v.scale";
+    require_moments(state, scales, suffix, Expected::kFinite);
+    require_moments(state, scales, suffix, Expected::kNotBelowZero);
+  }
+}
+
+constexpr double kScaleBytes = 2 * sizeof(float) / static_cast<double>(kMomentBlock);
+constexpr UpdateRule kAdamW8Rule{.state_of = state_of_adamw8,
+                                 .update = update_by_adamw8,
+                                 .check = check_adamw8,
+                                 .bytes_of_value = 2 + kScaleBytes};
+
 // ---- Lion
 
 std::vector<StateTensor> state_of_lion(const Shape& shape) { return {{"m", shape}}; }
@@ -101,6 +139,7 @@ struct OptimizerRow {
 
 constexpr OptimizerRow kOptimizers[] = {
     {OptimizerKind::kAdamW, &kAdamWRule, &kAdamWRule, &kAdamWRule, &kAdamWRule},
+    {OptimizerKind::kAdamW8, &kAdamWRule, &kAdamWRule, &kAdamW8Rule, &kAdamW8Rule},
     {OptimizerKind::kLion, &kLionRule, &kLionRule, &kLionRule, &kLionRule}};
 
 constexpr ParameterKind kKinds[] = {ParameterKind::kVector, ParameterKind::kTable,

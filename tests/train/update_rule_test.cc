@@ -185,6 +185,17 @@ TEST(UpdateRules, KeepTheirOwnState) {
                   "output.weight.m float32 [7, 90]", "norm.gain.m float32 [30]"));
 }
 
+TEST(UpdateRules, MatricesOfAdamW8HaveBytesAndTheRestFloats) {
+  EXPECT_THAT(
+      names_of_state(OptimizerKind::kAdamW8),
+      ElementsAre("embedding.weight.m float32 [50, 6]", "embedding.weight.v float32 [50, 6]",
+                  "blocks.0.ff.weight.m uint8 [40, 30]", "blocks.0.ff.weight.m.scale float32 [5]",
+                  "blocks.0.ff.weight.v uint8 [40, 30]", "blocks.0.ff.weight.v.scale float32 [5]",
+                  "output.weight.m uint8 [7, 90]", "output.weight.m.scale float32 [3]",
+                  "output.weight.v uint8 [7, 90]", "output.weight.v.scale float32 [3]",
+                  "norm.gain.m float32 [30]", "norm.gain.v float32 [30]"));
+}
+
 TEST(ParameterKind, IsSaidByUseDecayAndName) {
   SmallModel model;
   std::vector<ParameterKind> kinds;
