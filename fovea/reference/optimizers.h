@@ -6,9 +6,13 @@
 
 #include "fovea/base/view.h"
 #include "fovea/kernel/lion.h"
+#include "fovea/kernel/muon.h"
 
 namespace fovea::reference {
 
 void lion(std::span<const LionSlot<double>> slots, const AdamWStep& step);
+
+void orthogonalise(Rows<const double> x, Rows<double> out);
+void muon(const MuonSlot<double>& slot, const AdamWStep& step);
 
 }  // namespace fovea::reference

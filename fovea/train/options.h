@@ -74,11 +74,12 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
 /// How weights are updated; train/update_rule.h has the rules of each.
-enum class OptimizerKind { kAdamW, kAdamW8, kLion };
+enum class OptimizerKind { kAdamW, kAdamW8, kLion, kMuon };
 
 inline constexpr EnumName<OptimizerKind> kOptimizerNames[] = {{OptimizerKind::kAdamW, "adamw"},
                                                               {OptimizerKind::kAdamW8, "adamw8"},
-                                                              {OptimizerKind::kLion, "lion"}};
+                                                              {OptimizerKind::kLion, "lion"},
+                                                              {OptimizerKind::kMuon, "muon"}};
 inline std::span<const EnumName<OptimizerKind>> enum_names(OptimizerKind) {
   return kOptimizerNames;
 }

@@ -8,6 +8,7 @@
 #include "fovea/base/check.h"
 #include "fovea/kernel/adamw8.h"
 #include "fovea/kernel/lion.h"
+#include "fovea/kernel/muon.h"
 #include "fovea/train/table_updates.h"
 
 namespace fovea {
@@ -104,9 +105,13 @@ constexpr UpdateRule kAdamW8Rule{.state_of = state_of_adamw8,
                                  .check = check_adamw8,
                                  .bytes_of_value = 2 + kScaleBytes};
 
-// ---- Lion
+// ---- one moment: Lion, and Muon of a matrix
 
-std::vector<StateTensor> state_of_lion(const Shape& shape) { return {{"m", shape}}; }
+std::vector<StateTensor> state_of_one_moment(const Shape& shape) { return {{"m", shape}}; }
+
+void check_one_moment(const ParameterState& state) {
+  require_moments(state, 0, "m", Expected::kFinite);
+}
 
 void update_by_lion(const Context& context, States states, const AdamWStep& step) {
   std::vector<LionSlot<float>> slots;
@@ -118,12 +123,25 @@ void update_by_lion(const Context& context, States states, const AdamWStep& step
   lion<float>(context, slots, step);
 }
 
-void check_lion(const ParameterState& state) { require_moments(state, 0, "m", Expected::kFinite); }
-
-constexpr UpdateRule kLionRule{.state_of = state_of_lion,
+constexpr UpdateRule kLionRule{.state_of = state_of_one_moment,
                                .update = update_by_lion,
-                               .check = check_lion,
+                               .check = check_one_moment,
                                .bytes_of_value = sizeof(float)};
+
+void update_by_muon(const Context& context, States states, const AdamWStep& step) {
+  for (ParameterState* state : states) {
+    Parameter& p = *state->parameter;
+    const MuonSlot<float> slot{p.value.rows<float>(), p.finished_gradient().rows<float>(),
+                               state->tensors[0].rows<float>(), decay_of(p)};
+    muon<float>(context, slot, step);
+  }
+}
+
+constexpr UpdateRule kMuonRule{.state_of = state_of_one_moment,
+                               .update = update_by_muon,
+                               .check = check_one_moment,
+                               .bytes_of_value = sizeof(float),
+                               .scratch_bytes = muon_scratch_bytes};
 
 // ---- the table
 
@@ -140,7 +158,8 @@ struct OptimizerRow {
 constexpr OptimizerRow kOptimizers[] = {
     {OptimizerKind::kAdamW, &kAdamWRule, &kAdamWRule, &kAdamWRule, &kAdamWRule},
     {OptimizerKind::kAdamW8, &kAdamWRule, &kAdamWRule, &kAdamW8Rule, &kAdamW8Rule},
-    {OptimizerKind::kLion, &kLionRule, &kLionRule, &kLionRule, &kLionRule}};
+    {OptimizerKind::kLion, &kLionRule, &kLionRule, &kLionRule, &kLionRule},
+    {OptimizerKind::kMuon, &kAdamWRule, &kAdamWRule, &kAdamWRule, &kMuonRule}};
 
 constexpr ParameterKind kKinds[] = {ParameterKind::kVector, ParameterKind::kTable,
                                     ParameterKind::kMatrix, ParameterKind::kLayerMatrix};

@@ -141,7 +141,7 @@ class Training(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
-    optimizer: Literal["adamw", "adamw8", "lion"] | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -237,7 +237,7 @@ class ClassifierTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
-    optimizer: Literal["adamw", "adamw8", "lion"] | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -343,7 +343,7 @@ class TaggerTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
-    optimizer: Literal["adamw", "adamw8", "lion"] | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -433,7 +433,7 @@ class TranslatorTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
-    optimizer: Literal["adamw", "adamw8", "lion"] | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
@@ -547,7 +547,7 @@ class Fitting(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
-    optimizer: Literal["adamw", "adamw8", "lion"] | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None

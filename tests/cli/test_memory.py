@@ -49,6 +49,7 @@ SHAPES = {
     "accumulated": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 8 --accumulate 4",
     "recomputed": "--layers 12 --width 128 --heads 4 --block 128 --batch-size 16 --dropout 0.1 --recompute",
     "moments in 8 bits": "--layers 3 --width 512 --heads 8 --block 32 --batch-size 2 --optimizer adamw8",
+    "Muon": "--layers 3 --width 512 --heads 8 --block 32 --batch-size 2 --optimizer muon",
     "Lion": "--layers 3 --width 512 --heads 8 --block 32 --batch-size 2 --optimizer lion",
     "Lion, untied": "--layers 1 --width 16 --heads 2 --block 32 --batch-size 2 --optimizer lion --no-tie --tokenizer word TEXT=vocabulary",
     "LSTM, dropout": "--model encoder --encoder lstm:256:layers=4 --no-tie --position none --block 256 --batch-size 64 --dropout 0.1",

@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support import SMALL, CommandTest  # noqa: E402
 
 # A learning rate of each.
-OPTIMIZERS = {"adamw": "3e-3", "adamw8": "3e-3", "lion": "1e-3"}
+OPTIMIZERS = {"adamw": "3e-3", "adamw8": "3e-3", "lion": "1e-3",
+              "muon": "3e-3"}
 
 
 def state_of(run, step):
@@ -67,7 +68,7 @@ class Optimizers(CommandTest):
         codes, scales = ("U8", (128, 32)), ("F32", (16,))
         return {"adamw": {"m": floats, "v": floats},
                 "adamw8": {"m": codes, "m.scale": scales, "v": codes, "v.scale": scales},
-                "lion": {"m": floats}}[optimizer]
+                "lion": {"m": floats}, "muon": {"m": floats}}[optimizer]
 
     def test_a_run_keeps_its_optimizer(self):
         run = self.run_of("run", "lion", "--stop-after", "10u")

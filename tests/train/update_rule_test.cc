@@ -141,11 +141,12 @@ TEST_P(EveryOptimizer, FindsALeastLoss) {
   Optimizer optimizer(model.parameters, GetParam());
   const auto loss_and_gradients = [&] {
     double loss = 0;
+    Random target(6, RandomUse::kTest);
     for (std::size_t n = 1; n < model.parameters.size(); ++n) {
       const auto value = model.parameters[n]->value.vec<float>();
       const auto gradient = model.parameters[n]->gradient_to_write().vec<float>();
       for (index i = 0; i < value.size; ++i) {
-        const float distance = value[i] - 0.5f * std::sin(static_cast<float>(i));
+        const float distance = value[i] - static_cast<float>(0.1 * target.normal());
         loss += distance * distance;
         gradient[i] = distance;
       }
@@ -155,7 +156,7 @@ TEST_P(EveryOptimizer, FindsALeastLoss) {
   const double before = loss_and_gradients();
   for (index step = 1; step <= 200; ++step) {
     loss_and_gradients();
-    AdamWStep options{.options = {.lr = 1e-2 * (1 - static_cast<double>(step) / 201)},
+    AdamWStep options{.options = {.lr = 5e-2 * (1 - static_cast<double>(step) / 201)},
                       .step = step};
     optimizer.step(Context(2), options);
   }
@@ -194,6 +195,15 @@ TEST(UpdateRules, MatricesOfAdamW8HaveBytesAndTheRestFloats) {
                   "output.weight.m uint8 [7, 90]", "output.weight.m.scale float32 [3]",
                   "output.weight.v uint8 [7, 90]", "output.weight.v.scale float32 [3]",
                   "norm.gain.m float32 [30]", "norm.gain.v float32 [30]"));
+}
+
+TEST(UpdateRules, MuonIsForTheMatricesOfLayers) {
+  EXPECT_THAT(
+      names_of_state(OptimizerKind::kMuon),
+      ElementsAre("embedding.weight.m float32 [50, 6]", "embedding.weight.v float32 [50, 6]",
+                  "blocks.0.ff.weight.m float32 [40, 30]", "output.weight.m float32 [7, 90]",
+                  "output.weight.v float32 [7, 90]", "norm.gain.m float32 [30]",
+                  "norm.gain.v float32 [30]"));
 }
 
 TEST(ParameterKind, IsSaidByUseDecayAndName) {
