@@ -197,6 +197,7 @@ struct StepOptions {
   std::string preset;
   index steps = 10;
   index batch_size = LanguageModelSettings().text.batch_size;
+  bool recompute = false;
   LanguageModelConfig model;
 
   template <class Visitor>
@@ -206,6 +207,7 @@ struct StepOptions {
     visit("steps", steps, "steps without a profile, and as many with one",
           {.range = ValueRange::in(1, 1000000)});
     visit("batch_size", batch_size, "sequences per batch");
+    visit("recompute", recompute, "layers keep their input alone, as in train lm");
     visit("model", model, "what the model is made of");
     visit("vocabulary", model.vocabulary, "number of tokens");
   }
@@ -239,6 +241,7 @@ StepRequest request_of(const Arguments& arguments) {
   take_usual_sizes(options.model, set);
   settings.model = options.model;
   settings.text.batch_size = options.batch_size;
+  settings.recipe.recompute = options.recompute;
   return {std::move(settings), static_cast<int>(options.steps)};
 }
 

@@ -30,6 +30,7 @@ Tape::Value* Tape::make_value(index rows, index columns, DType dtype) {
   value->rows = rows;
   value->columns = value->stride = columns;
   value->dtype = dtype;
+  value->depth = depth_;
   return value;
 }
 
@@ -116,14 +117,88 @@ void Tape::backward(Variable loss, double scale) {
   with_type(loss.dtype(), [&]<class T>(std::type_identity<T>) {
     *static_cast<T*>(loss.value_->gradient) = static_cast<T>(scale);
   });
-  for (const Node* node = last_; node != nullptr; node = node->previous) {
+  walk();
+}
+
+void Tape::walk() {
+  for (const Node* node = std::exchange(last_, nullptr); node != nullptr; node = node->previous) {
     Value& output = *node->output;
     if (!reached(output)) continue;
     fill_missing_parts(output);
     node->run(node->closure, *this);
     recycle(output);
   }
-  last_ = nullptr;
+}
+
+// What f records is forgotten with what it makes, but for whether y has a gradient.
+Variable Tape::first_pass(std::span<const Variable> inputs, Again again) {
+  const auto n = static_cast<index>(inputs.size());
+  auto* const kept = arena_.allocate<Variable>(n);
+  std::copy(inputs.begin(), inputs.end(), kept);
+  again.inputs = {kept, inputs.size()};
+  const Inner inner = begin_inner();
+  const Variable y = again.f(again.closure, *this, Pass::kFirst);
+  check_inner_result(again, y);
+  with_type(y.dtype(), [&]<class T>(std::type_identity<T>) {
+    copy_rows<T>(context_, y.value<T>(), again.y.value<T>());
+  });
+  const bool needs_gradient = y.needs_gradient();
+  end_inner(inner, again.inputs);
+  if (!needs_gradient) return again.y;
+  again.y.value_->needs_gradient = true;
+  push(
+      again.y.value_,
+      [](const void* closure, Tape& tape) { tape.pull_again(*static_cast<const Again*>(closure)); },
+      new (arena_.allocate_bytes(sizeof(Again))) Again(again));
+  return again.y;
+}
+
+// The gradients of the inputs are used after the memory of f is freed, so theirs is taken before.
+void Tape::pull_again(const Again& again) {
+  for (const Variable& input : again.inputs) {
+    if (input.needs_gradient()) reach_memory(*input.value_);
+  }
+  const Inner inner = begin_inner();
+  const Variable y = again.f(again.closure, *this, Pass::kAgain);
+  move_gradient(*again.y.value_, *y.value_);
+  walk();
+  end_inner(inner, again.inputs);
+}
+
+Tape::Inner Tape::begin_inner() {
+  ++depth_;
+  return {arena_.mark(), std::exchange(last_, nullptr)};
+}
+
+void Tape::end_inner(const Inner& inner, std::span<const Variable> inputs) {
+  for (const Variable& input : inputs) {
+    Value& value = *input.value_;
+    if (value.parts.empty() || value.parts.front()->depth < depth_) continue;
+    if (reached(value)) fill_missing_parts(value);
+    value.parts = {};
+  }
+  for (FreeBuffer** link = &free_; *link != nullptr;) {
+    if ((*link)->depth == depth_) {
+      *link = (*link)->next;
+    } else {
+      link = &(*link)->next;
+    }
+  }
+  --depth_;
+  last_ = inner.last;
+  arena_.release(inner.begin);
+}
+
+void Tape::check_inner_result(const Again& again, Variable y) const {
+  const Variable& wanted = again.y;
+  check(y.defined() && y.rows() == wanted.rows() && y.columns() == wanted.columns() &&
+            y.dtype() == wanted.dtype(),
+        "recompute: the result must be {} [{}, {}]; it is {} [{}, {}]", to_string(wanted.dtype()),
+        wanted.rows(), wanted.columns(), y.defined() ? to_string(y.dtype()) : "undefined",
+        y.defined() ? y.rows() : 0, y.defined() ? y.columns() : 0);
+  check(!y.value_->leaf && y.value_->whole == nullptr && y.value_->depth == depth_,
+        "recompute: the result must be made by an op of the function");
+  check_has_no_slope(*y.value_);
 }
 
 void Tape::reset(TapeMode mode) {
@@ -132,6 +207,7 @@ void Tape::reset(TapeMode mode) {
   last_ = nullptr;
   walked_ = false;
   free_ = nullptr;
+  depth_ = 0;
 }
 
 bool Tape::reached(const Value& value) {
@@ -201,7 +277,9 @@ void Tape::reach_memory(Value& value) {
         static_cast<std::byte*>(value.data) - static_cast<std::byte*>(value.whole->data);
     value.gradient = static_cast<std::byte*>(value.whole->gradient) + offset;
   } else {
-    value.gradient = acquire(contiguous_bytes(value));
+    check(value.depth == depth_,
+          "recompute: the function reads a variable that is not among its inputs");
+    acquire_gradient(value);
   }
 }
 
@@ -231,25 +309,34 @@ bool Tape::hand_over_gradient(Variable y, Variable x) {
     return false;
   check_has_no_slope(to);
   if (from.dtype != to.dtype || contiguous_bytes(from) != contiguous_bytes(to)) return false;
-  to.gradient = std::exchange(from.gradient, nullptr);
-  to.written = true;
+  move_gradient(from, to);
   return true;
 }
 
-void* Tape::acquire(std::size_t bytes) {
+void Tape::move_gradient(Value& from, Value& to) {
+  to.gradient = std::exchange(from.gradient, nullptr);
+  to.gradient_depth = from.gradient_depth;
+  to.written = true;
+}
+
+void Tape::acquire_gradient(Value& value) {
+  const std::size_t bytes = contiguous_bytes(value);
   for (FreeBuffer** link = &free_; *link != nullptr; link = &(*link)->next) {
     if ((*link)->bytes != bytes) continue;
     FreeBuffer* buffer = *link;
     *link = buffer->next;
-    return buffer;
+    value.gradient_depth = buffer->depth;
+    value.gradient = buffer;
+    return;
   }
-  return arena_.allocate_bytes(std::max(bytes, sizeof(FreeBuffer)));
+  value.gradient_depth = depth_;
+  value.gradient = arena_.allocate_bytes(std::max(bytes, sizeof(FreeBuffer)));
 }
 
 // backward has passed the op that made this value: its gradient is not read any more.
 void Tape::recycle(Value& value) {
   if (value.parameter != nullptr || value.whole != nullptr || value.gradient == nullptr) return;
-  free_ = new (value.gradient) FreeBuffer{free_, contiguous_bytes(value)};
+  free_ = new (value.gradient) FreeBuffer{free_, contiguous_bytes(value), value.gradient_depth};
   value.gradient = nullptr;
 }
 

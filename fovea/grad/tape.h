@@ -34,6 +34,16 @@ enum class TapeMode {
   kInputs,     ///< gradients of inputs alone: parameters are constants, dropout does nothing
 };
 
+/// What Tape::recompute() keeps until backward of what its function makes.
+enum class InnerResults {
+  kKept,        ///< all of it, as without recompute()
+  kRecomputed,  ///< nothing: backward calls the function again
+};
+
+/// Which call of a function that is recomputed it is. The second one is for its gradient alone: it
+/// computes the same bits, and must not count again what the first has counted.
+enum class Pass { kFirst, kAgain };
+
 namespace detail {
 
 /// A value on the tape; it lives in the arena.
@@ -47,6 +57,8 @@ struct TapeValue {
   bool table = false;  // only its rows may be read, by their ids
   bool needs_gradient = false;
   bool written = false;            // the gradient holds a (partial) sum
+  int depth = 0;                   // how many functions of recompute() had begun when it was made
+  int gradient_depth = 0;          // and when the memory of its gradient was taken
   Parameter* parameter = nullptr;  // the parameter to which memory and gradient belong, if any
   const void* slope = nullptr;     // what the writer of the gradient multiplies it by, if any
   TapeValue* whole = nullptr;      // if this is a part of the columns of another value, that value
@@ -159,6 +171,8 @@ class Tape {
   /// Removes all variables. The memory is kept for the next step, whose mode may differ.
   void reset() { reset(mode_); }
   void reset(TapeMode mode);
+  /// For the calls of recompute() from now on; at first all is kept.
+  void set_inner_results(InnerResults inner) { inner_ = inner; }
   /// Bytes of memory held, and the most that were in use at once.
   std::size_t capacity() const { return arena_.capacity(); }
   std::size_t peak() const { return arena_.peak(); }
@@ -184,6 +198,18 @@ class Tape {
   void record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward) {
     record(y, std::span(inputs.begin(), inputs.size()), backward);
   }
+  /// y = f(tape, Pass) of which only y is kept, if the tape is so set and trains (InnerResults):
+  /// what f makes on the tape is freed at once, and made again when backward reaches y (Chen et al.
+  /// 2016, "Training Deep Nets with Sublinear Memory Cost", section 4). The bits are those of f
+  /// alone; the peak of memory is that of all y and of one f, and f is computed twice.
+  ///
+  /// `inputs` are the variables that f reads, parameters aside: the first has the rows and the type
+  /// of y, whose columns are `columns`. y must be made by an op in f. f is copied into the arena,
+  /// so it may hold views and numbers, but nothing that needs a destructor; what they point to must
+  /// outlive the step. Calls may nest. Throws Error(kShape) for a y of another shape or type, and
+  /// in backward if f reads a variable that is not among `inputs`.
+  template <class F>
+  Variable recompute(std::initializer_list<Variable> inputs, index columns, const F& f);
   /// Whether record() would record.
   bool records(std::span<const Variable> inputs) const;
   bool records(std::initializer_list<Variable> inputs) const {
@@ -228,7 +254,28 @@ class Tape {
   struct FreeBuffer {
     FreeBuffer* next;
     std::size_t bytes;
+    int depth;
   };
+
+  // A call of recompute().
+  struct Again {
+    std::span<const Variable> inputs;
+    Variable y;
+    Variable (*f)(const void* closure, Tape& tape, Pass pass);
+    const void* closure;
+  };
+  // What is made on the tape while a function of recompute() runs, and freed at its end.
+  struct Inner {
+    Arena::Mark begin;
+    Node* last;  // of the nodes before
+  };
+
+  Variable first_pass(std::span<const Variable> inputs, Again again);
+  void pull_again(const Again& again);
+  Inner begin_inner();
+  void end_inner(const Inner& inner, std::span<const Variable> inputs);
+  void check_inner_result(const Again& again, Variable y) const;
+  void walk();
 
   Value* make_value(index rows, index columns, DType dtype);
   Variable leaf(void* data, index rows, index columns, index stride, DType dtype);
@@ -240,7 +287,8 @@ class Tape {
   void fill_missing_parts(Value& whole);
   Store add_to_leaf(Value& leaf);
   void recycle(Value& value);
-  void* acquire(std::size_t bytes);
+  void acquire_gradient(Value& value);
+  static void move_gradient(Value& from, Value& to);
   static bool reached(const Value& value);
   static std::size_t contiguous_bytes(const Value& value);
 
@@ -250,6 +298,8 @@ class Tape {
   Node* last_ = nullptr;
   bool walked_ = false;
   FreeBuffer* free_ = nullptr;
+  InnerResults inner_ = InnerResults::kKept;
+  int depth_ = 0;  // of functions of recompute() that have begun
 };
 
 template <class T>
@@ -309,6 +359,18 @@ void Tape::record(Variable y, std::span<const Variable> inputs, const Backward& 
       y.value_,
       [](const void* closure, Tape& tape) { (*static_cast<const Backward*>(closure))(tape); },
       new (memory) Backward(backward));
+}
+
+template <class F>
+Variable Tape::recompute(std::initializer_list<Variable> inputs, index columns, const F& f) {
+  static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>);
+  if (mode_ != TapeMode::kTrain || inner_ == InnerResults::kKept) return f(*this, Pass::kFirst);
+  const Variable y = result(inputs.begin()->rows(), columns, inputs.begin()->dtype());
+  const auto call = [](const void* closure, Tape& tape, Pass pass) {
+    return (*static_cast<const F*>(closure))(tape, pass);
+  };
+  const void* const closure = new (arena_.allocate_bytes(sizeof(F))) F(f);
+  return first_pass({inputs.begin(), inputs.size()}, {{}, y, call, closure});
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "fovea/base/memory.h"
+#include "fovea/kernel/adamw_values.h"
 #include "fovea/simd/prefetch.h"
 
 #ifndef FOVEA_KERNEL_ADAMW_TYPES_
@@ -515,8 +516,17 @@ double clip_scale(double norm, double limit) {
   return limit > 0 && norm > limit ? limit / norm : 1.0;
 }
 
+template <class T>
+void adamw_values(const AdamWSlot<T>& slot, const AdamWStep& step) {
+  const auto update = FOVEA_DISPATCH(UpdateKernel)().of<T>();
+  update(detail::rounded<T>(detail::adamw_factors(step), slot.decay),
+         {slot.value.data, slot.gradient.data, slot.m.data, slot.v.data}, slot.value.size);
+}
+
 template void adamw(const Context&, std::span<const AdamWSlot<float>>, const AdamWStep&);
 template void adamw(const Context&, std::span<const AdamWSlot<double>>, const AdamWStep&);
+template void adamw_values(const AdamWSlot<float>&, const AdamWStep&);
+template void adamw_values(const AdamWSlot<double>&, const AdamWStep&);
 template double global_norm(const Context&, std::span<const AdamWSlot<float>>);
 template double global_norm(const Context&, std::span<const AdamWSlot<double>>);
 

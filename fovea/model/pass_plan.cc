@@ -40,7 +40,8 @@ TapeLoad TapeLoad::part(double share) const {
 PassCost larger_of_each(const PassCost& a, const PassCost& b) {
   return {.tape = std::max(a.tape, b.tape),
           .packed = std::max(a.packed, b.packed),
-          .scratch = std::max(a.scratch, b.scratch)};
+          .scratch = std::max(a.scratch, b.scratch),
+          .sizes = a.sizes};
 }
 
 index part_of(index count, double share) {
@@ -79,7 +80,8 @@ PassCost cost_of_plan(const Context& context, const Plan& plan, const Profile& p
           .packed = std::max(static_cast<double>(plan.buffer_peak()) - own, 0.0),
           .scratch = static_cast<double>(plan.scratch_peak()) +
                      context.threads() * (kThreadBytes + plan.thread_bytes()),
-          .flops = flops};
+          .flops = flops,
+          .sizes = sizes_of(parameters)};
 }
 
 PassCost cost_of_refusal(const Plan& plan, const Error& error) {

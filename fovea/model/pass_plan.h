@@ -10,6 +10,7 @@
 
 #include "fovea/base/context.h"
 #include "fovea/base/profile.h"
+#include "fovea/grad/parameter_kind.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/nn/module.h"
@@ -23,6 +24,7 @@ struct TapeLoad {
   bool observes = false;                      ///< with statistics of heads (LossOptions::attention)
   index sequences = 0;                        ///< at most; 0: each has `block` tokens
   Precision precision = Precision::kFloat32;  ///< of the products
+  InnerResults inner = InnerResults::kKept;   ///< of the layers, in training
   /// The sequences are so long, `tokens` together; none: the first ones are as long as they can be.
   std::vector<std::int32_t> lengths = {};
 
@@ -33,10 +35,11 @@ struct TapeLoad {
 
 /// A pass takes these: bytes besides the values of the parameters and their gradients, and work.
 struct PassCost {
-  double tape = 0;     ///< values, and gradients that exist at the same time
-  double packed = 0;   ///< packed copies of the weights, and other buffers of a call
-  double scratch = 0;  ///< of all threads, during a call
-  double flops = 0;    ///< multiplications and additions, of products and of attention
+  double tape = 0;            ///< values, and gradients that exist at the same time
+  double packed = 0;          ///< packed copies of the weights, and other buffers of a call
+  double scratch = 0;         ///< of all threads, during a call
+  double flops = 0;           ///< multiplications and additions, of products and of attention
+  ParameterSizes sizes = {};  ///< of the model
 
   double bytes() const { return tape + packed + scratch; }
 };
@@ -89,6 +92,7 @@ PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
                                                    : 0);
     Profile profile;
     Tape tape(context.profiled(profile), load.mode);
+    tape.set_inner_results(load.inner);
     const Variable loss = forward(tape, model, std::span<HeadStatistics>(seen));
     if (load.mode == TapeMode::kTrain) tape.backward(loss);
     return cost_of_plan(context, plan, profile, tape, model.parameters());
@@ -111,7 +115,7 @@ PassCost extrapolated(const Context& context, const Config& config, const Load& 
     return all.*part + (all.*part - half.*part) / (share / 2) * (1 - share);
   };
   return {at_all(&PassCost::tape), at_all(&PassCost::packed), at_all(&PassCost::scratch),
-          at_all(&PassCost::flops)};
+          at_all(&PassCost::flops), all.sizes};
 }
 
 }  // namespace fovea

@@ -249,9 +249,13 @@ Variable TextDecoder::forward(Tape& tape, Vec<const std::int32_t> ids, const Sou
   x = dropout(tape, x, {dropout_, {key.seed, key.step, kInputMask}}, call.rows);
   std::size_t n = 0;
   for (const DecoderBlock& block : blocks_) {
-    const AttentionContext context = block.context_of(tape, source.rows, source.sentences);
-    x = block.forward(tape, x, context,
-                      {call.rows, key, call.seen.empty() ? call.seen : call.seen.subspan(n, 2)});
+    const auto seen = call.seen.empty() ? call.seen : call.seen.subspan(n, 2);
+    const auto f = [&block, x, source, rows = call.rows, key, seen](Tape& t, Pass pass) {
+      const AttentionContext context = block.context_of(t, source.rows, source.sentences);
+      const bool counts = pass == Pass::kFirst;
+      return block.forward(t, x, context, {rows, key, counts ? seen : std::span<HeadStatistics>()});
+    };
+    x = tape.recompute({x, source.rows}, x.columns(), f);
     n += 2;
     key.layer += kLayersOfBlock;
   }

@@ -14,6 +14,17 @@ Variable join(Tape& tape, const EncoderStageLayers& stage, std::span<const Varia
   return stage.join ? stage.join->forward(tape, concat_columns(tape, results)) : results[0];
 }
 
+// A layer keeps its input alone, if the tape is so set. What it sees counts once.
+Variable run_layer(Tape& tape, const EncoderLayer& layer, Variable x, const EncoderCall& call,
+                   bool begun) {
+  const auto f = [&layer, x, rows = call.rows, key = call.key, seen = call.seen, begun](Tape& t,
+                                                                                        Pass pass) {
+    const EncoderCall inner{rows, key, pass == Pass::kFirst ? seen : std::span<HeadStatistics>()};
+    return begun ? layer.forward_from(t, x, inner) : layer.forward(t, x, inner);
+  };
+  return tape.recompute({x}, layer.width(), f);
+}
+
 }  // namespace
 
 void Encoder::add(EncoderStageLayers stage) {
@@ -69,8 +80,7 @@ Variable Encoder::run(Tape& tape, Variable x, EncoderCall call, const EncoderLay
       Variable y = x;
       for (const auto& layer : branch) {
         call.seen = seen.first(seen.empty() ? 0 : static_cast<std::size_t>(layer->attentions()));
-        y = layer.get() == begun ? layer->forward_from(tape, y, call)
-                                 : layer->forward(tape, y, call);
+        y = run_layer(tape, *layer, y, call, layer.get() == begun);
         call.key.layer += layer->depth();  // the number of the next layer, for its dropout
         seen = seen.subspan(call.seen.size());
       }

@@ -70,6 +70,10 @@ std::optional<SetLoss> loss_of_batches(Tape& tape, index count, const BatchAt& b
   return loss;
 }
 
+inline InnerResults inner_results(const TrainOptions& recipe) {
+  return recipe.recompute ? InnerResults::kRecomputed : InnerResults::kKept;
+}
+
 /// The updates of a run, and its evaluations: a kind of model says what the loss of a batch is, and
 /// how a set is measured. Model and run must outlive the objective.
 template <class Run, class Model, class LossOptions>
@@ -81,7 +85,9 @@ class ObjectiveOf : public Objective {
 
   /// `options`: those of the loss that all updates share.
   ObjectiveOf(const Context& context, const Model& model, const Run& run, LossOptions options = {})
-      : run_(run), model_(model), options_(options), tape_(context) {}
+      : run_(run), model_(model), options_(options), tape_(context) {
+    tape_.set_inner_results(inner_results(run.settings.recipe));
+  }
 
   std::span<Parameter* const> parameters() override { return model_.parameters(); }
   index updates_per_epoch() const override { return run_.training->updates_per_epoch(); }

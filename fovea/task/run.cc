@@ -51,10 +51,13 @@ void require_update(const UpdateRows& update, std::string_view row, std::string_
 }
 
 // The values of the used rows, which grow by half, and the place of each row in them.
-double gradient_bytes(index parameters, std::span<const UsedTable> tables) {
+double gradient_bytes(OptimizerKind optimizer, index parameters,
+                      std::span<const UsedTable> tables) {
+  const bool by_rows = update_rule(optimizer, ParameterKind::kTable).by_rows;
   double whole = static_cast<double>(parameters), used = 0;
   for (const UsedTable& table : tables) {
     const auto V = static_cast<double>(table.rows), width = static_cast<double>(table.width);
+    if (!by_rows && !table.frozen) continue;
     whole -= V * width;
     if (table.frozen) continue;
     const double U = std::min(V, static_cast<double>(table.used));
@@ -113,11 +116,11 @@ double vocabulary_bytes(const Tokenizer* tokenizer) {
 
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
-  const double moments = 2 * (bytes.values - bytes.frozen), model = bytes.model + moments;
-  // The whole checkpoint is read into memory. Then the moments are copied from it, and the best
-  // model of the run is checked, which takes its file and its values.
-  const double resuming = checkpoint_bytes > 0 ? held + model + moments + 2 * bytes.values : 0;
-  // A checkpoint is written from the values and moments themselves.
+  const double model = bytes.model + bytes.state;
+  // The whole checkpoint is read into memory. Then the state is copied from it, and the best model
+  // of the run is checked, which takes its file and its values.
+  const double resuming = checkpoint_bytes > 0 ? held + model + bytes.state + 2 * bytes.values : 0;
+  // A checkpoint is written from the values and the state themselves.
   const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.gradients +
                          kRounding * bytes.passes + bytes.batches + bytes.records + bytes.rounded;
   // Text and tokens existed together before this call, so the peak so far counts too. The system
@@ -214,7 +217,7 @@ struct Tried {
 // Runs updates as the trainer does. The first one, which allocates its memory, counts only if it
 // took so long that no other follows.
 Tried try_updates(const Context& context, Objective& objective, const TrainOptions& recipe) {
-  Optimizer optimizer(objective.parameters());
+  Optimizer optimizer(objective.parameters(), recipe.optimizer);
   const double began = monotonic_seconds();
   double begin = began;
   for (index update = 0;; ++update) {

@@ -21,6 +21,7 @@
 #include "fovea/task/run.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
+#include "fovea/train/update_rule.h"
 
 namespace fovea {
 
@@ -35,8 +36,8 @@ inline constexpr double kRounding = 1.02;
 struct TrainingBytes {
   double model = 0;      ///< values of the parameters, and fixed tables
   double values = 0;     ///< values of the parameters alone
-  double frozen = 0;     ///< of these, the values that are not trained and have no moments
-  double gradients = 0;  ///< of an update, and what the optimizer keeps besides the moments
+  double state = 0;      ///< of the optimizer, as a checkpoint holds it
+  double gradients = 0;  ///< of an update, and what the optimizer takes besides its state
   double passes = 0;     ///< tape, packed copies and scratch, at their largest
   double batches = 0;    ///< of an update
   double records = 0;    ///< history, and the files of the vocabulary
@@ -54,8 +55,9 @@ struct UsedTable {
   bool frozen = false;  ///< has no gradient
 };
 
-/// Bytes of the gradients of an update: of a table those of its used rows alone.
-double gradient_bytes(index parameters, std::span<const UsedTable> tables);
+/// Bytes of the gradients of an update: of a table those of its used rows alone, where the
+/// optimizer goes by rows.
+double gradient_bytes(OptimizerKind optimizer, index parameters, std::span<const UsedTable> tables);
 
 /// How many heads of attention are observed.
 struct ObservedHeads {
@@ -129,6 +131,7 @@ struct OwnBytes {
   struct Adapters {
     double model = 0;   ///< bytes of the weights of the model
     index trained = 0;  ///< values of the adapters
+    ParameterSizes sizes = {};
   };
   std::optional<Adapters> adapters = {};
 };
@@ -177,14 +180,15 @@ TapeLoad batch_load(const Run& run, TapeMode mode) {
   const TrainOptions& recipe = run.settings.recipe;
   return {.mode = mode,
           .observes = mode == TapeMode::kTrain && recipe.observe_every > 0,
-          .precision = recipe.precision};
+          .precision = recipe.precision,
+          .inner = inner_results(recipe)};
 }
 
-/// Bytes of forward and backward, at their largest. One tape serves updates and evaluations in
+/// The cost of forward and backward, at its largest. One tape serves updates and evaluations in
 /// turn, and so does the scratch memory; neither is ever the other. Packed forms that only
 /// evaluations need are kept for the next evaluation.
 template <class Run>
-double pass_bytes(const Context& context, const Run& run) {
+PassCost pass_cost(const Context& context, const Run& run) {
   const auto cost_of_set = [&](const auto& set, TapeMode mode) {
     const auto load = TaskOf<Run>::load(set, mode, run);
     if constexpr (requires { TaskOf<Run>::plan(context, run, load); }) {
@@ -197,7 +201,7 @@ double pass_bytes(const Context& context, const Run& run) {
   for (const auto* set : {&run.validation, &run.trained}) {
     if (*set) cost = larger_of_each(cost, cost_of_set(**set, TapeMode::kInference));
   }
-  return cost.bytes();
+  return cost;
 }
 
 template <Prepared Run>
@@ -206,14 +210,20 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const double records =
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
   const OwnBytes own = TaskOf<Run>::bytes(context, run);
+  const OptimizerKind optimizer = run.settings.recipe.optimizer;
+  const PassCost passes = pass_cost(context, run);
   const index values = own.adapters ? own.adapters->trained : parameter_count(model);
+  const ParameterSizes& sizes = own.adapters ? own.adapters->sizes : passes.sizes;
+  // What is frozen is taken to be of all kinds.
+  const double trained =
+      1 - static_cast<double>(own.frozen) / static_cast<double>(std::max<index>(values, 1));
   const bool rounds = run.settings.recipe.save_dtype == Precision::kBFloat16;
   const double rounded = rounds ? sizeof(BFloat16) * static_cast<double>(values) : 0;
   return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),
                            .values = sizeof(float) * static_cast<double>(values),
-                           .frozen = sizeof(float) * static_cast<double>(own.frozen),
-                           .gradients = own.gradients,
-                           .passes = pass_bytes(context, run) + own.more,
+                           .state = trained * state_bytes(optimizer, sizes),
+                           .gradients = own.gradients + update_bytes(optimizer, sizes),
+                           .passes = passes.bytes() + own.more,
                            .batches = own.batches,
                            .records = records + own.vocabulary,
                            .rounded = rounded},

@@ -3,112 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "fovea/base/check.h"
 
 namespace fovea {
-
-namespace {
-
-// So many updates are remembered. Then every row is brought up to date, which takes a few seconds
-// for a table of some hundred megabytes.
-constexpr index kMostUpdates = 1 << 16;
-// So many rows are brought up to date at once, so that a list of them is short.
-constexpr index kRowsAtOnce = 1 << 14;
-
-}  // namespace
-
-TableUpdates::TableUpdates(Parameter& parameter, Tensor m, Tensor v)
-    : parameter_(parameter), m_(std::move(m)), v_(std::move(v)) {
-  check(parameter.value.shape().axes() == 2,
-        "optimizer: '{}' has rows that are used by their ids, "
-        "so it has two axes; it is {}",
-        parameter.name, parameter.value.describe());
-  check(parameter.missed == nullptr, "optimizer: '{}' has an optimizer already", parameter.name);
-  made_.assign(static_cast<std::size_t>(parameter.value.shape()[0]), 0);
-  behind_.reserve(static_cast<std::size_t>(kRowsAtOnce));
-  parameter.missed = this;
-}
-
-TableUpdates::~TableUpdates() {
-  make_all();
-  parameter_.missed = nullptr;
-}
-
-AdamWTable<float> TableUpdates::table() {
-  return {parameter_.value.rows<float>(), m_.rows<float>(), v_.rows<float>()};
-}
-
-void TableUpdates::make(const Context& context, Vec<const std::int32_t> ids) {
-  const auto now = static_cast<std::int32_t>(history_.size());
-  const auto V = static_cast<index>(made_.size());
-  behind_.clear();
-  for (index n = 0; n < ids.size; ++n) {
-    check(ids[n] >= 0 && ids[n] < V, "embedding: ids[{}] is {}; the table has rows 0 to {}", n,
-          ids[n], V - 1);
-    std::int32_t& made = made_[static_cast<std::size_t>(ids[n])];
-    if (made < now) behind_.push_back({ids[n], std::exchange(made, now)});
-  }
-  make_behind(context);
-}
-
-void TableUpdates::make_all() {
-  if (history_.size() == 0) return;
-  const Context context(threads_);
-  const auto now = static_cast<std::int32_t>(history_.size());
-  const auto V = static_cast<index>(made_.size());
-  for (index begin = 0; begin < V; begin += kRowsAtOnce) {
-    behind_.clear();
-    for (index row = begin; row < std::min(begin + kRowsAtOnce, V); ++row) {
-      const std::int32_t made = made_[static_cast<std::size_t>(row)];
-      if (made < now) behind_.push_back({static_cast<std::int32_t>(row), made});
-    }
-    make_behind(context);
-  }
-  std::fill(made_.begin(), made_.end(), 0);
-  history_.clear();
-}
-
-void TableUpdates::make_behind(const Context& context) {
-  if (!behind_.empty()) adamw_catch_up<float>(context, table(), history_, behind_);
-}
-
-AdamWSlot<float> TableUpdates::slot() {
-  if (parameter_.has_gradient) {
-    return {parameter_.value.vec<float>(), parameter_.gradient.vec<float>(), m_.vec<float>(),
-            v_.vec<float>(), decay()};
-  }
-  RowGradient& gradient = parameter_.row_gradient;
-  const Rows<float> rows = gradient.rows<float>();
-  const index C = parameter_.value.shape()[1];
-  return {parameter_.value.vec<float>(),
-          {rows.data, rows.rows * C},
-          m_.vec<float>(),
-          v_.vec<float>(),
-          decay(),
-          gradient.sorted(),
-          C};
-}
-
-AdamWSlot<float> TableUpdates::begin(const Context& context, const AdamWStep& step) {
-  threads_ = context.threads();
-  // Where another op has used all of the table, all of it is updated.
-  if (parameter_.has_gradient || !history_.takes(step)) make_all();
-  if (!parameter_.has_gradient) make(context, parameter_.row_gradient.ids());
-  return slot();
-}
-
-void TableUpdates::updated(const AdamWStep& step) {
-  if (parameter_.has_gradient) return;
-  history_.add(step, decay());
-  const auto now = static_cast<std::int32_t>(history_.size());
-  for (const std::int32_t id : parameter_.row_gradient.ids()) {
-    made_[static_cast<std::size_t>(id)] = now;
-  }
-  if (history_.size() == kMostUpdates) make_all();
-}
 
 namespace {
 
@@ -134,77 +35,81 @@ void take(Tensor& into, const Safetensors& from, const std::string& name, std::s
   into.copy_from(rounded ? tensor->to(into.dtype()) : *tensor);
 }
 
-[[noreturn]] void fail_moments(const std::string& name, std::string_view what) {
-  fail(ErrorCode::kModelDamaged, "optimizer.safetensors: tensor '{}' holds a value that {}", name,
-       what);
+// The slot for the norm of a gradient.
+AdamWSlot<float> gradient_slot(const ParameterState& state) {
+  if (state.table) return state.table->slot();
+  Parameter& p = *state.parameter;
+  return {.value = p.value.vec<float>(), .gradient = p.finished_gradient().vec<float>()};
 }
 
-// No update gives moments that fail these checks. v may be infinite, as a square may overflow.
-void require_moments(const Tensor& m, const Tensor& v, const std::string& name) {
-  for (const float x : m.vec<float>()) {
-    if (!std::isfinite(x)) fail_moments(name + ".m", "is not finite");
-  }
-  for (const float x : v.vec<float>()) {
-    if (!(x >= 0)) fail_moments(name + ".v", "is below 0 or no number");
-  }
-}
+constexpr std::string_view kStateName = "optimizer.safetensors";
 
 }  // namespace
 
-Optimizer::Optimizer(std::span<Parameter* const> parameters) {
+Optimizer::Optimizer(std::span<Parameter* const> parameters, OptimizerKind kind) {
+  std::uint32_t number = 0;
   for (Parameter* p : parameters) {
     if (p->frozen) continue;
-    Moments moments{p, Tensor(p->value.shape()), Tensor(p->value.shape()), nullptr};
-    if (p->row_use == RowUse::kSparse) {
-      moments.table = std::make_unique<TableUpdates>(*p, moments.m, moments.v);
+    const UpdateRule& rule = update_rule(kind, kind_of(*p));
+    ParameterState state{.parameter = p, .number = number++};
+    for (const StateTensor& one : rule.state_of(p->value.shape())) {
+      state.tensors.emplace_back(one.shape, one.dtype);
     }
-    moments_.push_back(std::move(moments));
+    if (!rule.by_rows) {
+      p->row_use = RowUse::kDense;
+    } else if (p->row_use == RowUse::kSparse) {
+      state.table = std::make_shared<TableUpdates>(*p, state.tensors[0], state.tensors[1]);
+    }
+    ruled_.push_back({std::move(state), &rule});
   }
-}
-
-AdamWSlot<float> Optimizer::slot(Moments& moments) {
-  Parameter& p = *moments.parameter;
-  return {p.value.vec<float>(), p.finished_gradient().vec<float>(), moments.m.vec<float>(),
-          moments.v.vec<float>(), p.decay == Decay::kYes ? 1.0 : 0.0};
 }
 
 double Optimizer::gradient_norm(const Context& context) {
   slots_.clear();
-  for (Moments& moments : moments_) {
-    slots_.push_back(moments.table ? moments.table->slot() : slot(moments));
-  }
+  for (const Ruled& one : ruled_) slots_.push_back(gradient_slot(one.state));
   return global_norm<float>(context, slots_);
 }
 
+// Parameters of one rule are updated together, so that threads share many small ones.
 void Optimizer::step(const Context& context, const AdamWStep& step) {
-  slots_.clear();
-  for (Moments& moments : moments_) {
-    slots_.push_back(moments.table ? moments.table->begin(context, step) : slot(moments));
+  std::vector<const UpdateRule*> done;
+  for (const Ruled& first : ruled_) {
+    if (std::find(done.begin(), done.end(), first.rule) != done.end()) continue;
+    done.push_back(first.rule);
+    std::vector<ParameterState*> states;
+    for (Ruled& one : ruled_) {
+      if (one.rule == first.rule) states.push_back(&one.state);
+    }
+    first.rule->update(context, states, step);
   }
-  adamw<float>(context, slots_, step);
-  for (Moments& moments : moments_) {
-    if (moments.table) moments.table->updated(step);
-    ++moments.parameter->version;
-    moments.parameter->clear_gradient();
+  for (const Ruled& one : ruled_) {
+    ++one.state.parameter->version;
+    one.state.parameter->clear_gradient();
   }
 }
 
 std::vector<NamedTensor> Optimizer::state() const {
-  std::vector<NamedTensor> state;
-  for (const auto& [p, m, v, table] : moments_) {
-    p->catch_up();
-    state.push_back({p->name + ".m", m});
-    state.push_back({p->name + ".v", v});
+  std::vector<NamedTensor> all;
+  for (const auto& [state, rule] : ruled_) {
+    Parameter& p = *state.parameter;
+    p.catch_up();
+    const auto kept = rule->state_of(p.value.shape());
+    for (std::size_t n = 0; n < kept.size(); ++n) {
+      all.push_back({fmt::format("{}.{}", p.name, kept[n].suffix), state.tensors[n]});
+    }
   }
-  return state;
+  return all;
 }
 
-void Optimizer::restore(const Safetensors& state) {
-  for (auto& [p, m, v, table] : moments_) {
-    p->catch_up();
-    take(m, state, p->name + ".m", "optimizer.safetensors");
-    take(v, state, p->name + ".v", "optimizer.safetensors");
-    require_moments(m, v, p->name);
+void Optimizer::restore(const Safetensors& stored) {
+  for (auto& [state, rule] : ruled_) {
+    Parameter& p = *state.parameter;
+    p.catch_up();
+    const auto kept = rule->state_of(p.value.shape());
+    for (std::size_t n = 0; n < kept.size(); ++n) {
+      take(state.tensors[n], stored, fmt::format("{}.{}", p.name, kept[n].suffix), kStateName);
+    }
+    rule->check(state);
   }
 }
 

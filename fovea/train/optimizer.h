@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW for the parameters of a model: calls the kernel and keeps the moments between updates.
+// The optimizer of the parameters of a model: keeps their state between updates, and updates them
+// by its rules (train/update_rule.h).
 #pragma once
 
 #include <cstdint>
@@ -10,55 +11,23 @@
 #include "fovea/grad/parameter.h"
 #include "fovea/kernel/adamw.h"
 #include "fovea/tensor/safetensors.h"
+#include "fovea/train/options.h"
+#include "fovea/train/table_updates.h"
+#include "fovea/train/update_rule.h"
 
 namespace fovea {
 
-// AdamW for a table of which a step uses few rows (RowUse::kSparse): the other rows are updated
-// when they are read next, with the same bits (kernel/adamw.h).
-
-/// The updates that rows of one parameter have missed. The parameter knows it as long as it exists;
-/// its end makes what is due.
-class TableUpdates final : public MissedUpdates {
- public:
-  /// Both must outlive it. m and v are the moments of `parameter`, float32 [V,C].
-  TableUpdates(Parameter& parameter, Tensor m, Tensor v);
-  ~TableUpdates();
-  TableUpdates(const TableUpdates&) = delete;
-  TableUpdates& operator=(const TableUpdates&) = delete;
-
-  void make(const Context& context, Vec<const std::int32_t> ids) override;
-  void make_all() override;
-
-  /// The slot of the next update, whose number and options are in `step`: the rows with a gradient,
-  /// which are up to date. Call updated() after adamw().
-  AdamWSlot<float> begin(const Context& context, const AdamWStep& step);
-  void updated(const AdamWStep& step);
-  /// The slot for the norm of the gradient.
-  AdamWSlot<float> slot();
-
- private:
-  AdamWTable<float> table();
-  void make_behind(const Context& context);
-  double decay() const { return parameter_.decay == Decay::kYes ? 1.0 : 0.0; }
-
-  Parameter& parameter_;
-  Tensor m_, v_;
-  int threads_ = 1;  // of the last update
-  AdamWHistory<float> history_;
-  std::vector<std::int32_t> made_;  // updates of the history, by row
-  std::vector<RowBehind> behind_;
-};
-
 /// The parameters must outlive the optimizer, and their addresses must not change. All are float32.
-/// Those that are frozen have no moments and are left as they are.
+/// Those that are frozen have no state and are left as they are.
 ///
-/// An update changes only those rows of a RowUse::kSparse parameter that have a gradient. Its other
-/// rows are behind until they are read: before you read its value yourself, call its catch_up().
-/// Values from this class and from the tape are up to date.
+/// Where the rule of a RowUse::kSparse parameter goes by rows, an update changes only those that
+/// have a gradient. Its other rows are behind until they are read: before you read its value
+/// yourself, call its catch_up(). Values from this class and from the tape are up to date.
 class Optimizer {
  public:
-  /// Moments start at zero.
-  explicit Optimizer(std::span<Parameter* const> parameters);
+  /// The state begins as zeros.
+  explicit Optimizer(std::span<Parameter* const> parameters,
+                     OptimizerKind kind = OptimizerKind::kAdamW);
 
   /// The global norm of all gradients, before clipping; not finite if any gradient is not finite.
   double gradient_norm(const Context& context);
@@ -67,20 +36,18 @@ class Optimizer {
   /// applied and cleared. Weight decay applies only to parameters with Decay::kYes.
   void step(const Context& context, const AdamWStep& step);
 
-  /// The moments as "NAME.m" and "NAME.v", sharing their memory.
+  /// The state by name, such as "NAME.m", sharing its memory.
   std::vector<NamedTensor> state() const;
-  /// Sets the moments from `state`. Throws kModelDamaged if one is missing or does not fit.
+  /// Sets the state. Throws kModelDamaged if a tensor is missing or does not fit.
   void restore(const Safetensors& state);
 
  private:
-  struct Moments {
-    Parameter* parameter;
-    Tensor m, v;
-    std::unique_ptr<TableUpdates> table;  // of a kSparse parameter
+  struct Ruled {
+    ParameterState state;
+    const UpdateRule* rule;
   };
-  static AdamWSlot<float> slot(Moments& moments);
 
-  std::vector<Moments> moments_;
+  std::vector<Ruled> ruled_;
   std::vector<AdamWSlot<float>> slots_;
 };
 

@@ -73,6 +73,17 @@ inline constexpr EnumName<Precision> kPrecisionAliases[] = {{Precision::kFloat32
                                                             {Precision::kBFloat16, "bfloat16"}};
 inline std::span<const EnumName<Precision>> enum_aliases(Precision) { return kPrecisionAliases; }
 
+/// How weights are updated; train/update_rule.h has the rules of each.
+enum class OptimizerKind { kAdamW, kAdamW8, kLion, kMuon };
+
+inline constexpr EnumName<OptimizerKind> kOptimizerNames[] = {{OptimizerKind::kAdamW, "adamw"},
+                                                              {OptimizerKind::kAdamW8, "adamw8"},
+                                                              {OptimizerKind::kLion, "lion"},
+                                                              {OptimizerKind::kMuon, "muon"}};
+inline std::span<const EnumName<OptimizerKind>> enum_names(OptimizerKind) {
+  return kOptimizerNames;
+}
+
 /// The heading in help of the options on validation and what is written while the training goes on.
 inline constexpr std::string_view kCheckpointsHeading = "Validation and checkpoints";
 
@@ -83,12 +94,14 @@ struct TrainOptions {
   ScheduleKind schedule = ScheduleKind::kCosine;
   index warmup = 100;
   double decay_share = 0.2;
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double epsilon = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;
   index accumulate = 1;
+  bool recompute = false;
   std::string stop_after = "2000u";
   std::string eval_every = "250u";
   std::string save_every = "500u";
@@ -113,6 +126,7 @@ struct TrainOptions {
     visit("decay_share", decay_share,
           "--schedule wsd: share of the run, at its end, in which the learning rate falls",
           {.range = ValueRange::over(0, 1)});
+    visit("optimizer", optimizer, "how the weights are updated", {.resume = OnResume::kNo});
     visit("beta1", beta1, "AdamW: decay of the mean of the gradients",
           {.range = ValueRange::share()});
     visit("beta2", beta2, "AdamW: decay of the mean of the squared gradients",
@@ -127,6 +141,10 @@ struct TrainOptions {
           {.range = ValueRange::from(0, "no limit")});
     visit("accumulate", accumulate, "batches whose gradients are accumulated for one update",
           {.range = ValueRange::from(1)});
+    visit("recompute", recompute,
+          "layers keep their input alone, and backward computes the rest again: less memory, more "
+          "time, the same bits",
+          {.resume = OnResume::kQuiet});
     visit(
         "stop_after", stop_after,
         "length of the run and of --schedule: epochs (10e), updates (5000u) or time (90s, 30m, 2h)",

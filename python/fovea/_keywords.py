@@ -141,12 +141,14 @@ class Training(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -235,12 +237,14 @@ class ClassifierTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -339,12 +343,14 @@ class TaggerTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -427,12 +433,14 @@ class TranslatorTraining(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None
@@ -539,12 +547,14 @@ class Fitting(TypedDict, total=False):
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
     warmup: SupportsIndex | None
     decay_share: SupportsFloat | None
+    optimizer: Literal["adamw", "adamw8", "lion", "muon"] | None
     beta1: SupportsFloat | None
     beta2: SupportsFloat | None
     epsilon: SupportsFloat | None
     weight_decay: SupportsFloat | None
     clip: SupportsFloat | None
     accumulate: SupportsIndex | None
+    recompute: bool | None
     stop_after: Text | None
     eval_every: Text | None
     save_every: Text | None

@@ -125,7 +125,9 @@ class BadOptions(CommandTest):
                     self.assertEqual(self.hint_for(f"train {task}", *words.split()), f"did you mean {option}?")
         for command in ["train lm", "generate m", "eval m"]:
             self.assertIn("computes on the CPU", self.hint_for(command, "--device", "cuda"))
-        self.assertIn("AdamW", self.hint_for("train lm", "--optimizer", "adam"))
+        self.assertEqual(self.hint_for("train lm", "--optim", "lion"), "did you mean --optimizer?")
+        self.assertEqual(self.hint_for("train lm", "--optimizer", "adam"), "did you mean adamw?")
+        self.assertEqual(self.hint_for("train lm", "--gradient_checkpointing"), "did you mean --recompute?")
         self.assertEqual(self.hint_for("attention in.npz", "--is-causal"), "did you mean --causal?")
         self.assertIn("keep or drop", self.hint_for("attention in.npz", "--attn-mask", "m"))
         self.assertIn("slopes", self.hint_for("attention in.npz", "--alibi"))

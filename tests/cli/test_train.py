@@ -103,6 +103,30 @@ class Train(CommandTest):
         done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "x", "--observe-every", "-1")
         self.assert_error(done, 2, "--observe-every")
 
+    def test_recomputing_changes_no_bit(self):
+        args = ["--stop-after", "8u", "--eval-every", "4u", "--save-every", "4u", "--dropout", "0.1", "--accumulate", "2",
+                "--observe-every", "2", "--schedule", "constant"]
+        plain, resumed = self.folder / "plain", self.folder / "resumed"
+        self.train(plain, *args)
+        self.train(self.model, *args, "--recompute")
+        # A run that is resumed may change its mind, and nobody need be told.
+        self.train(resumed, *args, "--recompute", "--stop-after", "4u")
+        done = self.train(resumed, *args, "--no-recompute", "--resume")
+        self.assertNotIn(b"recompute", done.stderr)
+        for other in [self.model, resumed]:
+            for name in ["model.safetensors", "checkpoints/step-000008/optimizer.safetensors"]:
+                self.assertEqual(values_of(other / name), values_of(plain / name))
+            seen = [[r for r in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if r["kind"] == "attention"]
+                    for run in [plain, other]]
+            self.assertEqual(len(seen[0]), 4)
+            self.assertEqual(*seen)
+
+    def test_recomputing_takes_less_memory(self):
+        deep = ["--layers", "16", "--width", "128", "--block", "256", "--batch-size", "16", "--dry-run", "--json"]
+        foreseen = [self.last_object(self.succeed("train", "lm", "--train", self.text, *deep, *more))["predicted_memory_bytes"]
+                    for more in [[], ["--recompute"]]]
+        self.assertLess(foreseen[1], 0.5 * foreseen[0])
+
     def test_last_value_of_an_option_counts(self):
         self.train(self.model, "--stop-after", "9u", "--layers", "1", "--stop-after", "2u")
         self.assertEqual(json.loads((self.model / "config.json").read_text())["model"]["layers"], 1)

@@ -26,9 +26,11 @@ struct Taken {
 };
 
 template <class Model, class Batch>
-Taken taken(const Context& context, const Model& model, const Batch& batch, TapeMode mode) {
+Taken taken(const Context& context, const Model& model, const Batch& batch, TapeMode mode,
+            InnerResults inner = InnerResults::kKept) {
   Profile profile;
   Tape tape(context.profiled(profile), mode);
+  tape.set_inner_results(inner);
   const Variable loss = model.loss(tape, batch.view());
   if (mode == TapeMode::kTrain) tape.backward(loss);
   Taken taken{.tape = tape.peak()};
@@ -36,16 +38,21 @@ Taken taken(const Context& context, const Model& model, const Batch& batch, Tape
   return taken;
 }
 
+constexpr std::pair<TapeMode, InnerResults> kPasses[] = {
+    {TapeMode::kTrain, InnerResults::kKept},
+    {TapeMode::kTrain, InnerResults::kRecomputed},
+    {TapeMode::kInference, InnerResults::kKept}};
+
 // `make` makes a model with these options.
 template <class Make, class Batch>
 void expect_plan(const Make& make, const Batch& batch) {
   for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
-    for (const TapeMode mode : {TapeMode::kTrain, TapeMode::kInference}) {
+    for (const auto& [mode, inner] : kPasses) {
       const Context context = Context(2).with(precision);
-      const Taken run = taken(context, make(ParameterSetOptions{.seed = 1}), batch, mode);
+      const Taken run = taken(context, make(ParameterSetOptions{.seed = 1}), batch, mode, inner);
       Plan plan;
       const auto model = make(ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-      const Taken planned = taken(context.planned(plan), model, batch, mode);
+      const Taken planned = taken(context.planned(plan), model, batch, mode, inner);
       EXPECT_EQ(planned.tape, run.tape) << precision_name(precision) << " " << int(mode);
       EXPECT_EQ(planned.flops, run.flops) << precision_name(precision) << " " << int(mode);
     }

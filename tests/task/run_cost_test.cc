@@ -9,7 +9,9 @@ namespace {
 
 TEST(RunCost, OfTrainingAddUp) {
   constexpr double kMany = 1e12;
-  EXPECT_GT(peak_of_training({.model = kMany, .values = kMany, .gradients = kMany}, 0), 7 * kMany);
+  const TrainingBytes bytes{
+      .model = kMany, .values = kMany, .state = 2 * kMany, .gradients = kMany};
+  EXPECT_GT(peak_of_training(bytes, 0), 7 * kMany);
   EXPECT_GT(peak_of_training({.passes = kMany, .records = kMany}, 0), 2 * kMany);
 }
 
@@ -27,9 +29,13 @@ TEST(RunCost, OfRecordsGrowWithUpdatesAndHeads) {
 TEST(RunCost, TablesHaveGradientsOfTheirUsedRows) {
   const UsedTable tables[] = {{.rows = 20, .width = 3, .used = 5},
                               {.rows = 4, .width = 10, .used = 9}};
-  EXPECT_EQ(gradient_bytes(200, tables), 4 * (100 + (7.5 + 5) * 3 + 2 * 20 + (4 + 4) * 10 + 2 * 4));
+  constexpr OptimizerKind kByRows = OptimizerKind::kAdamW;
+  EXPECT_EQ(gradient_bytes(kByRows, 200, tables),
+            4 * (100 + (7.5 + 5) * 3 + 2 * 20 + (4 + 4) * 10 + 2 * 4));
+  EXPECT_EQ(gradient_bytes(OptimizerKind::kLion, 200, tables), 4 * 200);
   const UsedTable frozen[] = {{.rows = 20, .width = 3, .used = 5, .frozen = true}};
-  EXPECT_EQ(gradient_bytes(100, frozen), 4 * 40);
+  EXPECT_EQ(gradient_bytes(kByRows, 100, frozen), 4 * 40);
+  EXPECT_EQ(gradient_bytes(OptimizerKind::kLion, 100, frozen), 4 * 40);
 }
 
 TEST(RunCost, ObservedHeadsAreThoseOfTheLayersWithAttention) {

@@ -248,7 +248,8 @@ double update_gradients(const ClassifierRun& run) {
   const UsedTable tables[] = {{c.vocabulary, c.width, tokens, is_frozen},
                               {c.buckets, c.ngram_width, (c.ngrams - 1) * tokens}};
   const index of_table = freezes_embeddings(run.settings.from) ? c.vocabulary * c.width : 0;
-  return gradient_bytes(parameter_count(c) - run.frozen + of_table, tables);
+  return gradient_bytes(run.settings.recipe.optimizer, parameter_count(c) - run.frozen + of_table,
+                        tables);
 }
 
 double tokens_in(const Examples& examples) { return static_cast<double>(examples.stream.size()); }

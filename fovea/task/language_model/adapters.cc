@@ -174,7 +174,9 @@ AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::strin
   const bool lies = is_pretrained(settings.from.base);
   const LanguageModel model =
       lies ? load_base(settings, WeightTypes::kPlanned) : unwritten(settings.model);
-  AdaptedBase base{.trained = adapter_count(model, settings.from, architecture)};
+  const auto adapters = make_adapters(model, settings, architecture, ParameterMemory::kUnwritten);
+  AdaptedBase base{.trained = adapter_count(model, settings.from, architecture),
+                   .sizes = sizes_of(adapters->parameters())};
   for (const Parameter* const one : model.parameters()) {
     base.blocks.push_back(one->blocks);
     base.bytes += static_cast<double>(

@@ -66,11 +66,12 @@ double cache_bytes(const LanguageModelConfig& config, index tokens) {
 
 double update_gradients(const LanguageModelRun& run) {
   const LanguageModelConfig c = resolve(run.settings.model);
+  const OptimizerKind optimizer = run.settings.recipe.optimizer;
   const index tokens = run.settings.recipe.accumulate * run.training->largest_batch();
   const UsedTable table{c.vocabulary, c.width, tokens};
   // The output projection reads all rows of a tied one.
   const bool is_sparse = !c.tie && run.settings.from.freeze.empty();
-  return gradient_bytes(parameter_count(c) - run.frozen,
+  return gradient_bytes(optimizer, parameter_count(c) - run.frozen,
                         {&table, is_sparse ? std::size_t{1} : std::size_t{0}});
 }
 
@@ -196,7 +197,8 @@ struct TaskOf<LanguageModelRun> {
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
     OwnBytes own{.batches = batch_bytes(run), .vocabulary = vocabulary_bytes(run.tokenizer_data)};
     if (run.adapted.trained > 0) {  // whose values and gradients the plan counts
-      own.adapters = {.model = run.adapted.bytes, .trained = run.adapted.trained};
+      own.adapters = {
+          .model = run.adapted.bytes, .trained = run.adapted.trained, .sizes = run.adapted.sizes};
     } else {
       own.gradients = update_gradients(run);
       own.frozen = run.frozen;

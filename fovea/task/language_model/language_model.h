@@ -65,7 +65,8 @@ inline std::string architecture_name(const std::optional<PretrainedText>& text) 
 /// file.
 struct AdaptedBase {
   index trained = 0;  ///< values of the adapters; 0: there are none
-  double bytes = 0;   ///< of the weights of the base
+  ParameterSizes sizes = {};
+  double bytes = 0;  ///< of the weights of the base
   /// Of each parameter, planned; null: its values are float32.
   std::vector<std::shared_ptr<const BlockMatrix>> blocks = {};
 };

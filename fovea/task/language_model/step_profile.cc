@@ -72,7 +72,7 @@ std::vector<double> train(const Context& ctx, const LanguageModel& model,
   const TrainOptions& recipe = run.settings.recipe;
   const Context context = profile ? ctx.profiled(*profile) : ctx;
   LanguageModelObjective objective(context, model, run);
-  Optimizer optimizer(objective.parameters());
+  Optimizer optimizer(objective.parameters(), recipe.optimizer);
   std::vector<double> seconds;
   for (int step = 0; step < kWarmup + steps; ++step) {
     if (profile && step == kWarmup) profile->clear();

@@ -49,7 +49,7 @@ double update_gradients(const TaggerRun& run) {
   const UsedTable tables[] = {{c.vocabulary, c.word_width, words, c.freeze_embeddings},
                               {c.buckets, c.ngram_width, kContextNgrams * words},
                               {c.linear_buckets, tag_count(c), features}};
-  return gradient_bytes(parameter_count(c), tables);
+  return gradient_bytes(run.settings.recipe.optimizer, parameter_count(c), tables);
 }
 
 double words_of_update(const TaggerRun& run) {

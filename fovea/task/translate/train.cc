@@ -46,7 +46,7 @@ double update_gradients(const TranslatorRun& run) {
   if (!c.share_embeddings && decoder_of(c).token_rows == RowUse::kSparse) {
     tables.push_back({c.target_vocabulary, c.width, accumulate * run.training->largest_target()});
   }
-  return gradient_bytes(parameter_count(c), tables);
+  return gradient_bytes(run.settings.recipe.optimizer, parameter_count(c), tables);
 }
 
 // All files of a half, one after another.
