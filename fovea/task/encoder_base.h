@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fovea/model/bert.h"
-#include "fovea/pretrained/encoder_tokenizer.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/task/base.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
@@ -25,12 +25,6 @@ struct EncoderBaseOptions : BaseOptions {
                               "layers and its tokens are kept, its head is new",
                               {"input", "text"});
   }
-};
-
-struct EncoderBase {
-  BertConfig layers;  ///< without a head; with what training drops
-  EncoderText text;
-  std::vector<std::string> labels = {};  ///< of the head that is left out
 };
 
 /// Reads all but the weights. `head`: that which the training gives it. Throws kModelMissing,

@@ -194,7 +194,7 @@ class ClassifierTraining(TypedDict, total=False):
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None
     batch_size: SupportsIndex | None
-    model: Literal["auto", "linear", "bag", "encoder"] | None
+    model: Literal["auto", "linear", "bag", "encoder", "pretrained"] | None
     encoder: Text | None
     pooling: Literal["mean", "max", "first", "last", "attention"] | None
     ngrams: SupportsIndex | None
@@ -260,6 +260,8 @@ class ClassifierTraining(TypedDict, total=False):
     calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
+    base: Text | None
+    freeze: Text | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -356,6 +358,8 @@ class TaggerTraining(TypedDict, total=False):
     precision: Literal["float32", "bf16"] | None
     save_dtype: Literal["float32", "bf16"] | None
     seed: SupportsIndex | None
+    base: Text | None
+    freeze: Text | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -498,7 +502,7 @@ class Fitting(TypedDict, total=False):
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None
     batch_size: SupportsIndex | None
-    model: Literal["auto", "linear", "bag", "encoder"] | None
+    model: Literal["auto", "linear", "bag", "encoder", "pretrained"] | None
     encoder: Text | None
     pooling: Literal["mean", "max", "first", "last", "attention"] | None
     ngrams: SupportsIndex | None
@@ -563,6 +567,8 @@ class Fitting(TypedDict, total=False):
     calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
+    base: Text | None
+    freeze: Text | None
     config: Text | None
     threads: SupportsIndex | None
     verbose: bool | None
