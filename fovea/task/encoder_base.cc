@@ -119,13 +119,25 @@ void load_encoder_base(const fs::path& base, std::span<Parameter* const> paramet
   });
 }
 
-void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& c,
-                    const BaseOptions& options) {
-  if (options.freeze.empty()) return;
-  FreezableParts parts{
+namespace {
+
+BaseParts parts_of(const EncoderConfig& c) {
+  BaseParts parts{
       .embeddings = {"embedding.", "embedding_norm."}, .layer = "blocks", .layers = c.base.layers};
   if (c.base.types > 0) parts.embeddings.emplace_back("types.");
-  freeze_parts(parameters, parts, options.freeze);
+  return parts;
+}
+
+}  // namespace
+
+void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& c,
+                    const BaseOptions& options) {
+  if (!options.freeze.empty()) freeze_parts(parameters, parts_of(c), options.freeze);
+}
+
+std::vector<double> encoder_rates(std::span<Parameter* const> parameters, const EncoderConfig& c,
+                                  const BaseOptions& options) {
+  return layer_rates(parameters, parts_of(c), options.layer_lr_decay);
 }
 
 bool freezes_embeddings(const BaseOptions& options) {

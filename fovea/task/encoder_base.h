@@ -47,6 +47,10 @@ void load_encoder_base(const std::filesystem::path& base, std::span<Parameter* c
 void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& config,
                     const BaseOptions& options);
 
+/// Factors of the learning rate by --layer-lr-decay; none: all are 1.
+std::vector<double> encoder_rates(std::span<Parameter* const> parameters,
+                                  const EncoderConfig& config, const BaseOptions& options);
+
 /// Whether --freeze names the embeddings.
 bool freezes_embeddings(const BaseOptions& options);
 

@@ -151,10 +151,16 @@ void require_moments(const Tensor& m, const Tensor& v, const std::string& name) 
 
 }  // namespace
 
-Optimizer::Optimizer(std::span<Parameter* const> parameters) {
-  for (Parameter* p : parameters) {
+Optimizer::Optimizer(std::span<Parameter* const> parameters, std::span<const double> rates) {
+  check(rates.empty() || rates.size() == parameters.size(),
+        "optimizer: {} factors of the learning rate for {} parameters", rates.size(),
+        parameters.size());
+  for (std::size_t n = 0; n < parameters.size(); ++n) {
+    Parameter* const p = parameters[n];
     if (p->frozen) continue;
-    Moments moments{p, Tensor(p->value.shape()), Tensor(p->value.shape()), nullptr};
+    Moments moments{p, Tensor(p->value.shape()), Tensor(p->value.shape()), nullptr,
+                    rates.empty() ? 1 : rates[n]};
+    if (std::ranges::find(rates_, moments.rate) == rates_.end()) rates_.push_back(moments.rate);
     if (p->row_use == RowUse::kSparse) {
       moments.table = std::make_unique<TableUpdates>(*p, moments.m, moments.v);
     }
@@ -177,12 +183,20 @@ double Optimizer::gradient_norm(const Context& context) {
 }
 
 void Optimizer::step(const Context& context, const AdamWStep& step) {
+  for (const double rate : rates_) step_at(context, rate, step);
+}
+
+// The step of the parameters with this factor.
+void Optimizer::step_at(const Context& context, double rate, AdamWStep step) {
+  step.options.lr *= rate;
   slots_.clear();
   for (Moments& moments : moments_) {
+    if (moments.rate != rate) continue;
     slots_.push_back(moments.table ? moments.table->begin(context, step) : slot(moments));
   }
   adamw<float>(context, slots_, step);
   for (Moments& moments : moments_) {
+    if (moments.rate != rate) continue;
     if (moments.table) moments.table->updated(step);
     ++moments.parameter->version;
     moments.parameter->clear_gradient();
@@ -191,7 +205,7 @@ void Optimizer::step(const Context& context, const AdamWStep& step) {
 
 std::vector<NamedTensor> Optimizer::state() const {
   std::vector<NamedTensor> state;
-  for (const auto& [p, m, v, table] : moments_) {
+  for (const auto& [p, m, v, table, rate] : moments_) {
     p->catch_up();
     state.push_back({p->name + ".m", m});
     state.push_back({p->name + ".v", v});
@@ -200,7 +214,7 @@ std::vector<NamedTensor> Optimizer::state() const {
 }
 
 void Optimizer::restore(const Safetensors& state) {
-  for (auto& [p, m, v, table] : moments_) {
+  for (auto& [p, m, v, table, rate] : moments_) {
     p->catch_up();
     take(m, state, p->name + ".m", "optimizer.safetensors");
     take(v, state, p->name + ".v", "optimizer.safetensors");

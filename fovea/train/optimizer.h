@@ -57,8 +57,8 @@ class TableUpdates final : public MissedUpdates {
 /// Values from this class and from the tape are up to date.
 class Optimizer {
  public:
-  /// Moments start at zero.
-  explicit Optimizer(std::span<Parameter* const> parameters);
+  /// Moments start at zero. `rates` [parameters]: factors of the learning rate; none: all are 1.
+  explicit Optimizer(std::span<Parameter* const> parameters, std::span<const double> rates = {});
 
   /// The global norm of all gradients, before clipping; not finite if any gradient is not finite.
   double gradient_norm(const Context& context);
@@ -77,10 +77,13 @@ class Optimizer {
     Parameter* parameter;
     Tensor m, v;
     std::unique_ptr<TableUpdates> table;  // of a kSparse parameter
+    double rate = 1;
   };
+  void step_at(const Context& context, double rate, AdamWStep step);
   static AdamWSlot<float> slot(Moments& moments);
 
   std::vector<Moments> moments_;
+  std::vector<double> rates_;  // all different ones
   std::vector<AdamWSlot<float>> slots_;
 };
 

@@ -81,6 +81,7 @@ class Training(TypedDict, total=False):
 
     base: Text | None
     freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     lora: SupportsIndex | None
     lora_alpha: SupportsFloat | None
     lora_rs: bool | None
@@ -262,6 +263,7 @@ class ClassifierTraining(TypedDict, total=False):
     auto: Text | None
     base: Text | None
     freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -360,6 +362,7 @@ class TaggerTraining(TypedDict, total=False):
     seed: SupportsIndex | None
     base: Text | None
     freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -569,6 +572,7 @@ class Fitting(TypedDict, total=False):
     auto: Text | None
     base: Text | None
     freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     verbose: bool | None

@@ -307,6 +307,12 @@ std::span<Parameter* const> LanguageModelObjective::parameters() {
   return adapters_ ? adapters_->parameters() : ObjectiveOf::parameters();
 }
 
+std::vector<double> LanguageModelObjective::rates() {
+  const double decay = run_.settings.from.layer_lr_decay;
+  if (decay == 1) return {};
+  return layer_rates(parameters(), base_parts(model_.config()), decay);
+}
+
 void LanguageModelObjective::merge_adapters() {
   if (adapters_) adapters_->merge(free_tape().context());
 }

@@ -135,6 +135,7 @@ class LanguageModelObjective final
 
   /// The adapters alone, of a run that has some.
   std::span<Parameter* const> parameters() override;
+  std::vector<double> rates() override;
   index begin_update(index update) override;
   std::optional<Validation> validate(const Interrupted& interrupted) override;
   std::optional<Validation> validate_training(const Interrupted& interrupted) override;

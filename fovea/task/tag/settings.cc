@@ -186,6 +186,7 @@ std::vector<std::string> column_names(const TaggerTextOptions& text) {
 void check_options(const TaggerSettings& s) {
   check_recipe(s.recipe);
   check_options(s.text.table);
+  check_ranges(s.from);
   check_fields(s, TaggerSettings(s.text.task));
   check_text(s.text);
   check_subwords(s);
