@@ -145,6 +145,11 @@ std::optional<TokenizerData> tokenizer_data_of(const StoredRun* stored,
 std::unique_ptr<Tokenizer> tokenizer_of(const StoredRun* stored,
                                         std::string_view file = "tokenizer.txt");
 
+/// Whether the weights of a run are those of a checkpoint.
+inline RunWeights weights_of(const StoredRun* stored) {
+  return stored != nullptr && stored->checkpoint ? RunWeights::kStored : RunWeights::kNew;
+}
+
 /// How much a batch holds: texts or, of a translator, tokens.
 template <class Text>
 index batch_of(const Text& text) {
@@ -362,9 +367,9 @@ class TrainingWithVectors : public TrainingOf<Settings, Run> {
 
  private:
   Run make_run(const StoredRun* stored) const override {
-    const bool saved = stored != nullptr && stored->checkpoint;
-    Run run = run_with(stored, saved ? RunWeights::kStored : RunWeights::kNew);
-    if (saved) run.outputs.vectors = vectors_;
+    const RunWeights weights = weights_of(stored);
+    Run run = run_with(stored, weights);
+    if (weights == RunWeights::kStored) run.outputs.vectors = vectors_;
     return run;
   }
 

@@ -147,7 +147,7 @@ class LanguageModelTraining final
   }
 
   LanguageModelRun make_run(const StoredRun* stored) const override {
-    return prepare_run(settings_, tokenizer_data_of(stored));
+    return prepare_run(settings_, tokenizer_data_of(stored), weights_of(stored));
   }
 };
 

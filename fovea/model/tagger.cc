@@ -52,9 +52,18 @@ void resolve_linear(TaggerConfig& c) {
 
 }  // namespace
 
+void read_by_base(TaggerConfig& c) {
+  c.word_width = c.character_width = c.character_features = c.shape_width = 0;
+  c.ngram_width = c.buckets = c.linear_buckets = 0;
+  c.character_reader = CharacterReader::kNone;
+  c.linear = false;
+  c.input_dropout = 0;
+}
+
 TaggerConfig resolve(TaggerConfig c) {
   check_ranges(c);
   if (c.has_base()) {
+    read_by_base(c);
     check_layers(c);
     require_one_or_each("--head", c.head.size(), c.tags.size());
     return c;

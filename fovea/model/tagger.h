@@ -151,6 +151,9 @@ struct TaggerConfig : EncoderConfig {
   friend bool operator==(const TaggerConfig&, const TaggerConfig&) = default;
 };
 
+/// Leaves out what else describes a word, where the layers of a base do.
+void read_by_base(TaggerConfig& config);
+
 /// The configuration with every size filled in; `features` is the width of what describes a word.
 /// Throws kShape or kOptionValue that names the option, its value and the rule.
 TaggerConfig resolve(TaggerConfig config);

@@ -288,17 +288,17 @@ LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {
   return loaded;
 }
 
-EncoderToBegin encoder_to_begin(const fs::path& folder, BertHead head) {
+EncoderBase encoder_to_begin(const fs::path& folder, BertHead head) {
   const Json json = config_of(folder);
   const ForeignObject said(json, (folder / "config.json").string());
   const EncoderArchitecture& architecture = encoder_architecture(said);
-  EncoderToBegin read{.config = encoder_config(architecture, said), .text = {}};
-  take_dropout(read.config, architecture, said, head);
-  if (read.config.layers == 0) said.refuse(architecture.keys.layers, "1 or more here");
+  EncoderBase read{.layers = encoder_config(architecture, said), .text = {}};
+  take_dropout(read.layers, architecture, said, head);
+  if (read.layers.layers == 0) said.refuse(architecture.keys.layers, "1 or more here");
   if (head_of(said) != BertHead::kNone) read.labels = labels_of(said);
   const EncoderFolder::Weights weights(folder, architecture, BertHead::kNone, head_of(said));
-  weights.check_sizes(read.config);
-  read.text = read_encoder_text(ModelFiles(folder), read.config.vocabulary, read.config.block);
+  weights.check_sizes(read.layers);
+  read.text = read_encoder_text(ModelFiles(folder), read.layers.vocabulary, read.layers.block);
   return read;
 }
 

@@ -63,16 +63,16 @@ class EncoderFolder {
 /// Reads a folder with its weights. Throws as EncoderFolder.
 LoadedEncoder load_encoder(const std::filesystem::path& folder, BertHead head);
 
-/// An encoder to begin a training from: one of a folder of Hugging Face, or of
-/// sentence-transformers.
-struct EncoderToBegin {
-  BertConfig config;  ///< without a head; with what training drops
+/// An encoder to begin a training from.
+struct EncoderBase {
+  BertConfig layers;  ///< without a head; with what training drops
   EncoderText text;
   std::vector<std::string> labels{};  ///< of a head that is left out
 };
 
-/// Reads all but the weights. `head`: the head that the training gives it. Throws as EncoderFolder.
-EncoderToBegin encoder_to_begin(const std::filesystem::path& folder, BertHead head);
+/// Reads all but the weights of a folder. `head`: that which the training gives it. Throws as
+/// EncoderFolder.
+EncoderBase encoder_to_begin(const std::filesystem::path& folder, BertHead head);
 /// Sets those of the parameters that the folder has. A layer over the first row that it does not
 /// have, and a head, stay as they are.
 void begin_from_encoder(const std::filesystem::path& folder,

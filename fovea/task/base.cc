@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -45,7 +46,7 @@ std::optional<std::pair<index, index>> layers_in(std::string_view text, index la
 }
 
 // The beginnings of the names of the parameters that are meant.
-std::vector<std::string> prefixes_of(const FreezableParts& parts, std::string_view said) {
+std::vector<std::string> prefixes_of(const BaseParts& parts, std::string_view said) {
   std::vector<std::string> prefixes;
   while (true) {
     const std::string_view part = said.substr(0, said.find(','));
@@ -68,7 +69,7 @@ std::vector<std::string> prefixes_of(const FreezableParts& parts, std::string_vi
 
 }  // namespace
 
-void freeze_parts(std::span<Parameter* const> parameters, const FreezableParts& parts,
+void freeze_parts(std::span<Parameter* const> parameters, const BaseParts& parts,
                   std::string_view said) {
   for (const std::string& prefix : prefixes_of(parts, said)) {
     bool found = false;
@@ -81,6 +82,25 @@ void freeze_parts(std::span<Parameter* const> parameters, const FreezableParts& 
   if (!std::ranges::all_of(parameters, is_frozen)) return;
   throw Error(ErrorCode::kOptionValue, fmt::format("--freeze {}: nothing is left to train", said),
               "freeze fewer parts");
+}
+
+std::vector<double> layer_rates(std::span<Parameter* const> parameters, const BaseParts& parts,
+                                double decay) {
+  if (decay == 1) return {};
+  const auto rate_of = [&](const std::string& name) {
+    for (const std::string& prefix : parts.embeddings) {
+      if (name.starts_with(prefix)) return std::pow(decay, parts.layers + 1);
+    }
+    const std::string before = parts.layer + ".";
+    if (!name.starts_with(before)) return 1.0;
+    const std::vector<index> number = parse_numbers(
+        std::string_view(name).substr(before.size(), name.find('.', before.size()) - before.size()),
+        ',');
+    return std::pow(decay, parts.layers - number.at(0));
+  };
+  std::vector<double> rates;
+  for (const Parameter* const parameter : parameters) rates.push_back(rate_of(parameter->name));
+  return rates;
 }
 
 index frozen_values(std::span<Parameter* const> parameters) {

@@ -17,6 +17,7 @@ namespace fovea {
 struct BaseOptions {
   std::string base;
   std::string freeze;
+  double layer_lr_decay = 1;
 
   template <class Visitor>
   void visit_fields(Visitor&& given, std::string_view help, const FieldNeeds& needs = {}) {
@@ -27,6 +28,10 @@ struct BaseOptions {
           "parts of --base that are not trained: embeddings, and layers by their numbers from 0, "
           "such as embeddings,0-3",
           {.needs = {"base"}, .shown = "PARTS"});
+    visit("layer_lr_decay", layer_lr_decay,
+          "the learning rate of each layer of --base is this times that of the layer above it; of "
+          "the embeddings that of the lowest layer; the head has --lr",
+          {.range = ValueRange::over(0, 1), .needs = {"base"}});
   }
 };
 
@@ -40,8 +45,8 @@ void require_as_base(std::span<const Field> said, std::span<const Field> base,
                      const std::vector<std::string>& set,
                      bool (*is_decided)(std::string_view field), const std::string& where);
 
-/// The parts of a model that --freeze names, by the beginnings of the names of parameters.
-struct FreezableParts {
+/// The parts of a base, by the beginnings of the names of parameters.
+struct BaseParts {
   std::vector<std::string> embeddings;
   std::string layer;  ///< before the number of a layer: "blocks"
   index layers = 0;
@@ -49,8 +54,13 @@ struct FreezableParts {
 
 /// Freezes what `said` names: "embeddings,0-3". Throws kOptionValue for what there is not, or where
 /// nothing is left to train.
-void freeze_parts(std::span<Parameter* const> parameters, const FreezableParts& parts,
+void freeze_parts(std::span<Parameter* const> parameters, const BaseParts& parts,
                   std::string_view said);
+
+/// Factors of the learning rate for --layer-lr-decay D, of L layers: D^(L - n) for layer n, from 0,
+/// D^(L + 1) for embeddings, 1 for what is above all layers. None if D is 1.
+std::vector<double> layer_rates(std::span<Parameter* const> parameters, const BaseParts& parts,
+                                double decay);
 
 /// The values of the parameters that are frozen.
 index frozen_values(std::span<Parameter* const> parameters);

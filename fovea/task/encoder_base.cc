@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "fovea/base/check.h"
-#include "fovea/pretrained/encoder.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/classifier.h"
@@ -86,10 +85,7 @@ void copy_values(std::span<Parameter* const> from, std::span<Parameter* const> t
 }  // namespace
 
 EncoderBase read_encoder_base(const fs::path& base, BertHead head) {
-  if (is_foreign(base)) {
-    EncoderToBegin read = encoder_to_begin(transformer_folder(base), head);
-    return {read.config, std::move(read.text), std::move(read.labels)};
-  }
+  if (is_foreign(base)) return encoder_to_begin(transformer_folder(base), head);
   return with_model(base, [&](const auto& model) {
     EncoderBase read{.layers = pretrained_layers(model.settings.model),
                      .text = text_of_kept(read_tokenizer_data(base), model.settings.model,
@@ -123,13 +119,25 @@ void load_encoder_base(const fs::path& base, std::span<Parameter* const> paramet
   });
 }
 
-void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& c,
-                    const BaseOptions& options) {
-  if (options.freeze.empty()) return;
-  FreezableParts parts{
+namespace {
+
+BaseParts parts_of(const EncoderConfig& c) {
+  BaseParts parts{
       .embeddings = {"embedding.", "embedding_norm."}, .layer = "blocks", .layers = c.base.layers};
   if (c.base.types > 0) parts.embeddings.emplace_back("types.");
-  freeze_parts(parameters, parts, options.freeze);
+  return parts;
+}
+
+}  // namespace
+
+void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& c,
+                    const BaseOptions& options) {
+  if (!options.freeze.empty()) freeze_parts(parameters, parts_of(c), options.freeze);
+}
+
+std::vector<double> encoder_rates(std::span<Parameter* const> parameters, const EncoderConfig& c,
+                                  const BaseOptions& options) {
+  return layer_rates(parameters, parts_of(c), options.layer_lr_decay);
 }
 
 bool freezes_embeddings(const BaseOptions& options) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fovea/model/bert.h"
-#include "fovea/pretrained/encoder_tokenizer.h"
+#include "fovea/pretrained/encoder.h"
 #include "fovea/task/base.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
@@ -25,12 +25,6 @@ struct EncoderBaseOptions : BaseOptions {
                               "layers and its tokens are kept, its head is new",
                               {"input", "text"});
   }
-};
-
-struct EncoderBase {
-  BertConfig layers;  ///< without a head; with what training drops
-  EncoderText text;
-  std::vector<std::string> labels = {};  ///< of the head that is left out
 };
 
 /// Reads all but the weights. `head`: that which the training gives it. Throws kModelMissing,
@@ -52,6 +46,10 @@ void load_encoder_base(const std::filesystem::path& base, std::span<Parameter* c
 /// Freezes what --freeze names, if it names anything. Throws as freeze_parts().
 void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& config,
                     const BaseOptions& options);
+
+/// Factors of the learning rate by --layer-lr-decay; none: all are 1.
+std::vector<double> encoder_rates(std::span<Parameter* const> parameters,
+                                  const EncoderConfig& config, const BaseOptions& options);
 
 /// Whether --freeze names the embeddings.
 bool freezes_embeddings(const BaseOptions& options);

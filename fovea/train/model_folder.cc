@@ -274,7 +274,8 @@ void write_model_weights(const fs::path& folder, std::span<const NamedTensor> te
     tensors = rounded;
   }
   std::uintmax_t bytes = 0;
-  for (const NamedTensor& one : tensors) bytes += static_cast<std::uintmax_t>(one.tensor.byte_size());
+  for (const NamedTensor& one : tensors)
+    bytes += static_cast<std::uintmax_t>(one.tensor.byte_size());
   require_disk_space(folder, bytes);
   write_safetensors(folder / kWeightsName, tensors, all);
 }

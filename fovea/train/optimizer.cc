@@ -46,9 +46,14 @@ constexpr std::string_view kStateName = "optimizer.safetensors";
 
 }  // namespace
 
-Optimizer::Optimizer(std::span<Parameter* const> parameters, OptimizerKind kind) {
+Optimizer::Optimizer(std::span<Parameter* const> parameters, OptimizerKind kind,
+                     std::span<const double> rates) {
+  check(rates.empty() || rates.size() == parameters.size(),
+        "optimizer: {} factors of the learning rate for {} parameters", rates.size(),
+        parameters.size());
   std::uint32_t number = 0;
-  for (Parameter* p : parameters) {
+  for (std::size_t n = 0; n < parameters.size(); ++n) {
+    Parameter* const p = parameters[n];
     if (p->frozen) continue;
     const UpdateRule& rule = update_rule(kind, kind_of(*p));
     ParameterState state{.parameter = p, .number = number++};
@@ -60,7 +65,7 @@ Optimizer::Optimizer(std::span<Parameter* const> parameters, OptimizerKind kind)
     } else if (p->row_use == RowUse::kSparse) {
       state.table = std::make_shared<TableUpdates>(*p, state.tensors[0], state.tensors[1]);
     }
-    ruled_.push_back({std::move(state), &rule});
+    ruled_.push_back({std::move(state), &rule, rates.empty() ? 1 : rates[n]});
   }
 }
 
@@ -70,17 +75,20 @@ double Optimizer::gradient_norm(const Context& context) {
   return global_norm<float>(context, slots_);
 }
 
-// Parameters of one rule are updated together, so that threads share many small ones.
+// Parameters of one rule and rate are updated together, so that threads share many small ones.
 void Optimizer::step(const Context& context, const AdamWStep& step) {
-  std::vector<const UpdateRule*> done;
+  std::vector<const Ruled*> done;
   for (const Ruled& first : ruled_) {
-    if (std::find(done.begin(), done.end(), first.rule) != done.end()) continue;
-    done.push_back(first.rule);
+    const auto goes_with_first = [&](const Ruled* one) { return one->goes_with(first); };
+    if (std::ranges::any_of(done, goes_with_first)) continue;
+    done.push_back(&first);
     std::vector<ParameterState*> states;
     for (Ruled& one : ruled_) {
-      if (one.rule == first.rule) states.push_back(&one.state);
+      if (one.goes_with(first)) states.push_back(&one.state);
     }
-    first.rule->update(context, states, step);
+    AdamWStep own = step;
+    own.options.lr *= first.rate;
+    first.rule->update(context, states, own);
   }
   for (const Ruled& one : ruled_) {
     ++one.state.parameter->version;

@@ -25,9 +25,11 @@ namespace fovea {
 /// yourself, call its catch_up(). Values from this class and from the tape are up to date.
 class Optimizer {
  public:
-  /// The state begins as zeros.
+  /// The state begins as zeros. `rates` [parameters]: factors of the learning rate; none: all
+  /// are 1.
   explicit Optimizer(std::span<Parameter* const> parameters,
-                     OptimizerKind kind = OptimizerKind::kAdamW);
+                     OptimizerKind kind = OptimizerKind::kAdamW,
+                     std::span<const double> rates = {});
 
   /// The global norm of all gradients, before clipping; not finite if any gradient is not finite.
   double gradient_norm(const Context& context);
@@ -45,6 +47,9 @@ class Optimizer {
   struct Ruled {
     ParameterState state;
     const UpdateRule* rule;
+    double rate = 1;
+
+    bool goes_with(const Ruled& other) const { return rule == other.rule && rate == other.rate; }
   };
 
   std::vector<Ruled> ruled_;

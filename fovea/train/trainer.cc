@@ -78,7 +78,7 @@ Trainer::Trainer(const Context& context, Objective& objective, TrainingObserver&
       save_every_(
           interval(setup_.options.save_every, objective.updates_per_epoch(), "--save-every")),
       window_(window_length(setup_.options, objective.updates_per_epoch())),
-      optimizer_(objective.parameters(), setup_.options.optimizer),
+      optimizer_(objective.parameters(), setup_.options.optimizer, objective.rates()),
       started_(monotonic_seconds()) {}
 
 TrainResult Trainer::run() {

@@ -59,6 +59,8 @@ class Objective {
 
   /// Their addresses and order must not change.
   virtual std::span<Parameter* const> parameters() = 0;
+  /// Factors of the learning rate for each of them; none: all are 1.
+  virtual std::vector<double> rates() { return {}; }
   virtual index updates_per_epoch() const = 0;
   /// The unit of the loss, as its plot names it.
   virtual std::string_view loss_unit() const { return kNatsPerToken; }

@@ -81,6 +81,7 @@ class Training(TypedDict, total=False):
 
     base: Text | None
     freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     lora: SupportsIndex | None
     lora_alpha: SupportsFloat | None
     lora_rs: bool | None
@@ -196,7 +197,7 @@ class ClassifierTraining(TypedDict, total=False):
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None
     batch_size: SupportsIndex | None
-    model: Literal["auto", "linear", "bag", "encoder"] | None
+    model: Literal["auto", "linear", "bag", "encoder", "pretrained"] | None
     encoder: Text | None
     pooling: Literal["mean", "max", "first", "last", "attention"] | None
     ngrams: SupportsIndex | None
@@ -264,6 +265,9 @@ class ClassifierTraining(TypedDict, total=False):
     calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
+    base: Text | None
+    freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -362,6 +366,9 @@ class TaggerTraining(TypedDict, total=False):
     precision: Literal["float32", "bf16"] | None
     save_dtype: Literal["float32", "bf16"] | None
     seed: SupportsIndex | None
+    base: Text | None
+    freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -506,7 +513,7 @@ class Fitting(TypedDict, total=False):
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None
     batch_size: SupportsIndex | None
-    model: Literal["auto", "linear", "bag", "encoder"] | None
+    model: Literal["auto", "linear", "bag", "encoder", "pretrained"] | None
     encoder: Text | None
     pooling: Literal["mean", "max", "first", "last", "attention"] | None
     ngrams: SupportsIndex | None
@@ -573,6 +580,9 @@ class Fitting(TypedDict, total=False):
     calibrate: Literal["none", "temperature", "platt", "isotonic"] | None
     threshold: Text | None
     auto: Text | None
+    base: Text | None
+    freeze: Text | None
+    layer_lr_decay: SupportsFloat | None
     config: Text | None
     threads: SupportsIndex | None
     verbose: bool | None

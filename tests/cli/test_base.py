@@ -83,6 +83,14 @@ class FromGguf(BaseTest):
         self.succeed("train", "lm", f"--resume={again}/checkpoints/step-000004", "--overwrite")
         self.assertEqual((again / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
 
+    def test_a_run_without_a_checkpoint_begins_from_the_base_again(self):
+        base, run, again = self.foreign(), self.folder / "run", self.folder / "again"
+        self.begin(base, run, "--stop-after", "8u")
+        shutil.copytree(run, again)
+        shutil.rmtree(again / "checkpoints")
+        self.succeed("train", "lm", "--resume", "-o", again)
+        self.assertEqual((again / "model.safetensors").read_bytes(), (run / "model.safetensors").read_bytes())
+
     def test_frozen_parts_stay_as_they_are(self):
         base, run = self.foreign(), self.folder / "run"
         self.succeed("import", base, "-o", self.folder / "as-it-was")

@@ -162,6 +162,27 @@ class Classifies(BaseTest):
         self.base = write_model(self.folder / "base")
         self.fails(2, "layers from 0 to 1", "--freeze", "2")
 
+    def test_layers_learn_the_slower_the_lower_they_are(self):
+        self.begin("run", "--stop-after", "1u", "--weight-decay", 0, "--layer-lr-decay", 0.5)
+        ours, theirs = (tensors_of(folder / "model.safetensors") for folder in (self.folder / "run", self.base))
+
+        def change(name, was):
+            """The first step of Adam is the learning rate."""
+            return max(abs(a - b) for a, b in zip(memoryview(ours[name]).cast("f"), memoryview(theirs[was]).cast("f")))
+
+        rates = [change("embedding_norm.bias", "embeddings.LayerNorm.bias"),
+                 *(change(f"blocks.{n}.feed_forward_norm.bias", f"encoder.layer.{n}.output.LayerNorm.bias") for n in (0, 1)),
+                 max(map(abs, memoryview(ours["output.bias"]).cast("f")))]
+        for rate, share in zip(rates, (0.125, 0.25, 0.5, 1), strict=True):
+            self.assertAlmostEqual(rate / rates[-1], share, 2)
+        self.begin("whole", "--stop-after", "20u", "--save-every", "10u", "--layer-lr-decay", 0.5)
+        shutil.copytree(self.folder / "whole", self.folder / "again")
+        self.succeed("train", "classify", f"--resume={self.folder}/again/checkpoints/step-000010", "--overwrite")
+        self.assertEqual(self.bits("again"), self.bits("whole"))
+        self.fails(2, "--layer-lr-decay", "--layer-lr-decay", 1.5)
+        self.assert_error(self.run_fovea("train", "classify", "--train", self.data, "--layer-lr-decay", 0.5, "-o",
+                                         self.folder / "x"), 2, "--layer-lr-decay")
+
     def test_several_labels_and_numbers(self):
         several = self.folder / "several.jsonl"
         several.write_text("".join(json.dumps({"text": text, "label": [label] + ["loud"] * ("!" in text)}) + "\n"

@@ -349,16 +349,22 @@ TEST(BaseOfAModel, RefusesWhatDoesNotFit) {
 }
 
 TEST(BaseOfAModel, ForeseesTheMemoryOfAPass) {
-  const ClassifierConfig texts = classifier_config(ClassifierTask::kSingleLabel);
-  const TaggerConfig words = tagger_config(TagHead::kCrf);
+  ClassifierConfig texts = classifier_config(ClassifierTask::kSingleLabel);
+  TaggerConfig words = tagger_config(TagHead::kSoftmax);
+  EXPECT_EQ(parameter_count(texts), parameter_count(words) + 4 * 4 + 4);  // its pooler
+  for (EncoderConfig* config : std::initializer_list<EncoderConfig*>{&texts, &words}) {
+    config->width = 64;
+    config->ff = 256;
+    config->block = 128;
+  }
   const auto of_texts = [&](index tokens) {
-    return plan_pass(Context(1), texts, TextLoad{4, {.tokens = tokens, .sequences = 4}}).tape;
+    return plan_pass(Context(1), texts, TextLoad{8, {.tokens = tokens, .sequences = 8}}).tape;
   };
   const auto of_words = [&](index tokens) {
-    return plan_pass(Context(1), words, WordLoad{{.tokens = 4, .sequences = 4}, tokens}).tape;
+    return plan_pass(Context(1), words, WordLoad{{.tokens = 16, .sequences = 8}, tokens}).tape;
   };
-  EXPECT_GT(of_texts(24), 1.5 * of_texts(12));
-  EXPECT_GT(of_words(24), 1.5 * of_words(12));
+  EXPECT_GT(of_texts(1024), 1.5 * of_texts(512));
+  EXPECT_GT(of_words(1024), 1.5 * of_words(512));
 }
 
 }  // namespace

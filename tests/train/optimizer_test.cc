@@ -50,6 +50,29 @@ TEST(Optimizer, DecaysWhatShallDecay) {
   EXPECT_NEAR(model.gain.value.data<float>()[0], 1 - 0.1, 1e-5);
 }
 
+// As optimizers of their own, each with its learning rate.
+TEST(Optimizer, ParametersMayHaveRatesOfTheirOwn) {
+  Model together, apart;
+  const double rates[] = {0.25, 1};
+  Optimizer all(together.parameters, rates);
+  Optimizer slow({&apart.parameters[0], 1}), usual({&apart.parameters[1], 1});
+  for (index step = 1; step <= 3; ++step) {
+    for (Model* model : {&together, &apart}) model->set_gradients(static_cast<float>(step));
+    AdamWStep quarter = kStep, whole = kStep;
+    quarter.step = whole.step = step;
+    quarter.options.lr = kStep.options.lr / 4;
+    all.step(kContext, whole);
+    slow.step(kContext, quarter);
+    usual.step(kContext, whole);
+  }
+  for (std::size_t n = 0; n < 2; ++n) {
+    const auto ours = together.parameters[n]->value.vec<float>();
+    EXPECT_TRUE(
+        std::equal(ours.begin(), ours.end(), apart.parameters[n]->value.vec<float>().begin()));
+  }
+  EXPECT_THROWS(Optimizer(together.parameters, {rates, 1}), kShape, "1 factors");
+}
+
 TEST(Optimizer, LeavesOutWhatIsFrozen) {
   Model model;
   model.weight.frozen = true;

@@ -144,6 +144,9 @@ class ClassifierObjective : public ObjectiveOf<ClassifierRun, Classifier, Classi
                      .label_smoothing = run.settings.text.label_smoothing}) {}
 
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
+  std::vector<double> rates() override {
+    return encoder_rates(parameters(), model_.config(), run_.settings.from);
+  }
   std::optional<Validation> validate_training(const Interrupted& interrupted) override {
     return measured(ExampleSet(*run_.training), interrupted);
   }

@@ -226,6 +226,7 @@ ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
 void check_options(const ClassifierSettings& s) {
   check_recipe(s.recipe);
   check_options(s.text.table);
+  check_ranges(s.from);
   check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);
   check_text(s.text, s.model.has_base());

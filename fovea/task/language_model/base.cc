@@ -132,15 +132,16 @@ void freeze_what_is_lacking(const LanguageModel& model, std::string_view name) {
   }
 }
 
-void freeze_parts(const LanguageModel& model, std::string_view parts) {
-  const LanguageModelConfig& c = model.config();
+BaseParts base_parts(const LanguageModelConfig& c) {
   // Layers of other models may be several in one: an LSTM of three is layer 0.
   const bool is_transformer = c.kind == LanguageModelKind::kTransformer;
-  freeze_parts(model.parameters(),
-               {.embeddings = {"embedding."},
-                .layer = is_transformer ? "blocks" : "encoder",
-                .layers = is_transformer ? c.layers : std::ssize(sized_stages(c))},
-               parts);
+  return {.embeddings = {"embedding."},
+          .layer = is_transformer ? "blocks" : "encoder",
+          .layers = is_transformer ? c.layers : std::ssize(sized_stages(c))};
+}
+
+void freeze_parts(const LanguageModel& model, std::string_view parts) {
+  freeze_parts(model.parameters(), base_parts(model.config()), parts);
 }
 
 void freeze_for(const LanguageModel& model, const LanguageModelRun& run) {

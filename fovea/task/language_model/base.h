@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/task/base.h"
 #include "fovea/task/language_model/language_model.h"
 
 namespace fovea {
@@ -32,6 +33,9 @@ WeightTypes types_of_base(const LanguageModelBase& options);
 /// Freezes the parameters that models of this architecture do not have, such as most biases of
 /// qwen2: they are zero, and stay so.
 void freeze_what_is_lacking(const LanguageModel& model, std::string_view architecture);
+
+/// The parts that --freeze and --layer-lr-decay mean.
+BaseParts base_parts(const LanguageModelConfig& config);
 
 /// Freezes what --freeze names: "embeddings,0-3". Throws kOptionValue for what the model does not
 /// have, or where nothing is left to train.

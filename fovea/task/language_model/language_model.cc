@@ -342,6 +342,12 @@ std::span<Parameter* const> LanguageModelObjective::parameters() {
   return adapters_ ? adapters_->parameters() : ObjectiveOf::parameters();
 }
 
+std::vector<double> LanguageModelObjective::rates() {
+  const double decay = run_.settings.from.layer_lr_decay;
+  if (decay == 1) return {};
+  return layer_rates(parameters(), base_parts(model_.config()), decay);
+}
+
 std::optional<Validation> LanguageModelObjective::validate_training(
     const Interrupted& interrupted) {
   return validation_of(loss_of(free_tape(), model_, run_.training->sequences(),

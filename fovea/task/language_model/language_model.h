@@ -18,6 +18,7 @@
 #include "fovea/model/language_model.h"
 #include "fovea/nn/low_rank.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/embeddings.h"
 #include "fovea/task/language_model/settings.h"
 #include "fovea/task/objective.h"
 #include "fovea/task/run.h"
@@ -83,9 +84,11 @@ struct LanguageModelRun : PreparedRun<LanguageModelSettings, TrainingBatches, Ev
 };
 
 /// Checks all options, reads the text, and learns the tokenizer unless there is a --base, or
-/// `known` is given, of a run that goes on. Writes nothing.
+/// `known` is given, of a run that goes on; kStored: it has weights already, and needs none of the
+/// base. Writes nothing.
 LanguageModelRun prepare_run(LanguageModelSettings settings,
-                             std::optional<TokenizerData> known = std::nullopt);
+                             std::optional<TokenizerData> known = std::nullopt,
+                             RunWeights weights = RunWeights::kNew);
 
 /// How a language model cuts texts.
 struct TextCutter {
@@ -140,6 +143,7 @@ class LanguageModelObjective final
 
   /// The adapters alone, of a run that has some.
   std::span<Parameter* const> parameters() override;
+  std::vector<double> rates() override;
   std::optional<Validation> validate_training(const Interrupted& interrupted) override;
 
  private:

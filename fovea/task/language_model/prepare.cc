@@ -140,7 +140,8 @@ Sequences validation_sequences(LanguageModelRun& run, std::string_view text,
 
 }  // namespace
 
-LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<TokenizerData> known) {
+LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<TokenizerData> known,
+                             RunWeights weights) {
   check_options(settings);
   // Checks the sizes before any file is read.
   LanguageModelConfig probe = settings.model;
@@ -158,7 +159,7 @@ LanguageModelRun prepare_run(LanguageModelSettings settings, std::optional<Token
   LanguageModelRun run;
   const bool adapts = settings.from.lora > 0;
   if (known && adapts) require_same_base(settings.from);
-  run.from_base = !settings.from.base.empty() && (!known || adapts);
+  run.from_base = !settings.from.base.empty() && (weights == RunWeights::kNew || adapts);
   if (run.from_base && !known) known = tokenizer_of_base(settings.from.base);
   if (known) {
     TextCutter cutter = make_cutter(*known, "tokenizer.txt");

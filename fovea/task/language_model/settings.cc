@@ -133,6 +133,8 @@ void check_options(const LanguageModelSettings& s) {
   check_text(s.text, !s.from.base.empty());
   require_together(s.from.lora == 0 || s.from.freeze.empty(), "--lora, --freeze",
                    "adapters leave all of the model as it is", "leave --freeze out");
+  require_together(s.from.lora == 0 || s.from.layer_lr_decay == 1, "--lora, --layer-lr-decay",
+                   "adapters of all layers have one learning rate", "leave one of them out");
   require_option(s.text.sequence_length <= s.model.block,
                  Hint{"the model sees --block tokens at once"}, "sequence_length",
                  s.text.sequence_length, "at most --block ({})", s.model.block);

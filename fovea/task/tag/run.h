@@ -91,6 +91,9 @@ class TaggerObjective final : public ObjectiveOf<TaggerRun, Tagger, TaggerLossOp
   using ObjectiveOf::ObjectiveOf;
 
   std::string_view loss_unit() const override { return loss_unit_of(run_.settings.text.task); }
+  std::vector<double> rates() override {
+    return encoder_rates(parameters(), model_.config(), run_.settings.from);
+  }
 
  private:
   index targets_of(const TaggedBatch& batch) const override { return batch.tokens(); }

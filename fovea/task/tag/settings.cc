@@ -147,9 +147,7 @@ void take_base(TaggerSettings& settings, const std::vector<std::string>& set) {
   take_layers(model, base.layers);
   model.encoder.clear();
   model.head = {TagHead::kSoftmax};
-  model.word_width = model.character_width = model.character_features = model.shape_width = 0;
-  model.character_reader = CharacterReader::kNone;
-  model.input_dropout = 0;
+  read_by_base(model);
   model.output_dropout = base.layers.head_dropout;
   theirs.text.lower = false;
   theirs.text.word_dropout = 0;
@@ -188,6 +186,7 @@ std::vector<std::string> column_names(const TaggerTextOptions& text) {
 void check_options(const TaggerSettings& s) {
   check_recipe(s.recipe);
   check_options(s.text.table);
+  check_ranges(s.from);
   check_fields(s, TaggerSettings(s.text.task));
   check_text(s.text);
   check_subwords(s);

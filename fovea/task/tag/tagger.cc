@@ -326,8 +326,7 @@ LoadedTagger load_foreign_tagger(const fs::path& folder) {
   TaggerConfig& config = loaded.settings.model;
   config.encoder.clear();
   config.head = {TagHead::kSoftmax};
-  config.word_width = config.character_width = config.character_features = config.shape_width = 0;
-  config.character_reader = CharacterReader::kNone;
+  read_by_base(config);
   config.tags = {read.config.outputs};
   take_layers(config, read.config);
   loaded.model =

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Classifiers and taggers that begin from an encoder, in a program. What the command does with them
+// is tested by tests/cli/test_encoder_base.py.
+#include "fovea/task/encoder_base.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "fovea/base/file.h"
+#include "fovea/models.h"
+#include "fovea/pretrained/encoder_writer.h"
+#include "fovea/tensor/safetensors.h"
+#include "tests/support/throws.h"
+#include "tests/task/classify/tiny.h"
+#include "tests/task/tag/tiny.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kConfig = R"({"model_type": "bert", "vocab_size": 16, "hidden_size": 8,
+    "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12, "max_position_embeddings": 24,
+    "hidden_dropout_prob": 0.2, "classifier_dropout": 0.3})";
+constexpr std::string_view kVocabulary =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nfine\ndull\nfilm\na\nwhat\nit\nnumber\n##s\n.\n,\n'\n";
+
+// A folder of BERT as transformers writes it, without a head.
+fs::path write_bert(const TestFolder& folder) {
+  const fs::path base = folder / "base";
+  create_folders(base);
+  const Bert model({.vocabulary = 16, .width = 8, .layers = 2, .heads = 2, .ff = 12, .block = 24},
+                   {.seed = 3});
+  const Json json = parse_json(std::string(kConfig), {"config.json"});
+  write_file_atomically(base / "config.json", kConfig);
+  write_file_atomically(base / "vocab.txt", kVocabulary);
+  write_file_atomically(
+      base / "model.safetensors",
+      safetensors_bytes(encoder_tensors_of(model.parameters(), json, BertHead::kNone, "test")));
+  return base;
+}
+
+ClassifierSettings classifier_from(const TestFolder& folder, const fs::path& base) {
+  ClassifierSettings settings = tiny_classifier(folder);
+  settings.from.base = base.string();
+  take_base(settings, {});
+  return settings;
+}
+
+TaggerSettings tagger_from(const TestFolder& folder, const fs::path& base) {
+  TaggerSettings settings = tiny_tagger(folder);
+  settings.from.base = base.string();
+  take_base(settings, {});
+  return settings;
+}
+
+TEST(EncoderAsBase, DecidesLayersTokensAndWhatIsDropped) {
+  const TestFolder folder;
+  const ClassifierSettings settings = classifier_from(folder, write_bert(folder));
+  EXPECT_EQ(settings.model.kind, ClassifierModel::kPretrained);
+  EXPECT_EQ(settings.model.base.layers, 2);
+  EXPECT_EQ(settings.model.width, 8);
+  EXPECT_EQ(settings.model.block, 24);
+  EXPECT_EQ(settings.model.dropout, 0.2);
+  EXPECT_EQ(settings.model.output_dropout, 0.3);
+  EXPECT_EQ(settings.text.tokenizer, kPretrainedKind);
+}
+
+TEST(EncoderAsBase, BecomesModelsOfAProgram) {
+  const TestFolder folder;
+  const fs::path base = write_bert(folder);
+  const fs::path classifier = trained(folder, classifier_from(folder, base));
+  const auto texts = std::get<models::Classifier>(models::load(classifier));
+  EXPECT_THAT(texts.labels(), testing::ElementsAre("bad", "good"));
+  EXPECT_EQ(texts.classify({"What a fine film", "A dull film."})[0].values.size(), 2U);
+
+  TrainingObserver silent;
+  const fs::path tags = folder / "tags";
+  train_tagger(Context(2), prepare_run(tagger_from(folder, base)), tags, {}, silent);
+  const auto words = std::get<models::Tagger>(models::load(tags));
+  EXPECT_EQ(words.tag_words({{"fine", "film"}})[0].tags[0].size(), 2U);
+}
+
+TEST(EncoderAsBase, FrozenPartsAreForeseen) {
+  const TestFolder folder;
+  ClassifierSettings settings = classifier_from(folder, write_bert(folder));
+  const double all = training_memory(Context(1), prepare_run(settings));
+  settings.from.freeze = "embeddings,0";
+  const ClassifierRun run = prepare_run(settings);
+  EXPECT_EQ(run.frozen, 16 * 8 + 24 * 8 + 2 * 8 + 2 * 8 + (4 * 64 + 4 * 8) + (2 * 96 + 20) + 4 * 8);
+  EXPECT_LE(training_memory(Context(1), run), all);
+}
+
+TEST(EncoderAsBase, IsNoneWithoutTheLayersOfOne) {
+  const TestFolder folder;
+  const fs::path own = trained(folder, tiny_classifier(folder));
+  EXPECT_THROWS(read_encoder_base(own, BertHead::kText), kModelWrongKind, "trained from the start");
+  EXPECT_THROWS(read_encoder_base(folder / "none", BertHead::kText), kModelMissing,
+                "no such folder");
+}
+
+TEST(EncoderAsBase, AShortRunWarmsUpForATenthOfIt) {
+  TrainOptions recipe;
+  apply_encoder_recipe(recipe);
+  resolve_encoder_recipe(recipe, 20);
+  EXPECT_EQ(recipe.stop_after, "150u");
+  EXPECT_EQ(recipe.warmup, 15);
+  apply_encoder_recipe(recipe);
+  resolve_encoder_recipe(recipe, 500);
+  EXPECT_EQ(recipe.stop_after, "3e");
+  EXPECT_EQ(recipe.warmup, 50);
+}
+
+}  // namespace
+}  // namespace fovea
