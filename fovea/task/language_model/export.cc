@@ -60,9 +60,10 @@ std::string weights_of(const LoadedLanguageModel& loaded, const Architecture& ro
 
 using Files = std::vector<NamedFile>;
 
-// A config.json that says this type of the weights.
+// The config.json of the language model alone, which says this type of the weights.
 std::string with_dtype(const std::string& text, DType dtype) {
-  Json::Object config = parse_json(text, {"config.json", ErrorCode::kModelDamaged}).object();
+  const Json whole = parse_json(text, {"config.json", ErrorCode::kModelDamaged});
+  Json::Object config = language_model_config(whole);
   std::erase_if(config, [](const auto& pair) {
     return pair.first == "dtype" || pair.first == "torch_dtype";
   });
