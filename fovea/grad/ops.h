@@ -139,6 +139,8 @@ Variable add(Tape& tape, Variable a, Variable b);
 Variable multiply(Tape& tape, Variable a, Variable b);
 /// factor * x.
 Variable scale(Tape& tape, Variable x, double factor);
+/// C tanh(x / C), for a cap C over 0 (Gemma Team 2024, "Gemma 2", section 2.3).
+Variable softcap(Tape& tape, Variable x, double cap);
 
 // ---- dropout: ops/dropout.cc
 
@@ -263,11 +265,16 @@ Variable softmax(Tape& tape, Variable x);
 /// targets may have weights and a smoothing (kernel/cross_entropy.h): with scale 1 /
 /// weigh_targets() it is PyTorch's mean.
 Variable cross_entropy(Tape& tape, Variable logits, const Targets& targets, double scale = 1);
+struct LinearLossOptions {
+  double scale = 1;
+  double softcap = 0;  ///< of the logits, as in softcap(); 0: none
+};
+
 /// As cross_entropy(linear(x, weight, bias)), without holding the logits of all rows at once. It
 /// computes its gradients together with the loss, so the gradient of its result in backward must be
 /// 1: pass any factor as `scale`.
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
-                              const Targets& targets, double scale = 1);
+                              const Targets& targets, const LinearLossOptions& options = {});
 /// scale x the sum over all n and k of the loss of logit [n, k], whose target is in [0, 1]
 /// (kernel/cross_entropy.h) -> [1, 1]. Targets [N, K] have no gradient. With scale 1 / (N K)
 /// it is PyTorch's mean.

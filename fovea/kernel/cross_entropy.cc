@@ -329,11 +329,20 @@ template <class T>
 struct Chunk {
   Rows<const T> x;
   Vec<const std::int32_t> ids;
-  Rows<T> logits;
+  Rows<T> logits, capped;  // the second with a softcap alone
   Vec<T> losses;
   Rows<T> dx;
   Store dweight_store, dbias_store;  // the first chunk may write, later ones add
 };
+
+// The logits become l / c, and `capped` c tanh(l / c), whose gradient by l is that of tanh at l /
+// c.
+template <class T>
+void cap_logits(const Context& ctx, double softcap, Rows<T> logits, Rows<T> capped) {
+  scale<T>(ctx, 1 / softcap, logits, logits);
+  activation_forward<T>(ctx, Activation::kTanh, logits, capped);
+  scale<T>(ctx, softcap, capped, capped);
+}
 
 // The logits of a chunk are replaced by their gradient in place, which is used three times while it
 // is in the cache: for dx, dweight and dbias. Writes losses and dx of the rows of x.
@@ -343,10 +352,15 @@ void do_chunk(const Context& ctx, const LinearCrossEntropy<T>& a, const Weights<
   const bool want_gradient =
       chunk.dx.data != nullptr || a.dweight.data != nullptr || !a.dbias.empty();
   multiply_by(ctx, chunk.x, a, weights, Form::kTransposed, chunk.logits);
+  const bool caps = a.softcap > 0;
+  if (caps) cap_logits(ctx, a.softcap, chunk.logits, chunk.capped);
+  const Rows<T> read = caps ? chunk.capped : chunk.logits;
   Targets targets = a.targets;
   targets.ids = chunk.ids;
-  cross_entropy(ctx, chunk.logits, targets, a.scale, chunk.losses,
-                want_gradient ? chunk.logits : Rows<T>());
+  cross_entropy(ctx, read, targets, a.scale, chunk.losses, want_gradient ? read : Rows<T>());
+  if (caps && want_gradient) {
+    activation_backward<T>(ctx, Activation::kTanh, chunk.logits, read, chunk.logits);
+  }
   if (chunk.dx.data != nullptr && a.dweight.data != nullptr) {
     run_together<T>(ctx, {ctx, chunk.logits, weights.plain, chunk.dx, MatmulOptions<T>()},
                     {ctx, chunk.logits, chunk.x, a.dweight, chunk.dweight_store});
@@ -380,6 +394,8 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
   index most = logit_rows<T>(count, V);
   if (a.blocks != nullptr) most = std::min(count, std::max(most, C));
   const Rows<T> logits(scratch.allocate<T>(most * V), most, V);
+  const bool caps = a.softcap > 0;
+  const Rows<T> capped = caps ? Rows<T>(scratch.allocate<T>(most * V), most, V) : Rows<T>();
   const Vec<T> losses{scratch.allocate<T>(count), count};
   const Rows<T> dx =
       kept.all() || !want_dx ? a.dx : Rows<T>(scratch.allocate<T>(count * C), count, C);
@@ -389,6 +405,7 @@ CrossEntropy linear_cross_entropy(const Context& ctx, const LinearCrossEntropy<T
              {.x = kept.x.slice(begin, end),
               .ids = {kept.ids.data + begin, end - begin},
               .logits = logits.slice(0, end - begin),
+              .capped = caps ? capped.slice(0, end - begin) : Rows<T>(),
               .losses = {losses.data + begin, end - begin},
               .dx = want_dx ? dx.slice(begin, end) : Rows<T>(),
               .dweight_store = begin == 0 ? a.dweight_store : Store::kAdd,

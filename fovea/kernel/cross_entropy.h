@@ -49,7 +49,8 @@ template <class T>
 CrossEntropy cross_entropy(const Context& ctx, InRows<T> logits, const Targets& targets,
                            double scale, Vec<T> losses, Rows<T> dlogits);
 
-/// The arguments of linear_cross_entropy: logits = x weight^T + bias. x [N,C], weight [V,C], bias
+/// The arguments of linear_cross_entropy: logits = x weight^T + bias, or c tanh(logits / c) if the
+/// softcap c is not 0. x [N,C], weight [V,C], bias
 /// [V] or left out. dx [N,C] is written, dweight [V,C] and dbias [V] are written or added to; each
 /// may be left out (evaluation leaves out all). losses [N] may be left out. `scale` multiplies the
 /// gradients alone: 1 / count_targets() makes them those of the mean. A caller that has packed the
@@ -66,6 +67,7 @@ struct LinearCrossEntropy {
   const PackedMatrix<T>* packed = nullptr;
   Targets targets = {};
   double scale = 1;
+  double softcap = 0;
   Vec<T> losses = {};
   Rows<T> dx = {};
   Rows<T> dweight = {};

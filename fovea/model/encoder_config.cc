@@ -55,6 +55,13 @@ void check_size(std::string_view name, index value, index least, index most) {
   require_option(value >= least && value <= most, name, value, "in {} to {}", least, most);
 }
 
+// Models compute in float32, where a smaller cap is 0.
+void check_softcap(std::string_view name, double cap) {
+  using Floats = std::numeric_limits<float>;
+  require_option(cap == 0 || (cap >= Floats::min() && cap <= Floats::max()), name, cap,
+                 "0 (none), or in {} to {}", Floats::min(), Floats::max());
+}
+
 // Choices that exclude each other, and sizes that a choice needs.
 void check_attention(const EncoderConfig& c) {
   if (part_tensor(c.position) == "t5") {
@@ -65,10 +72,8 @@ void check_attention(const EncoderConfig& c) {
                    "above half of --t5-buckets ({}), for so many distances have a bucket each",
                    c.t5_buckets);
   }
-  // Models compute in float32, where a smaller cap is 0.
-  using Floats = std::numeric_limits<float>;
-  require_option(c.softcap == 0 || (c.softcap >= Floats::min() && c.softcap <= Floats::max()),
-                 "softcap", c.softcap, "0 (none), or in {} to {}", Floats::min(), Floats::max());
+  check_softcap("softcap", c.softcap);
+  require_option(std::isfinite(c.score_scale), "score_scale", c.score_scale, "a number");
   require_option(!c.log_n_scale || c.block > 1,
                  Hint{"leave --log-n-scale out, or choose a larger --block"}, "block", c.block,
                  "at least 2 with --log-n-scale, whose logarithm it is");

@@ -102,12 +102,14 @@ struct EncoderConfig {
   index t5_max_distance = 128;
   index shaw_clip = 16;
   double rope_base = 10000;
+  double rope_local_base = 0;
   std::string rotary_divisors = {};  ///< divisors_of(), with commas between
   double rotary_amplitude = 1;
   bool qk_norm = false;
   AttentionScoreKind score = AttentionScoreKind::kDot;
   AttentionNormKind attention_norm = AttentionNormKind::kSoftmax;
   bool log_n_scale = false;
+  double score_scale = 0;
   double softcap = 0;
   bool sink = false;
   NormKind norm = NormKind::kLayer;
@@ -186,6 +188,9 @@ struct EncoderConfig {
           {.range = ValueRange::in(1, kLargestSize), .part = "shaw"});
     visit("rope_base", rope_base, "--position rotary: base of the angles",
           {.range = ValueRange::over(0), .part = "rotary"});
+    visit("rope_local_base", rope_local_base,
+          "--position rotary: base of the angles in layers with a window; 0: --rope-base",
+          {.range = ValueRange::from(0, "--rope-base"), .part = "local rotary"});
     visit("rotary_divisors", rotary_divisors,
           "of a model that reads farther than it was trained to", {.is_option = false});
     visit("rotary_amplitude", rotary_amplitude, "the same: factor of cosines and sines",
@@ -203,6 +208,9 @@ struct EncoderConfig {
           "multiply scores by log(n) / log(block), n the keys that a query sees and block the most "
           "that it may see",
           {.part = "attention"});
+    visit("score_scale", score_scale,
+          "factor of the scores; 0: that of --score, such as 1 / sqrt(--head-dim) of dot",
+          {.range = ValueRange::from(0, "that of --score"), .part = "attention"});
     visit("softcap", softcap, "a score s becomes C tanh(s / C), C this cap; 0: no cap",
           {.part = "attention"});
     visit("sink", sink, "a learned sink in every head: weight that goes to no key",
@@ -212,7 +220,8 @@ struct EncoderConfig {
   template <class Visitor>
   void visit_layers(Visitor&& visit) {
     visit("norm", norm, "LayerNorm or RMSNorm", {.part = "norm"});
-    visit("norm_position", norm_position, "normalise before or after each part of a layer",
+    visit("norm_position", norm_position,
+          "normalise before each part of a layer, after its sum, or before and behind it",
           {.part = "norm"});
     visit("ln_variant", ln_variant, "--norm layer: divide by sqrt(var + eps), or by std + eps",
           {.part = "norm"});
@@ -244,6 +253,9 @@ std::string divisors_text(std::span<const double> divisors);
 
 /// Throws kOptionValue unless the value is in `least` to `most`.
 void check_size(std::string_view name, index value, index least, index most = kLargestSize);
+
+/// Throws kOptionValue unless the cap is 0, which is none, or a number over 0 of float32.
+void check_softcap(std::string_view name, double cap);
 
 /// Fills in every size of a configuration whose fields are in their ranges, except head_dim where
 /// the heads do not divide the width. Throws kShape or kOptionValue that names the option, its

@@ -360,6 +360,7 @@ bool has_lstm(const Layer& layer) { return layer.said.kind->cell == RecurrentKin
 bool has_rotary(const Layer& layer) {
   return attends(layer) && *layer.sized.position == PositionKind::kRotary;
 }
+bool has_local_rotary(const Layer& layer) { return has_rotary(layer) && *layer.sized.window > 0; }
 
 // A part of a model, and the layers that have it.
 struct Part {
@@ -378,6 +379,8 @@ constexpr Part kParts[] = {
      PartOwner::kAttention},
     {"rotary", has_rotary, "--position rotary and an attention layer in --encoder",
      PartOwner::kAttention},
+    {"local rotary", has_local_rotary,
+     "--position rotary and an attention layer with a window in --encoder", PartOwner::kAttention},
     {"lstm", has_lstm, "a layer lstm or bilstm in --encoder", PartOwner::kLstm},
     {"ff", takes_ff, "a layer ff or transformer in --encoder without ff= of its own",
      PartOwner::kTransformer},
@@ -484,7 +487,7 @@ index last_width(const EncoderConfig& c, const std::vector<SizedStage>& stages) 
 }
 
 bool ends_with_norm(const EncoderConfig& c, const std::vector<SizedStage>& stages) {
-  if (c.norm_position != NormPosition::kPre) return false;
+  if (c.norm_position == NormPosition::kPost) return false;
   for (const SizedStage& stage : stages) {
     for (const SizedLayer& layer : stage.branches) {
       if (*layer.spec.residual) return true;

@@ -113,6 +113,7 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
                 fmt::format("--width: {} is not divisible by --heads ({})", c.width, c.heads),
                 "make --width a multiple of --heads, or choose --head-dim yourself");
   }
+  check_softcap("logit_softcap", c.logit_softcap);
   layer_windows(c);
   check_layers(c);
   return c;
@@ -229,7 +230,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
                                                 options.attention, options.inputs);
   return linear_cross_entropy(tape, x, tape.parameter(layers().output_weight()),
                               parameter_or_none(tape, layers().output_bias()), {batch.targets},
-                              options.scale);
+                              {.scale = options.scale, .softcap = config_.logit_softcap});
 }
 
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
@@ -240,8 +241,9 @@ Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {
-  return linear(tape, x, tape.parameter(layers().output_weight()),
-                parameter_or_none(tape, layers().output_bias()));
+  const Variable logits = linear(tape, x, tape.parameter(layers().output_weight()),
+                                 parameter_or_none(tape, layers().output_bias()));
+  return config_.logit_softcap > 0 ? softcap(tape, logits, config_.logit_softcap) : logits;
 }
 
 LanguageModelDecoder::LanguageModelDecoder(const Context& context, const LanguageModel& model)

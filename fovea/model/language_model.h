@@ -61,6 +61,7 @@ struct LanguageModelConfig : EncoderConfig {
   index layers = 4;
   std::string window = {};
   bool tie = true;
+  double logit_softcap = 0;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -87,6 +88,8 @@ struct LanguageModelConfig : EncoderConfig {
     visit_attention(under("Attention", visit));
     visit_layers(under("Layers", visit));
     visit("tie", tie, "use the token embeddings as output projection too");
+    visit("logit_softcap", logit_softcap, "a logit l becomes C tanh(l / C), C this cap; 0: no cap",
+          {.range = ValueRange::from(0, "no cap")});
     visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
   }
 

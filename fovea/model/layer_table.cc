@@ -377,17 +377,28 @@ BiasStart bias_start(const EncoderConfig& c) {
 
 namespace {
 
-AttentionVariant variant_of(const EncoderConfig& c) {
-  const bool rotary = c.position == PositionKind::kRotary;
+// Layers with a window may have angles of their own, which nothing stretches.
+bool has_local_angles(const EncoderConfig& c, const Spec& spec) {
+  return c.rope_local_base > 0 && *spec.window > 0;
+}
+
+std::optional<double> score_scale(const EncoderConfig& c, const Spec& spec) {
+  if (spec.scale) return spec.scale;
+  return c.score_scale > 0 ? std::optional(c.score_scale) : std::nullopt;
+}
+
+AttentionVariant variant_of(const EncoderConfig& c, const Spec& spec) {
+  const bool rotary = c.position == PositionKind::kRotary, local = has_local_angles(c, spec);
   return {.score = c.score,
+          .scale = score_scale(c, spec),
           .log_n_scale = c.log_n_scale ? static_cast<double>(c.block) : 0,
           .softcap = c.softcap,
           .t5_causal = c.sight == Sight::kPast,
           .t5_max_distance = c.t5_max_distance,
           .norm = c.attention_norm,
           .rotary = rotary ? RotaryPairs::kHalves : RotaryPairs::kNone,
-          .rotary_base = c.rope_base,
-          .rotary_amplitude = c.rotary_amplitude};
+          .rotary_base = local ? c.rope_local_base : c.rope_base,
+          .rotary_amplitude = local ? 1 : c.rotary_amplitude};
 }
 
 // The size of the axis that no other tensor has.
@@ -464,9 +475,8 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
   o.dropout = c.dropout;
   o.qk_norm = c.qk_norm ? QkNorm::kRms : QkNorm::kNone;
   o.qk_epsilon = c.norm_epsilon;
-  o.variant = variant_of(c);
-  o.rotary_divisors = divisors_of(c);
-  o.variant.scale = spec.scale;
+  o.variant = variant_of(c, spec);
+  if (!has_local_angles(c, spec)) o.rotary_divisors = divisors_of(c);
   o.parts = parts_of(c);
   return o;
 }

@@ -237,7 +237,8 @@ TextDecoder::TextDecoder(const EncoderConfig& c, const TextDecoderOptions& optio
   const ParameterScope blocks = scope["blocks"];
   blocks_.reserve(static_cast<std::size_t>(options.layers));
   for (index n = 0; n < options.layers; ++n) blocks_.emplace_back(block, blocks[n]);
-  if (c.norm_position == NormPosition::kPre) norm_.emplace(norm_options(c, c.width), scope["norm"]);
+  if (c.norm_position != NormPosition::kPost)
+    norm_.emplace(norm_options(c, c.width), scope["norm"]);
 }
 
 Variable TextDecoder::forward(Tape& tape, Vec<const std::int32_t> ids, const SourceRows& source,

@@ -196,7 +196,7 @@ Variable Translator::loss(Tape& tape, const TranslationBatch& batch,
   const Variable x = rows(tape, batch, o);
   return linear_cross_entropy(tape, x, tape.parameter(layers().output_weight()),
                               parameter_or_none(tape, layers().output_bias()),
-                              {.ids = batch.targets, .smoothing = o.smoothing}, o.scale);
+                              {.ids = batch.targets, .smoothing = o.smoothing}, {.scale = o.scale});
 }
 
 Variable Translator::logits(Tape& tape, const TranslationBatch& batch,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "fovea/nn/attention.h"
@@ -14,7 +15,7 @@
 namespace fovea {
 
 // One layer of a Transformer: attention and feed-forward network, each in a residual connection
-// with a norm before it (Xiong et al. 2020) or after the sum (Vaswani et al. 2017, section 3.1).
+// with norms where NormPosition says.
 
 struct ResidualOptions {
   NormOptions norm;  ///< its width is that of the rows
@@ -22,25 +23,32 @@ struct ResidualOptions {
   double dropout = 0;  ///< of f's result, before it is added
 };
 
-/// kPre: x + dropout(f(norm(x))); kPost: norm(x + dropout(f(x))).
+/// kPre: x + dropout(f(norm(x))); kPost: norm(x + dropout(f(x))); kSandwich: x +
+/// dropout(after(f(norm(x)))). Parameters: those of the norm; with kSandwich after.*, of the other.
 class Residual {
  public:
   Residual(const ResidualOptions& options, const ParameterScope& norm_scope)
-      : options_(options), norm_(options.norm, norm_scope) {}
+      : options_(options), norm_(options.norm, norm_scope) {
+    if (options.position == NormPosition::kSandwich)
+      after_.emplace(options.norm, norm_scope["after"]);
+  }
 
   template <class F>
   Variable forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
                    F&& f) const {
     const DropoutOptions dropout{options_.dropout, key};
-    if (options_.position == NormPosition::kPre) {
-      return residual(tape, x, f(norm_.forward(tape, x)), dropout, rows);
+    if (options_.position == NormPosition::kPost) {
+      return norm_.forward(tape, residual(tape, x, f(x), dropout, rows));
     }
-    return norm_.forward(tape, residual(tape, x, f(x), dropout, rows));
+    Variable added = f(norm_.forward(tape, x));
+    if (after_) added = after_->forward(tape, added);
+    return residual(tape, x, added, dropout, rows);
   }
 
  private:
   ResidualOptions options_;
   NormLayer norm_;
+  std::optional<NormLayer> after_;  // of kSandwich
 };
 
 /// The dropout masks of one block, numbered so that no two masks of a model have the same number: 0

@@ -42,9 +42,9 @@ enum class SinusoidOrder {
 
 enum class NormKind { kLayer, kRms };
 
-/// The activation of a feed-forward network or a convolution. The last three are of feed-forward
-/// networks alone: the activation of one product multiplies another product, its gate (Shazeer
-/// 2020, "GLU Variants Improve Transformer").
+/// The activation of a feed-forward network or a convolution. Those from kReglu on are of
+/// feed-forward networks alone: the activation of one product multiplies another product, its gate
+/// (Shazeer 2020, "GLU Variants Improve Transformer").
 enum class LayerActivation : std::uint8_t {
   kRelu,
   kGelu,
@@ -52,7 +52,8 @@ enum class LayerActivation : std::uint8_t {
   kSilu,
   kReglu,
   kGeglu,
-  kSwiglu
+  kSwiglu,
+  kGegluTanh,
 };
 
 constexpr bool is_gated(LayerActivation activation) {
@@ -66,6 +67,7 @@ constexpr Activation function_of(LayerActivation activation) {
     case LayerActivation::kGeglu:
       return Activation::kGelu;
     case LayerActivation::kGeluTanh:
+    case LayerActivation::kGegluTanh:
       return Activation::kGeluTanh;
     case LayerActivation::kSilu:
     case LayerActivation::kSwiglu:
@@ -78,8 +80,10 @@ constexpr Activation function_of(LayerActivation activation) {
 }
 
 /// Where a block normalises: kPre before attention and feed-forward, with one more norm at the end
-/// of the model (Xiong et al. 2020); kPost after each residual sum (Vaswani et al. 2017, 3.1).
-enum class NormPosition { kPre, kPost };
+/// of the model (Xiong et al. 2020); kPost after each residual sum (Vaswani et al. 2017, 3.1);
+/// kSandwich as kPre, and what is added has a norm of its own (Ding et al. 2021, "CogView", 2.4;
+/// Gemma Team 2024, "Gemma 2", table 1).
+enum class NormPosition { kPre, kPost, kSandwich };
 
 /// The parts from the newest to the oldest, as help lists them.
 std::span<const EnumName<PositionKind>> enum_names(PositionKind);
@@ -109,8 +113,10 @@ inline constexpr EnumName<NormKind> kNormKindNames[] = {{NormKind::kLayer, "laye
                                                         {NormKind::kRms, "rms"}};
 inline std::span<const EnumName<NormKind>> enum_names(NormKind) { return kNormKindNames; }
 
-inline constexpr EnumName<NormPosition> kNormPositionNames[] = {{NormPosition::kPre, "pre"},
-                                                                {NormPosition::kPost, "post"}};
+inline constexpr EnumName<NormPosition> kNormPositionNames[] = {
+    {NormPosition::kPre, "pre"},
+    {NormPosition::kPost, "post"},
+    {NormPosition::kSandwich, "sandwich"}};
 inline std::span<const EnumName<NormPosition>> enum_names(NormPosition) {
   return kNormPositionNames;
 }
@@ -125,7 +131,7 @@ inline constexpr EnumName<LayerActivation> kLayerActivationNames[] = {
     {LayerActivation::kRelu, "relu"},          {LayerActivation::kGelu, "gelu"},
     {LayerActivation::kGeluTanh, "gelu-tanh"}, {LayerActivation::kSilu, "silu"},
     {LayerActivation::kReglu, "reglu"},        {LayerActivation::kGeglu, "geglu"},
-    {LayerActivation::kSwiglu, "swiglu"}};
+    {LayerActivation::kSwiglu, "swiglu"},      {LayerActivation::kGegluTanh, "geglu-tanh"}};
 inline std::span<const EnumName<LayerActivation>> enum_names(LayerActivation) {
   return kLayerActivationNames;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <utility>
@@ -38,16 +39,26 @@ constexpr Need kCommon[] = {
     {"--model transformer",
      [](const Config& c) { return c.kind == LanguageModelKind::kTransformer; }},
     {"no --compat", [](const Config& c) { return c.compat.empty(); }},
-    {"--norm-position pre", [](const Config& c) { return c.norm_position == NormPosition::kPre; }},
-    {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
     {"--score dot", [](const Config& c) { return c.score == AttentionScoreKind::kDot; }},
     {"--attention-norm softmax",
      [](const Config& c) { return c.attention_norm == AttentionNormKind::kSoftmax; }},
     {"--no-log-n-scale", [](const Config& c) { return !c.log_n_scale; }},
-    {"--softcap 0", [](const Config& c) { return c.softcap == 0; }},
     {"--no-sink", [](const Config& c) { return !c.sink; }},
     // Their output projection has no bias.
     {"--tie or --no-bias", [](const Config& c) { return c.tie || !c.bias; }},
+};
+
+constexpr Need kNoLocalBase = {"--rope-local-base 0",
+                               [](const Config& c) { return c.rope_local_base == 0; }};
+
+// All but those of Gemma have these.
+constexpr Need kPlain[] = {
+    {"--norm-position pre", [](const Config& c) { return c.norm_position == NormPosition::kPre; }},
+    {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
+    {"--score-scale 0", [](const Config& c) { return c.score_scale == 0; }},
+    {"--softcap 0", [](const Config& c) { return c.softcap == 0; }},
+    {"--logit-softcap 0", [](const Config& c) { return c.logit_softcap == 0; }},
+    kNoLocalBase,
 };
 
 constexpr Need kTable = {"--position learned", [](const Config& c) {
@@ -61,7 +72,7 @@ constexpr Need kLayerNorm = {"--norm layer", [](const Config& c) {
                                       c.ln_variant == LayerNormVariant::kStandard;
                              }};
 constexpr Need kRmsNorm = {"--norm rms", [](const Config& c) { return c.norm == NormKind::kRms; }};
-constexpr Need kGated = {"--activation swiglu, geglu or reglu",
+constexpr Need kGated = {"--activation swiglu, geglu, geglu-tanh or reglu",
                          [](const Config& c) { return is_gated(c.activation); }};
 constexpr Need kNotGated = {"--activation gelu, gelu-tanh, silu or relu",
                             [](const Config& c) { return !is_gated(c.activation); }};
@@ -82,10 +93,33 @@ constexpr Need kOfLlama[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoWindow};
 constexpr Need kOfMistral[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoBias, kEveryWindow};
 constexpr Need kOfQwen3[] = {kRotary, kRmsNorm, kGated, kQkNorm, kNoBias, kOneWindow};
 
+constexpr Need kGemma[] = {
+    {"--norm-position sandwich",
+     [](const Config& c) { return c.norm_position == NormPosition::kSandwich; }},
+    {"--embedding-scale of the square root of --width",
+     [](const Config& c) {
+       const double root = std::sqrt(static_cast<double>(c.width));
+       return std::abs(c.embedding_scale - root) <= 1e-6 * root;
+     }},
+    {"--score-scale of 1 / the square root of a whole number",
+     [](const Config& c) {
+       const auto scalar = static_cast<double>(query_scalar(c));
+       const double has = c.score_scale > 0 ? 1 / (c.score_scale * c.score_scale) : scalar;
+       return scalar >= 1 && std::abs(has - scalar) <= 1e-9 * scalar;
+     }},
+    kRotary,
+    kRmsNorm,
+    kGated,
+    kNoBias,
+    kOneWindow,
+};
+constexpr Need kOfGemma2[] = {kNoQkNorm, kNoLocalBase};
+constexpr Need kOfGemma3[] = {kQkNorm};
+
 // The needs of an architecture that the model does not meet.
 std::vector<std::string_view> differences(const Config& c, const Architecture& row) {
   std::vector<std::string_view> found;
-  for (const auto needs : {std::span<const Need>(kCommon), row.needs}) {
+  for (const auto needs : {row.family, std::span<const Need>(kCommon), row.needs}) {
     for (const Need& need : needs) {
       if (!need.holds(c)) found.push_back(need.has);
     }
@@ -222,6 +256,35 @@ constexpr auto kQwen2Tensors =
 constexpr auto kQwen3Tensors =
     llama_tensors({BiasRule::kNever, BiasRule::kNever, BiasRule::kNever, false});
 
+constexpr TensorRow gains(std::string_view ours, std::string_view hugging_face,
+                          std::string_view gguf, Size rows) {
+  return {.ours = ours,
+          .hugging_face = hugging_face,
+          .gguf = gguf,
+          .rows = rows,
+          .added_to_hugging_face = 1};
+}
+
+// Those of Llama with gains 1 + w, and with a norm behind each part.
+constexpr std::array<TensorRow, 16> gemma_tensors() {
+  const auto llama = llama_tensors({BiasRule::kNever, BiasRule::kNever, BiasRule::kNever, false});
+  std::array<TensorRow, 16> rows{};
+  std::copy(llama.begin(), llama.end(), rows.begin());
+  for (TensorRow& row : rows) {
+    if (row.columns == nullptr) row.added_to_hugging_face = 1;
+    if (row.ours == "blocks.{}.feed_forward_norm") {
+      row.hugging_face = "model.layers.{}.pre_feedforward_layernorm";
+    }
+  }
+  rows[14] = gains("blocks.{}.attention_norm.after", "model.layers.{}.post_attention_layernorm",
+                   "blk.{}.post_attention_norm", width);
+  rows[15] = gains("blocks.{}.feed_forward_norm.after",
+                   "model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm", width);
+  return rows;
+}
+
+constexpr auto kGemmaTensors = gemma_tensors();
+
 constexpr std::string_view kLlamaKeys[] = {
     "vocab_size",
     "context_length",
@@ -244,6 +307,17 @@ constexpr std::string_view kLlamaKeys[] = {
     "rope.scaling.finetuned",
     "tensor_data_layout",
 };
+
+constexpr std::string_view kOnlyGemmaKeys[] = {
+    "attention.sliding_window", "attention.sliding_window_pattern", "attn_logit_softcapping",
+    "final_logit_softcapping", "rope.freq_base_swa"};
+
+constexpr auto kGemmaKeys = [] {
+  std::array<std::string_view, std::size(kLlamaKeys) + std::size(kOnlyGemmaKeys)> keys{};
+  std::copy(std::begin(kOnlyGemmaKeys), std::end(kOnlyGemmaKeys),
+            std::copy(std::begin(kLlamaKeys), std::end(kLlamaKeys), keys.begin()));
+  return keys;
+}();
 
 Config gpt2() {
   Config c;
@@ -275,13 +349,36 @@ Config qwen3() {
   return c;
 }
 
+Config gemma2() {
+  Config c = llama();
+  c.norm_position = NormPosition::kSandwich;
+  c.activation = LayerActivation::kGegluTanh;
+  return c;
+}
+
+Config gemma3() {
+  Config c = gemma2();
+  c.qk_norm = true;
+  return c;
+}
+
 constexpr Architecture kArchitectures[] = {
-    {"gpt2", "GPT2LMHeadModel", kGpt2Tensors, gpt2, kOfGpt2, {}},
-    {"llama", "LlamaForCausalLM", kLlamaTensors, llama, kOfLlama, kLlamaKeys},
-    {"mistral", "MistralForCausalLM", kLlamaTensors, llama, kOfMistral, {}},
-    {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, qwen2, {}, kLlamaKeys},
-    {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, qwen3, kOfQwen3, kLlamaKeys},
+    {"gpt2", "GPT2LMHeadModel", kGpt2Tensors, gpt2, kPlain, kOfGpt2, {}},
+    {"llama", "LlamaForCausalLM", kLlamaTensors, llama, kPlain, kOfLlama, kLlamaKeys},
+    {"mistral", "MistralForCausalLM", kLlamaTensors, llama, kPlain, kOfMistral, {}},
+    {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, qwen2, kPlain, {}, kLlamaKeys},
+    {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, qwen3, kPlain, kOfQwen3, kLlamaKeys},
+    {"gemma2", "Gemma2ForCausalLM", kGemmaTensors, gemma2, kGemma, kOfGemma2, kGemmaKeys},
+    {"gemma3", "Gemma3ForCausalLM", kGemmaTensors, gemma3, kGemma, kOfGemma3, kGemmaKeys,
+     "gemma3_text"},
 };
+
+const Architecture* row_named(std::string_view name) {
+  for (const Architecture& row : kArchitectures) {
+    if (row.name == name || row.model_type == name) return &row;
+  }
+  return nullptr;
+}
 
 // Appends the weight of a row, and its bias.
 void add_places(const TensorRow& row, const std::string& ours, const std::string& theirs,
@@ -294,7 +391,9 @@ void add_places(const TensorRow& row, const std::string& ours, const std::string
     shape = order == RowOrder::kTransposed ? Shape{columns, rows} : Shape{rows, columns};
   }
   const bool bare = ours == kTokens || ours == kPositions;
-  places.push_back({theirs + ".weight", shape, bare ? ours : ours + ".weight", first, order});
+  const double added = form == ModelForm::kGguf ? 0 : row.added_to_hugging_face;
+  places.push_back(
+      {theirs + ".weight", shape, bare ? ours : ours + ".weight", first, order, added});
   if (row.bias == BiasRule::kNever || (row.bias == BiasRule::kIfOurs && !c.bias)) return;
   places.push_back({theirs + ".bias",
                     {rows},
@@ -340,6 +439,11 @@ Tensor transposed(const Tensor& matrix) {
   return result;
 }
 
+void add_to(Tensor& values, double number) {
+  if (number == 0) return;
+  for (float& value : values.vec<float>()) value += static_cast<float>(number);
+}
+
 class WeightReader {
  public:
   WeightReader(const Config& config, const TensorSource& tensors)
@@ -353,6 +457,7 @@ class WeightReader {
   void set(const TensorPlace& place, Tensor& ours) {
     Tensor values = tensors_.read(take(place)).to(DType::kFloat32);
     if (place.order == RowOrder::kTransposed) values = transposed(values);
+    add_to(values, place.added);
     const index rows = rows_of(place), columns = columns_of(ours);
     const index heads = heads_of(place.order, config_);
     for (index n = 0; n < rows; ++n) {
@@ -443,10 +548,10 @@ KeyedMap<std::string_view, std::shared_ptr<BlockMatrix>> kept_in_blocks(
 
 }  // namespace
 
-bool is_architecture(std::string_view name) { return find_named(kArchitectures, name) != nullptr; }
+bool is_architecture(std::string_view name) { return row_named(name) != nullptr; }
 
 const Architecture& architecture(std::string_view name) {
-  if (const Architecture* const row = find_named(kArchitectures, name)) return *row;
+  if (const Architecture* const row = row_named(name)) return *row;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("the architecture {} is not one that fovea knows: {}", printable(name),
                           names_in(kArchitectures)),
@@ -457,7 +562,7 @@ const Architecture& architecture_of(const Config& c) {
   const Architecture* closest = nullptr;
   std::vector<std::string_view> fewest;
   for (const Architecture& row : kArchitectures) {
-    if (row.needs.empty()) continue;
+    if (row.needs.empty()) continue;  // it is read alone
     std::vector<std::string_view> found = differences(c, row);
     if (closest != nullptr && found.size() >= fewest.size()) continue;
     closest = &row;
@@ -506,6 +611,7 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places, const C
                   values.data<float>() + row_of_theirs(n, rows, heads) * columns);
     }
     if (place.order == RowOrder::kTransposed) values = transposed(values);
+    add_to(values, -place.added);
     check(values.shape() == place.shape, "{} is {}; {} asks for {}", place.ours, held.describe(),
           place.theirs, to_string(place.shape));
     theirs.push_back({place.theirs, std::move(values)});
@@ -543,6 +649,12 @@ void set_weights(std::span<Parameter* const> parameters, std::span<const TensorP
     if (set == 0 && types != WeightTypes::kPlanned) one->value.fill_zero();
     ++one->version;
   }
+}
+
+index query_scalar(const Config& c) {
+  if (c.score_scale == 0) return c.head_dim;
+  const double whole = std::round(1 / (c.score_scale * c.score_scale));
+  return static_cast<index>(std::min(whole, static_cast<double>(kLargestSize)));
 }
 
 std::optional<index> seen_keys(const Config& c) {

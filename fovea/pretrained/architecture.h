@@ -42,6 +42,8 @@ struct TensorPlace {
   std::string ours;  ///< "": it is zero, a bias that our model does not have
   index first = 0;   ///< row of ours that is its first
   RowOrder order = RowOrder::kAsTheyAre;
+  /// Ours are theirs plus this: 1 of gains 1 + w that a file has as w.
+  double added = 0;
 };
 
 /// A choice that an architecture has made, as our option spells it, and whether a model made it.
@@ -67,6 +69,7 @@ struct TensorRow {
   Size first = [](const LanguageModelConfig&) { return index{0}; };  ///< row of ours
   BiasRule bias = BiasRule::kNever;
   RowOrder in_hugging_face = RowOrder::kAsTheyAre, in_gguf = RowOrder::kAsTheyAre;
+  double added_to_hugging_face = 0;  ///< TensorPlace::added
   bool (*exists)(const LanguageModelConfig& config) = [](const LanguageModelConfig&) {
     return true;
   };
@@ -76,14 +79,18 @@ struct Architecture {
   std::string_view name;        ///< "llama": model_type, or general.architecture
   std::string_view class_name;  ///< of transformers: "LlamaForCausalLM"
   std::span<const TensorRow> tensors;
-  LanguageModelConfig (*layers)();          ///< its layers, without their sizes
-  std::span<const ArchitectureNeed> needs;  ///< of a model that is written so; {}: none is
+  LanguageModelConfig (*layers)();           ///< its layers, without their sizes
+  std::span<const ArchitectureNeed> family;  ///< needs that it shares with others
+  std::span<const ArchitectureNeed> needs;   ///< of a model that is written so; {}: none is
   /// The keys of a GGUF file behind "llama." that are read; {}: it is not read from such files.
   std::span<const std::string_view> gguf_keys;
+  std::string_view model_type = name;  ///< of config.json: "gemma3_text"
 };
 
 bool is_architecture(std::string_view name);
-/// The row of this name. Throws kModelWrongKind, which lists the known ones.
+/// Whether these are layers of Gemma, of which configurations leave out what is usual.
+inline bool is_gemma(std::string_view name) { return name == "gemma2" || name == "gemma3"; }
+/// The row of this name or model_type. Throws kModelWrongKind, which lists the known ones.
 const Architecture& architecture(std::string_view name);
 
 /// The row of a model that is written. Throws kModelWrongKind if there is none; the error names the
@@ -114,6 +121,9 @@ void set_weights(std::span<Parameter* const> parameters, std::span<const TensorP
                  const LanguageModelConfig& config, const TensorSource& tensors,
                  WeightTypes types = WeightTypes::kFloat32,
                  bool (*ignores)(std::string_view name) = nullptr);
+
+/// The number d of scores q.k / sqrt(d), rounded to a whole one: query_pre_attn_scalar of Gemma.
+index query_scalar(const LanguageModelConfig& config);
 
 /// How many keys a query of the layers with a window sees, its own among them; nothing if no layer
 /// has one.

@@ -66,6 +66,11 @@ const Json* ForeignObject::find(std::string_view key) const {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
+bool ForeignObject::is_null(std::string_view key) const {
+  const Json* const value = json_.find(key);
+  return value != nullptr && value->is_null();
+}
+
 void ForeignObject::fail_value(std::string_view key, std::string_view expected) const {
   throw Error(
       ErrorCode::kModelDamaged,

@@ -41,6 +41,8 @@ class ForeignObject {
   /// The value, or null.
   const Json* find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  /// Whether the key is there with the value null, for those that mean something by it.
+  bool is_null(std::string_view key) const;
 
   index whole(std::string_view key, index least, index most,
               std::optional<index> otherwise = {}) const;

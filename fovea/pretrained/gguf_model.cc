@@ -61,6 +61,12 @@ class Keys {
     fail(ErrorCode::kModelDamaged, "{}: expected a number over 0, got {}", name, number);
   }
 
+  /// Whether the key is there, and is no number that stands for none.
+  bool says(std::string_view key) const {
+    const GgufValue* const value = find(key);
+    return value != nullptr && !says_nothing(*value);
+  }
+
   /// Refuses keys that begin with the prefix and are none of these.
   void refuse_others(std::span<const std::string_view> known) const {
     for (const GgufPair& pair : header_.metadata) {
@@ -153,6 +159,66 @@ void read_divisors(const TensorSource& tensors, LanguageModelConfig& c) {
   c.rotary_divisors = divisors_text(divisors);
 }
 
+// As llama.cpp has it: a model of so many layers, the largest of its family, divides the products
+// by another number.
+index usual_scalar(std::string_view architecture, const LanguageModelConfig& c) {
+  const index largest = architecture == "gemma2" ? 46 : 62;
+  return c.layers == largest ? c.width / c.heads : c.head_dim;
+}
+
+double scale_by(index scalar) { return 1 / std::sqrt(static_cast<double>(scalar)); }
+
+// Every so many-th layer has no window, or a list says which have one.
+std::vector<bool> have_windows(const Keys& keys, index layers, index usual) {
+  constexpr std::string_view kKey = "attention.sliding_window_pattern";
+  const GgufValue* const value = keys.find(kKey);
+  std::vector<bool> narrow;
+  if (value != nullptr && value->is_array()) {
+    if (static_cast<index>(value->size()) != layers) {
+      fail(ErrorCode::kModelDamaged, "{}: {} entries for {} layers", kKey, value->size(), layers);
+    }
+    for (std::size_t n = 0; n < value->size(); ++n) narrow.push_back(value->flag(n));
+    return narrow;
+  }
+  const index every = keys.size(kKey, usual);
+  for (index n = 1; n <= layers; ++n) narrow.push_back(n % every != 0);
+  return narrow;
+}
+
+void read_windows_of(const Keys& keys, index seen, index usual, LanguageModelConfig& c) {
+  if (seen == 1) unknown("attention.sliding_window: fovea knows windows of at least 2 tokens");
+  std::vector<std::string> windows;
+  for (const bool narrow : have_windows(keys, c.layers, usual)) {
+    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
+  }
+  if (std::ranges::count(windows, "0") < c.layers) {
+    c.window = fmt::format("{}", fmt::join(windows, ","));
+  }
+}
+
+// What is not said is as llama.cpp has it.
+void read_gemma(const Keys& keys, std::string_view name, LanguageModelConfig& c) {
+  const bool second = name == "gemma2";
+  c.embedding_scale = std::sqrt(static_cast<double>(c.width));
+  const index scalar = usual_scalar(name, c);
+  if (scalar != c.head_dim) c.score_scale = scale_by(scalar);
+  const auto cap = [&](std::string_view key, double usual) {
+    return keys.find(key) != nullptr && !keys.says(key) ? 0 : keys.number(key, usual);
+  };
+  if (second) {
+    c.softcap = cap("attn_logit_softcapping", 50);
+  } else if (keys.says("attn_logit_softcapping")) {
+    unknown("gemma3.attn_logit_softcapping: fovea does not know what that changes");
+  }
+  c.logit_softcap = cap("final_logit_softcapping", second ? 30 : 0);
+  constexpr std::string_view kWindow = "attention.sliding_window";
+  if (!second && !keys.says(kWindow)) return;
+  read_windows_of(keys, keys.size(kWindow, 4096), second ? 2 : 6, c);
+  if (!seen_keys(c)) return;
+  c.rope_local_base = keys.number("rope.freq_base_swa", second ? c.rope_base : 1e4);
+  if (second && c.rope_local_base == c.rope_base) c.rope_local_base = 0;
+}
+
 LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& row) {
   const Keys keys(header, std::string(row.name) + ".");
   keys.refuse_others(row.gguf_keys);
@@ -177,6 +243,7 @@ LanguageModelConfig llama_config(const GgufHeader& header, const Architecture& r
   c.rotary_divisors = divisors_text(scaling.divisors);
   c.rotary_amplitude = scaling.amplitude;
   c.norm_epsilon = keys.number("attention.layer_norm_rms_epsilon", 1e-5);
+  if (is_gemma(row.name)) read_gemma(keys, row.name, c);
   c.tie = shape_of(header, "output.weight") == nullptr;
   return c;
 }
@@ -442,8 +509,53 @@ Vocabulary characters(const TokenizerData& data) {
 
 }  // namespace
 
-std::vector<GgufEntry> gguf_sizes(const Architecture& architecture, const LanguageModelConfig& c) {
-  const bool is_gpt2 = architecture.name == "gpt2";
+namespace {
+
+// The least n such that every n-th layer has no window, and all others have one.
+index layers_to_one_without_window(const LanguageModelConfig& c) {
+  const std::vector<index> windows = layer_windows(c);
+  const auto first = std::ranges::find(windows, 0) - windows.begin();
+  const index every = first + 1;
+  for (index n = 1; n <= c.layers; ++n) {
+    const bool narrow = windows[static_cast<std::size_t>(n - 1)] > 0;
+    require(narrow == (n % every != 0), "these windows", "a --window of 0 every so many layers");
+  }
+  return every;
+}
+
+void require_gemma(std::string_view name, const LanguageModelConfig& c) {
+  const bool second = name == "gemma2";
+  require(c.activation == LayerActivation::kGegluTanh, "the activation", "--activation geglu-tanh");
+  const index scalar = usual_scalar(name, c);
+  require(
+      query_scalar(c) == scalar, "the scores",
+      scalar == c.head_dim ? "--score-scale 0" : fmt::format("--score-scale {}", scale_by(scalar)));
+  require(second == (c.softcap > 0), "the scores", second ? "--softcap 50" : "--softcap 0");
+  require(!second || c.logit_softcap > 0, "the logits", "--logit-softcap 30");
+  require(!second || c.tie, "the logits", "--tie");
+}
+
+std::vector<GgufEntry> gemma_entries(std::string_view name, const LanguageModelConfig& c) {
+  const auto key = [&](std::string_view last) { return fmt::format("{}.{}", name, last); };
+  std::vector<GgufEntry> entries;
+  const auto seen = seen_keys(c);
+  if (seen || name == "gemma2") {
+    entries.push_back({key("attention.sliding_window"), size(seen.value_or(c.block))});
+    entries.push_back(
+        {key("attention.sliding_window_pattern"), size(layers_to_one_without_window(c))});
+    const double base = c.rope_local_base > 0 ? c.rope_local_base : c.rope_base;
+    entries.push_back({key("rope.freq_base_swa"), static_cast<float>(base)});
+  }
+  for (const auto& [last, cap] : {std::pair{"attn_logit_softcapping", c.softcap},
+                                  {"final_logit_softcapping", c.logit_softcap}}) {
+    if (cap > 0) entries.push_back({key(last), static_cast<float>(cap)});
+  }
+  return entries;
+}
+
+void require_known(std::string_view name, const LanguageModelConfig& c) {
+  if (is_gemma(name)) return require_gemma(name, c);
+  const bool is_gpt2 = name == "gpt2";
   require(is_gpt2 || !c.bias, "biases", "--no-bias");
   require(!seen_keys(c), "windows", "--window 0");
   if (is_gpt2) {
@@ -451,6 +563,13 @@ std::vector<GgufEntry> gguf_sizes(const Architecture& architecture, const Langua
   } else {
     require(c.activation == LayerActivation::kSwiglu, "the activation", "--activation swiglu");
   }
+}
+
+}  // namespace
+
+std::vector<GgufEntry> gguf_sizes(const Architecture& architecture, const LanguageModelConfig& c) {
+  require_known(architecture.name, c);
+  const bool is_gpt2 = architecture.name == "gpt2";
   const std::string prefix = std::string(architecture.name) + ".";
   const double epsilon = c.norm_epsilon;
   std::vector<GgufEntry> entries = {
@@ -471,6 +590,10 @@ std::vector<GgufEntry> gguf_sizes(const Architecture& architecture, const Langua
     entries.push_back({prefix + key, size(value)});
   }
   entries.push_back({prefix + "rope.freq_base", static_cast<float>(c.rope_base)});
+  if (is_gemma(architecture.name)) {
+    for (GgufEntry& entry : gemma_entries(architecture.name, c))
+      entries.push_back(std::move(entry));
+  }
   return entries;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -30,9 +31,9 @@ struct ActivationName {
 // The first name of an activation is the one that is written.
 constexpr ActivationName kActivations[] = {
     {"gelu", LayerActivation::kGelu, LayerActivation::kGeglu},
-    {"gelu_pytorch_tanh", LayerActivation::kGeluTanh, std::nullopt},
-    {"gelu_new", LayerActivation::kGeluTanh, std::nullopt},
-    {"gelu_fast", LayerActivation::kGeluTanh, std::nullopt},
+    {"gelu_pytorch_tanh", LayerActivation::kGeluTanh, LayerActivation::kGegluTanh},
+    {"gelu_new", LayerActivation::kGeluTanh, LayerActivation::kGegluTanh},
+    {"gelu_fast", LayerActivation::kGeluTanh, LayerActivation::kGegluTanh},
     {"silu", LayerActivation::kSilu, LayerActivation::kSwiglu},
     {"swish", LayerActivation::kSilu, LayerActivation::kSwiglu},
     {"relu", LayerActivation::kRelu, LayerActivation::kReglu},
@@ -62,8 +63,22 @@ void write_gpt2(const Config& c, Json::Object& out) {
   }
 }
 
-// Llama, Mistral and Qwen3 share these keys.
-void write_llama(const Config& c, Json::Object& out) {
+// The base in layers with a window.
+double local_base(const Config& c) {
+  return c.rope_local_base > 0 ? c.rope_local_base : c.rope_base;
+}
+
+// Where transformers 5 reads the base.
+Json::Object rotary_parameters(std::string_view architecture, const Config& c) {
+  const auto of = [](double base) {
+    return Json::Object{{"rope_type", "default"}, {"rope_theta", base}};
+  };
+  if (architecture != "gemma3") return of(c.rope_base);
+  return {{"full_attention", of(c.rope_base)}, {"sliding_attention", of(local_base(c))}};
+}
+
+// Llama, Mistral, Qwen3 and Gemma share these keys.
+void write_llama(const Config& c, std::string_view architecture, Json::Object& out) {
   for (const auto& [key, value] : {std::pair{"hidden_size", c.width},
                                    {"intermediate_size", c.ff},
                                    {"num_hidden_layers", c.layers},
@@ -75,23 +90,39 @@ void write_llama(const Config& c, Json::Object& out) {
   }
   out.emplace_back("hidden_act", name_of(c.activation));
   out.emplace_back("rms_norm_eps", c.norm_epsilon);
-  // Where transformers 5 reads the base, and where older versions and other programs do.
-  out.emplace_back("rope_parameters",
-                   Json::Object{{"rope_type", "default"}, {"rope_theta", c.rope_base}});
+  out.emplace_back("rope_parameters", rotary_parameters(architecture, c));
+  // Where older versions and other programs read it.
   out.emplace_back("rope_theta", c.rope_base);
   out.emplace_back("attention_bias", c.bias);
   out.emplace_back("attention_dropout", c.dropout);
 }
 
-void write_windows(const Config& c, Json::Object& out) {
-  const auto seen = seen_keys(c);
+void write_layer_types(const Config& c, Json::Object& out) {
   Json::Array types;
   for (const index window : layer_windows(c)) {
     types.emplace_back(window > 0 ? "sliding_attention" : "full_attention");
   }
   out.emplace_back("layer_types", std::move(types));
+}
+
+void write_windows(const Config& c, Json::Object& out) {
+  const auto seen = seen_keys(c);
+  write_layer_types(c, out);
   out.emplace_back("use_sliding_window", seen.has_value());
   out.emplace_back("sliding_window", seen ? Json(*seen) : Json());
+}
+
+Json cap_or_null(double cap) { return cap > 0 ? Json(cap) : Json(); }
+
+void write_gemma(const Config& c, std::string_view architecture, Json::Object& out) {
+  write_layer_types(c, out);
+  // Layers without a window have no use for it, but transformers asks for a number.
+  out.emplace_back("sliding_window", seen_keys(c).value_or(c.block));
+  out.emplace_back("hidden_activation", name_of(c.activation));
+  out.emplace_back("query_pre_attn_scalar", query_scalar(c));
+  out.emplace_back("attn_logit_softcapping", cap_or_null(c.softcap));
+  out.emplace_back("final_logit_softcapping", cap_or_null(c.logit_softcap));
+  if (architecture == "gemma3") out.emplace_back("rope_local_base_freq", local_base(c));
 }
 
 // ------------------------------------------------------------------------------------------- read
@@ -102,21 +133,25 @@ index size(const ForeignObject& config, std::string_view key, std::optional<inde
   return config.whole(key, 1, kLargestSize, usual);
 }
 
+// What is done to the angles of rotary positions, whose base is known but for these rules.
+void take_rotary(const ForeignObject& angles, Config& c) {
+  const double trained = static_cast<double>(c.block);
+  RotaryRules rules = read_rotary_rules(angles, {c.head_dim, c.rope_base, trained});
+  c.rope_base = rules.base;
+  c.rotary_divisors = divisors_text(rules.scaling.divisors);
+  c.rotary_amplitude = rules.scaling.amplitude;
+  if (rules.reach > trained) {
+    c.block = static_cast<index>(std::min(rules.reach, static_cast<double>(kLargestSize)));
+  }
+}
+
 // The base of rotary positions, and what is done to their angles. The head's columns and the
 // positions are known.
 void read_rotary(const ForeignObject& config, Config& c) {
   constexpr double kUsual = 10000;
   c.rope_base = config.number("rope_theta", kLeast, kMost, kUsual);
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
-    if (!config.has(key)) continue;
-    const double trained = static_cast<double>(c.block);
-    RotaryRules rules = read_rotary_rules(config.object(key), {c.head_dim, c.rope_base, trained});
-    c.rope_base = rules.base;
-    c.rotary_divisors = divisors_text(rules.scaling.divisors);
-    c.rotary_amplitude = rules.scaling.amplitude;
-    if (rules.reach > trained) {
-      c.block = static_cast<index>(std::min(rules.reach, static_cast<double>(kLargestSize)));
-    }
+    if (config.has(key)) take_rotary(config.object(key), c);
   }
 }
 
@@ -147,10 +182,8 @@ void read_llama(const ForeignObject& config, Config& c) {
   c.tie = config.flag("tie_word_embeddings", false);
 }
 
-// Whether each layer has a window.
-std::vector<bool> have_windows(const ForeignObject& config, index layers, index first) {
-  std::vector<bool> narrow;
-  for (index n = 0; n < layers; ++n) narrow.push_back(n >= first);
+// Whether each layer has a window: as the list of their kinds says, or as is usual.
+std::vector<bool> have_windows(const ForeignObject& config, std::vector<bool> narrow) {
   if (!config.has("layer_types")) return narrow;
   const Json::Array& types = config.array("layer_types");
   if (types.size() != narrow.size()) config.fail_value("layer_types", "an entry for each layer");
@@ -164,11 +197,16 @@ std::vector<bool> have_windows(const ForeignObject& config, index layers, index 
   return narrow;
 }
 
-// Layers from `first` on have the window, unless the list of their kinds says otherwise.
-void read_windows(const ForeignObject& config, Config& c, index first) {
-  const index seen = config.whole("sliding_window", 0, kLargestSize, 0);
+std::vector<bool> narrow_from(index first, index layers) {
+  std::vector<bool> narrow;
+  for (index n = 0; n < layers; ++n) narrow.push_back(n >= first);
+  return narrow;
+}
+
+void set_windows(const ForeignObject& config, const std::vector<bool>& usual, index seen,
+                 Config& c) {
   std::vector<std::string> windows;
-  for (const bool narrow : have_windows(config, c.layers, seen > 0 ? first : c.layers)) {
+  for (const bool narrow : have_windows(config, usual)) {
     if (narrow && seen < 2) config.fail_value("sliding_window", "at least 2");
     windows.push_back(narrow ? std::to_string(seen - 1) : "0");
   }
@@ -177,8 +215,81 @@ void read_windows(const ForeignObject& config, Config& c, index first) {
   }
 }
 
+// Layers from `first` on have the window, unless the list of their kinds says otherwise.
+void read_windows(const ForeignObject& config, Config& c, index first) {
+  const index seen = config.whole("sliding_window", 0, kLargestSize, 0);
+  set_windows(config, narrow_from(seen > 0 ? first : c.layers, c.layers), seen, c);
+}
+
+// A configuration of Gemma leaves out what is as transformers has it.
+struct GemmaDefaults {
+  index vocabulary, block, pattern;  // every so many-th layer has no window
+  double cap, logit_cap;
+};
+
+const GemmaDefaults& gemma_defaults(std::string_view name) {
+  static constexpr GemmaDefaults kGemma2{256000, 8192, 2, 50, 30}, kGemma3{262208, 131072, 6, 0, 0};
+  return name == "gemma2" ? kGemma2 : kGemma3;
+}
+
+// Layers with a window have angles of their own, which nothing stretches.
+void read_gemma3_rotary(const ForeignObject& config, Config& c) {
+  c.rope_base = config.number("rope_theta", kLeast, kMost, 1e6);
+  double local = config.number("rope_local_base_freq", kLeast, kMost, 1e4);
+  if (config.has("rope_parameters")) {
+    const ForeignObject kinds = config.object("rope_parameters");
+    if (kinds.has("sliding_attention")) {
+      const ForeignObject angles = kinds.object("sliding_attention");
+      const RotaryRules rules = read_rotary_rules(angles, {c.head_dim, local, 0});
+      if (!rules.scaling.divisors.empty()) angles.refuse("rope_type", "default");
+      local = rules.base;
+    }
+    if (kinds.has("full_attention")) take_rotary(kinds.object("full_attention"), c);
+    kinds.refuse_others();
+  }
+  if (config.has("rope_scaling")) take_rotary(config.object("rope_scaling"), c);
+  if (seen_keys(c)) c.rope_local_base = local;
+}
+
+double read_cap(const ForeignObject& config, std::string_view key, double usual) {
+  return config.number(key, 0, kMost, config.is_null(key) ? 0 : usual);
+}
+
+void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
+  const GemmaDefaults& usual = gemma_defaults(name);
+  c.width = size(config, "hidden_size", 2304);
+  c.ff = size(config, "intermediate_size", 9216);
+  c.layers = size(config, "num_hidden_layers", 26);
+  c.heads = size(config, "num_attention_heads", 8);
+  c.kv_heads = size(config, "num_key_value_heads", 4);
+  c.head_dim = size(config, "head_dim", 256);
+  c.block = size(config, "max_position_embeddings", usual.block);
+  c.activation = hugging_face_activation(config, "hidden_activation", "gelu_pytorch_tanh", true);
+  c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
+  c.embedding_scale = std::sqrt(static_cast<double>(c.width));
+  const index scalar = size(config, "query_pre_attn_scalar", 256);
+  c.score_scale = scalar == c.head_dim ? 0 : 1 / std::sqrt(static_cast<double>(scalar));
+  c.softcap = read_cap(config, "attn_logit_softcapping", usual.cap);
+  c.logit_softcap = read_cap(config, "final_logit_softcapping", usual.logit_cap);
+  std::vector<bool> narrow;
+  const index every = config.whole("sliding_window_pattern", 1, kLargestSize, usual.pattern);
+  for (index n = 1; n <= c.layers; ++n) narrow.push_back(n % every != 0);
+  set_windows(config, narrow, size(config, "sliding_window", 4096), c);
+  if (name == "gemma2") {
+    read_rotary(config, c);
+  } else {
+    read_gemma3_rotary(config, c);
+  }
+  c.tie = config.flag("tie_word_embeddings", true);
+  config.require("attention_bias", false);
+  config.require("use_bidirectional_attention", false);
+  // What transformers does not read.
+  config.ignore({"hidden_act", "_sliding_window_pattern", "cache_implementation"});
+}
+
 void read_family(const ForeignObject& config, std::string_view name, Config& c) {
   if (name == "gpt2") return read_gpt2(config, c);
+  if (is_gemma(name)) return read_gemma(config, name, c);
   read_llama(config, c);
   if (name == "llama") {
     c.bias = config.flag("attention_bias", false);
@@ -203,7 +314,8 @@ LayerActivation hugging_face_activation(const ForeignObject& config, std::string
     const auto found = gated ? one.gated : one.plain;
     if (one.name == name && found) return *found;
   }
-  config.refuse(key, gated ? "silu, gelu and relu" : "gelu, gelu_new, silu and relu");
+  config.refuse(key,
+                gated ? "silu, gelu, gelu_pytorch_tanh and relu" : "gelu, gelu_new, silu and relu");
 }
 
 void ignore_what_says_nothing(const ForeignObject& config) {
@@ -252,24 +364,39 @@ void ignore_what_says_nothing(const ForeignObject& config) {
 Json::Object hugging_face_config(const Architecture& architecture, const Config& c) {
   Json::Object out;
   out.emplace_back("architectures", Json::Array{Json(architecture.class_name)});
-  out.emplace_back("model_type", architecture.name);
+  out.emplace_back("model_type", architecture.model_type);
   out.emplace_back("vocab_size", c.vocabulary);
   out.emplace_back("tie_word_embeddings", c.tie);
   if (architecture.name == "gpt2") {
     write_gpt2(c, out);
     return out;
   }
-  write_llama(c, out);
+  write_llama(c, architecture.name, out);
+  if (is_gemma(architecture.name)) write_gemma(c, architecture.name, out);
   if (architecture.name == "llama") out.emplace_back("mlp_bias", c.bias);
   if (architecture.name == "mistral") out.emplace_back("sliding_window", *seen_keys(c));
   if (architecture.name == "qwen3") write_windows(c, out);
   return out;
 }
 
-HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
-  const Architecture& row = architecture(config.text("model_type"));
+namespace {
+
+// The part of a configuration that is a model of images and texts that is of its language model,
+// and what stands beside it.
+constexpr std::string_view kTextPart = "text_config";
+
+bool has_images(const Json& config) {
+  const Json* const type = config.find("model_type");
+  const auto* const name = type == nullptr ? nullptr : type->get_if<std::string>();
+  const Json* const text = config.find(kTextPart);
+  return name != nullptr && *name == "gemma3" && text != nullptr && !text->is_null();
+}
+
+HuggingFaceModel read_text_model(const ForeignObject& config, const Architecture& row) {
   Config c = row.layers();
-  c.vocabulary = size(config, "vocab_size");
+  c.vocabulary = is_gemma(row.name)
+                     ? size(config, "vocab_size", gemma_defaults(row.name).vocabulary)
+                     : size(config, "vocab_size");
   read_family(config, row.name, c);
   ignore_what_says_nothing(config);
   config.require("is_causal", true);
@@ -282,6 +409,39 @@ HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
   }
 }
 
+}  // namespace
+
+HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
+  const Architecture& row = architecture(config.text("model_type"));
+  if (row.name != "gemma3" || !config.has(kTextPart)) return read_text_model(config, row);
+  const ForeignObject text = config.object(kTextPart);
+  config.require("tie_word_embeddings", true);
+  ignore_what_says_nothing(config);
+  config.ignore({"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index",
+                 "image_token_index", "boi_token_id", "eoi_token_id", "image_token_id"});
+  config.ignore_what_is_off();
+  config.refuse_others();
+  return read_text_model(text, row);
+}
+
+Json::Object language_model_config(const Json& config) {
+  if (!has_images(config)) return config.object();
+  const Architecture& row = architecture("gemma3");
+  const Json part = config.at(kTextPart);
+  Json::Object text = part.object();
+  std::erase_if(text, [](const auto& one) {
+    return one.first == "architectures" || one.first == "model_type";
+  });
+  text.emplace_back("architectures", Json::Array{Json(row.class_name)});
+  text.emplace_back("model_type", row.model_type);
+  for (const char* const key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    const bool has = std::ranges::any_of(text, [&](const auto& one) { return one.first == key; });
+    const Json* const outside = config.find(key);
+    if (!has && outside != nullptr) text.emplace_back(key, *outside);
+  }
+  return text;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -290,15 +450,40 @@ constexpr std::string_view kHead = "lm_head.weight";
 constexpr std::string_view kConfigName = "config.json", kTokenizerName = "tokenizer.json";
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
+// The tensors of a language model stand behind these names in one that has images, too, as
+// transformers 5 and older versions write it.
+constexpr std::pair<std::string_view, std::string_view> kTextPrefixes[] = {
+    {"model.language_model.", "model."},
+    {"language_model.model.", "model."},
+    {"language_model.lm_head.", "lm_head."}};
+
+bool is_of_images(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {"vision_tower.", "multi_modal_projector."};
+  return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
+    return name.starts_with(prefix) || name.starts_with("model." + std::string(prefix));
+  });
+}
+
+std::string as_text_model(const std::string& name) {
+  for (const auto& [prefix, short_one] : kTextPrefixes) {
+    if (name.starts_with(prefix)) return std::string(short_one) + name.substr(prefix.size());
+  }
+  return name;
+}
+
 // The files of a folder as one source. Models that were saved without their head lack the prefix of
 // its names.
 class FolderSource : public TensorSource {
  public:
-  FolderSource(const fs::path& folder, std::string_view prefix) : tensors_(folder) {
+  FolderSource(const fs::path& folder, std::string_view prefix, bool images) : tensors_(folder) {
     const bool bare = std::ranges::none_of(
         tensors_.names(), [&](const std::string& name) { return name.starts_with(prefix); });
     for (const std::string& name : tensors_.names()) {
-      names_.push_back(bare && name != kHead ? std::string(prefix) + name : name);
+      if (images) {
+        names_.push_back(as_text_model(name));
+      } else {
+        names_.push_back(bare && name != kHead ? std::string(prefix) + name : name);
+      }
     }
   }
   const std::vector<std::string>& names() const override { return names_; }
@@ -330,6 +515,7 @@ bool is_buffer(std::string_view name) {
 
 // A tied head that is stored all the same.
 bool is_buffer_or_head(std::string_view name) { return is_buffer(name) || name == kHead; }
+bool is_no_text(std::string_view name) { return is_buffer_or_head(name) || is_of_images(name); }
 
 std::optional<Json> json_if_there(const ModelFiles& files, std::string_view name) {
   if (!files.has(name)) return std::nullopt;
@@ -368,26 +554,30 @@ std::string chat_template(const ModelFiles& files, const Json* settings) {
   return text == nullptr ? std::string() : *text;
 }
 
-PretrainedText read_text(const ModelFiles& files, const Json& config) {
+PretrainedText read_text(const ModelFiles& files, const Json& whole) {
+  const Json config = language_model_config(whole);
   const ForeignObject sizes(config, files.path(kConfigName));
-  const index rows = sizes.whole("vocab_size", 1, kLargestSize);
+  const std::string type = sizes.text("model_type");
+  const std::string name(is_architecture(type) ? architecture(type).name : type);
+  const std::optional<index> usual =
+      is_gemma(name) ? std::optional(gemma_defaults(name).vocabulary) : std::nullopt;
+  const index rows = sizes.whole("vocab_size", 1, kLargestSize, usual);
   // The mark that an empty text begins with, whether or not others do.
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
-  FolderSubwords read = read_folder_subwords(files, sizes.text("model_type"), rows,
-                                             begin < rows ? static_cast<token>(begin) : kNoToken);
+  FolderSubwords read =
+      read_folder_subwords(files, name, rows, begin < rows ? static_cast<token>(begin) : kNoToken);
   if (read.before.size() > 1 || !read.after.empty()) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the tokenizer puts marks behind each text, or several before it",
                             files.path(kTokenizerName)),
                 kReadableHint);
   }
-  PretrainedText text{.architecture = sizes.text("model_type"),
-                      .subwords = std::move(read.subwords)};
+  PretrainedText text{.architecture = name, .subwords = std::move(read.subwords)};
   if (!read.before.empty()) text.begin = read.before.front();
   const auto settings = json_if_there(files, "tokenizer_config.json");
   const auto generation = json_if_there(files, "generation_config.json");
   if (generation) add_ends(text, generation->find("eos_token_id"));
-  add_ends(text, config.find("eos_token_id"));
+  for (const Json* const one : {&whole, &config}) add_ends(text, one->find("eos_token_id"));
   if (settings) text.end = named_token(*text.subwords, settings->find("eos_token"));
   if (text.end != kNoToken) add_end(text, text.end);
   if (text.end == kNoToken && !text.ends.empty()) text.end = text.ends.front();
@@ -430,11 +620,12 @@ PretrainedLanguageModel load_hugging_face(const fs::path& folder,
   HuggingFaceModel model = read_hugging_face_config(ForeignObject(json, files.path(kConfigName)));
   PretrainedLanguageModel loaded{
       .config = model.config, .text = read_text(files, json), .model = nullptr};
-  const FolderSource tensors(folder, model.architecture.name == "gpt2" ? "transformer." : "model.");
+  const bool images = has_images(json);
+  const FolderSource tensors(folder, model.architecture.name == "gpt2" ? "transformer." : "model.",
+                             images);
+  const auto ignores = images ? is_no_text : model.config.tie ? is_buffer_or_head : is_buffer;
   detail::named(folder.string(), [&] {
-    detail::make_model(loaded,
-                       {model.architecture, ModelForm::kHuggingFace, tensors,
-                        model.config.tie ? is_buffer_or_head : is_buffer},
+    detail::make_model(loaded, {model.architecture, ModelForm::kHuggingFace, tensors, ignores},
                        options);
   });
   return loaded;

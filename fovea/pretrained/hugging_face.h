@@ -22,6 +22,10 @@ LayerActivation hugging_face_activation(const ForeignObject& config, std::string
 /// or of heads.
 void ignore_what_says_nothing(const ForeignObject& config);
 
+/// The config.json of the language model alone, of one that may have images, too (model_type
+/// "gemma3").
+Json::Object language_model_config(const Json& config);
+
 struct HuggingFaceModel {
   const Architecture& architecture;
   LanguageModelConfig config;  ///< resolved

@@ -78,7 +78,15 @@ CrossEntropy linear_cross_entropy(const LinearCrossEntropy<T>& a) {
       for (index c = 0; c < C; ++c) sum += a.x[n][c] * a.weight[v][c];
       logits[n][v] = sum;
     }
+  const auto cap = static_cast<T>(a.softcap);
+  std::vector<T> slopes(logits_memory.size(), T{1});  // of the capped logits
+  for (std::size_t i = 0; cap > 0 && i < slopes.size(); ++i) {
+    const T tanh = std::tanh(logits_memory[i] / cap);
+    logits_memory[i] = cap * tanh;
+    slopes[i] = 1 - tanh * tanh;
+  }
   const CrossEntropy result = cross_entropy<T>(logits, a.targets, a.scale, losses, logits);
+  for (std::size_t i = 0; i < slopes.size(); ++i) logits_memory[i] *= slopes[i];
   for (index n = 0; n < a.dx.rows; ++n)
     for (index c = 0; c < C; ++c) {
       a.dx[n][c] = 0;

@@ -123,20 +123,23 @@ class Training(TypedDict, total=False):
     t5_max_distance: SupportsIndex | None
     shaw_clip: SupportsIndex | None
     rope_base: SupportsFloat | None
+    rope_local_base: SupportsFloat | None
     window: Text | None
     qk_norm: bool | None
     score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
     attention_norm: Literal["softmax", "sigmoid", "none"] | None
     log_n_scale: bool | None
+    score_scale: SupportsFloat | None
     softcap: SupportsFloat | None
     sink: bool | None
     norm: Literal["layer", "rms"] | None
-    norm_position: Literal["pre", "post"] | None
+    norm_position: Literal["pre", "post", "sandwich"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu", "geglu-tanh"] | None
     forget_bias: SupportsFloat | None
     tie: bool | None
+    logit_softcap: SupportsFloat | None
     lr: SupportsFloat | None
     min_lr: SupportsFloat | None
     schedule: Literal["cosine", "linear", "inverse-sqrt", "constant", "wsd"] | None
@@ -221,17 +224,19 @@ class ClassifierTraining(TypedDict, total=False):
     t5_max_distance: SupportsIndex | None
     shaw_clip: SupportsIndex | None
     rope_base: SupportsFloat | None
+    rope_local_base: SupportsFloat | None
     qk_norm: bool | None
     score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
     attention_norm: Literal["softmax", "sigmoid", "none"] | None
     log_n_scale: bool | None
+    score_scale: SupportsFloat | None
     softcap: SupportsFloat | None
     sink: bool | None
     norm: Literal["layer", "rms"] | None
-    norm_position: Literal["pre", "post"] | None
+    norm_position: Literal["pre", "post", "sandwich"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu", "geglu-tanh"] | None
     forget_bias: SupportsFloat | None
     lr: SupportsFloat | None
     min_lr: SupportsFloat | None
@@ -330,17 +335,19 @@ class TaggerTraining(TypedDict, total=False):
     t5_max_distance: SupportsIndex | None
     shaw_clip: SupportsIndex | None
     rope_base: SupportsFloat | None
+    rope_local_base: SupportsFloat | None
     qk_norm: bool | None
     score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
     attention_norm: Literal["softmax", "sigmoid", "none"] | None
     log_n_scale: bool | None
+    score_scale: SupportsFloat | None
     softcap: SupportsFloat | None
     sink: bool | None
     norm: Literal["layer", "rms"] | None
-    norm_position: Literal["pre", "post"] | None
+    norm_position: Literal["pre", "post", "sandwich"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu", "geglu-tanh"] | None
     forget_bias: SupportsFloat | None
     lr: SupportsFloat | None
     min_lr: SupportsFloat | None
@@ -420,18 +427,20 @@ class TranslatorTraining(TypedDict, total=False):
     t5_max_distance: SupportsIndex | None
     shaw_clip: SupportsIndex | None
     rope_base: SupportsFloat | None
+    rope_local_base: SupportsFloat | None
     decoder_position: Text | None
     qk_norm: bool | None
     score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
     attention_norm: Literal["softmax", "sigmoid", "none"] | None
     log_n_scale: bool | None
+    score_scale: SupportsFloat | None
     softcap: SupportsFloat | None
     sink: bool | None
     norm: Literal["layer", "rms"] | None
-    norm_position: Literal["pre", "post"] | None
+    norm_position: Literal["pre", "post", "sandwich"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu", "geglu-tanh"] | None
     forget_bias: SupportsFloat | None
     share_embeddings: bool | None
     tie: bool | None
@@ -537,17 +546,19 @@ class Fitting(TypedDict, total=False):
     t5_max_distance: SupportsIndex | None
     shaw_clip: SupportsIndex | None
     rope_base: SupportsFloat | None
+    rope_local_base: SupportsFloat | None
     qk_norm: bool | None
     score: Literal["dot", "cosine", "l2", "additive", "concat"] | None
     attention_norm: Literal["softmax", "sigmoid", "none"] | None
     log_n_scale: bool | None
+    score_scale: SupportsFloat | None
     softcap: SupportsFloat | None
     sink: bool | None
     norm: Literal["layer", "rms"] | None
-    norm_position: Literal["pre", "post"] | None
+    norm_position: Literal["pre", "post", "sandwich"] | None
     ln_variant: Literal["standard", "unbiased"] | None
     bias: bool | None
-    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu"] | None
+    activation: Literal["relu", "gelu", "gelu-tanh", "silu", "reglu", "geglu", "swiglu", "geglu-tanh"] | None
     forget_bias: SupportsFloat | None
     lr: SupportsFloat | None
     min_lr: SupportsFloat | None

@@ -255,6 +255,10 @@ inline constexpr OpCase kOpCases[] = {
      {{6, 5}},
      [](Tape& t, Inputs in) { return multiply(t, in[0], in[0]); },
      by<OfItself<MultiplyFormula, 2>>},
+    {"softcap",
+     {{6, 5}},
+     [](Tape& t, Inputs in) { return softcap(t, in[0], SoftcapFormula::kCap); },
+     by<SoftcapFormula>},
     {"scale", {{6, 5}}, [](Tape& t, Inputs in) { return scale(t, in[0], -2.5); }, by<ScaleFormula>},
     {"dropout",
      {{6, 5}},
@@ -386,8 +390,15 @@ inline constexpr OpCase kOpCases[] = {
     {"linear_cross_entropy",
      {{6, 4}, {5, 4}, {1, 5}},
      [](Tape& t,
-        Inputs in) { return linear_cross_entropy(t, in[0], in[1], in[2], targets(), 0.25); },
+        Inputs in) { return linear_cross_entropy(t, in[0], in[1], in[2], targets(), {.scale = 0.25}); },
      by<LinearCrossEntropyFormula>},
+    {"linear_cross_entropy_with_a_softcap",
+     {{6, 4}, {5, 4}, {1, 5}},
+     [](Tape& t, Inputs in) {
+       return linear_cross_entropy(t, in[0], in[1], in[2], targets(),
+                                   {.scale = 0.25, .softcap = SoftcapFormula::kCap});
+     },
+     by<CappedCrossEntropyFormula>},
     {"sum", {{6, 5}}, [](Tape& t, Inputs in) { return sum(t, in[0]); }, by<SumFormula<false>>},
     {"mean", {{6, 5}}, [](Tape& t, Inputs in) { return mean(t, in[0]); }, by<SumFormula<true>>},
 };

@@ -314,6 +314,33 @@ struct LinearCrossEntropyFormula {
   }
 };
 
+/// C tanh(x / C).
+struct SoftcapFormula {
+  static constexpr double kCap = 0.75;
+
+  template <class T>
+  static T of(T x) {
+    using std::tanh;
+    return T(kCap) * tanh(x / T(kCap));
+  }
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    fill(y, [&](index n, index c) { return of(in[0][n][c]); });
+  }
+};
+
+struct CappedCrossEntropyFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    std::vector<T> values(static_cast<std::size_t>(in[0].rows * in[1].rows));
+    const Rows<T> logits(values.data(), in[0].rows, in[1].rows);
+    LinearFormula<Activation::kNone>::run<T>(in, logits);
+    for (T& value : values) value = SoftcapFormula::of(value);
+    const Rows<const T> one[] = {logits};
+    CrossEntropyFormula<1>::run<T>(one, y);
+  }
+};
+
 /// Divided by the number of elements, or not.
 template <bool mean>
 struct SumFormula {

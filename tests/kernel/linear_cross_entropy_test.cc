@@ -15,7 +15,7 @@ template <class T>
 struct Problem {
   Matrix<T> x, weight, bias;
   std::vector<std::int32_t> ids;
-  double scale = 1, smoothing = 0;
+  double scale = 1, smoothing = 0, softcap = 0;
 
   // Every third row is ignored, unless `every` says otherwise.
   static Problem random(Random& random, index N, index C, index V, index every = 3) {
@@ -29,7 +29,7 @@ struct Problem {
   }
   template <class U>
   Problem<U> as() const {
-    return {Matrix<U>(x), Matrix<U>(weight), Matrix<U>(bias), ids, scale, smoothing};
+    return {Matrix<U>(x), Matrix<U>(weight), Matrix<U>(bias), ids, scale, smoothing, softcap};
   }
 };
 
@@ -56,6 +56,7 @@ LinearCrossEntropy<T> arguments(const Problem<T>& p, Result<T>& r) {
           .bias = p.bias.vec(),
           .targets = {.ids = p.ids, .smoothing = p.smoothing},
           .scale = p.scale,
+          .softcap = p.softcap,
           .losses = r.losses.vec(),
           .dx = r.dx.view(),
           .dweight = r.dweight.view(),
@@ -111,6 +112,30 @@ TEST(LinearCrossEntropy, GradientIsThatOfTheLoss) {
     expect_gradient(p.weight, r.dweight, loss, "weight");
     expect_gradient(p.bias, r.dbias, loss, "bias");
   });
+}
+
+TEST(LinearCrossEntropy, LogitsAreCapped) {
+  for_each_isa([] {
+    Random random(98, RandomUse::kTest);
+    // The last is of several chunks.
+    for (const auto& [N, C, V] : {std::array<index, 3>{5, 3, 2}, {40, 33, 17}, {600, 17, 31}}) {
+      auto p = Problem<float>::random(random, N, C, V);
+      p.softcap = 0.8;
+      expect_result_no_worse(fused(kContext, p), plain(p), plain(p.as<double>()));
+    }
+    auto p = Problem<double>::random(random, 7, 5, 9);
+    p.scale = 0.2;
+    p.softcap = 0.5;
+    const auto r = fused(kContext, p);
+    const auto loss = [&] { return p.scale * fused(kContext, p).loss.total; };
+    expect_gradient(p.x, r.dx, loss, "x");
+    expect_gradient(p.weight, r.dweight, loss, "weight");
+    expect_gradient(p.bias, r.dbias, loss, "bias");
+  });
+  Random random(99, RandomUse::kTest);
+  auto p = Problem<float>::random(random, 700, 40, 300);
+  p.softcap = 2;
+  expect_same_for_threads([&](const Context& ctx) { return fused(ctx, p); });
 }
 
 TEST(LinearCrossEntropy, IgnoredRowsChangeNothing) {

@@ -91,6 +91,21 @@ inline std::vector<LanguageModelConfig> forms_of_attention() {
     c.qk_norm = true;
     c.softcap = 5;
   });
+  add([](LanguageModelConfig& c) {  // as Gemma
+    c.position = PositionKind::kRotary;
+    c.rope_base = 1000;
+    c.rope_local_base = 10;
+    c.window = "2,0";
+    c.layers = 2;
+    c.score_scale = 0.7;
+    c.softcap = 2;
+    c.logit_softcap = 0.5;
+    c.norm = NormKind::kRms;
+    c.norm_position = NormPosition::kSandwich;
+    c.norm_epsilon = 0.01;  // else the norms are too curved for finite differences
+    c.activation = LayerActivation::kGegluTanh;
+    c.embedding_scale = 3;
+  });
   return all;
 }
 
@@ -131,6 +146,11 @@ inline std::vector<LanguageModelConfig> forms_of_encoders() {
   wide.encoder = "lstm:6:layers=2,conv3:10";
   wide.tie = false;
   wide.init = InitScheme::kSource;
+  auto& sandwich = add(LanguageModelKind::kEncoder);
+  sandwich.encoder = "conv2,attention:heads=2:window=4,ff";
+  sandwich.norm_position = NormPosition::kSandwich;
+  sandwich.norm_epsilon = 0.01;
+  sandwich.logit_softcap = 2;
   auto& learned = add(LanguageModelKind::kGru);
   learned.position = PositionKind::kLearned;
   return all;

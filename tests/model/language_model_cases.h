@@ -74,6 +74,8 @@ inline std::vector<LanguageModelCase> language_model_cases() {
   add("swiglu", [](auto& c) { c.activation = LayerActivation::kSwiglu; });
   add("rms", [](auto& c) { c.norm = NormKind::kRms; });
   add("post", [](auto& c) { c.norm_position = NormPosition::kPost; });
+  add("sandwich", [](auto& c) { c.norm_position = NormPosition::kSandwich; });
+  add("capped", [](auto& c) { c.logit_softcap = 5; });
   add("grouped", [](auto& c) { c.kv_heads = 1; });
   add("narrow heads", [](auto& c) { c.head_dim = 4; });
   add("wide heads", [](auto& c) { c.head_dim = 48; });

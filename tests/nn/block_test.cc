@@ -65,6 +65,37 @@ TEST(AttentionBlock, IsTheBlockOfS0) {
   EXPECT_THAT(y, testing::Pointwise(testing::FloatNear(1e-6f), z));
 }
 
+// x + after(f(norm(x))), twice.
+TEST(Block, ASandwichHasNormsBeforeAndBehindEachPart) {
+  ParameterSet set({});
+  BlockOptions o = block_options(C, 8, 2);
+  o.residual.position = NormPosition::kSandwich;
+  o.residual.norm.kind = NormKind::kRms;
+  const Block block(o, ParameterScope(set));
+  for (const char* name : {"attention_norm.weight", "attention_norm.after.weight",
+                           "feed_forward_norm.weight", "feed_forward_norm.after.weight"}) {
+    const auto gains = noise(C);
+    ASSERT_NE(set.find(name), nullptr) << name;
+    std::copy(gains.begin(), gains.end(), set.find(name)->value.data<float>());
+  }
+  const auto x = noise(N * C);
+  const auto y = output_of([&](Tape& t) { return forward(t, block, x); });
+  const auto z = output_of([&](Tape& t) {
+    const auto p = [&](const char* name) { return t.parameter(*set.find(name)); };
+    const auto norm = [&](Variable rows, const char* name) { return rms_norm(t, rows, p(name)); };
+    const PackedRows rows = lay_out_rows(t, N, {kOffsets, 3}, {});
+    Variable h = t.constant(Rows<const float>(x.data(), N, C));
+    const Variable attended = block.attention().forward(t, norm(h, "attention_norm.weight"), rows);
+    h = add(t, h, norm(attended, "attention_norm.after.weight"));
+    const Variable inner =
+        linear(t, norm(h, "feed_forward_norm.weight"), p("feed_forward.in.weight"),
+               p("feed_forward.in.bias"), Activation::kGelu);
+    const Variable fed = linear(t, inner, p("feed_forward.out.weight"), p("feed_forward.out.bias"));
+    return add(t, h, norm(fed, "feed_forward_norm.after.weight"));
+  });
+  EXPECT_THAT(y, testing::Pointwise(testing::FloatNear(1e-5f), z));
+}
+
 class EveryBlock : public testing::TestWithParam<NormPosition> {};
 
 TEST_P(EveryBlock, GradientIsThatOfTheForward) {
@@ -79,7 +110,8 @@ TEST_P(EveryBlock, GradientIsThatOfTheForward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Positions, EveryBlock,
-                         testing::Values(NormPosition::kPre, NormPosition::kPost));
+                         testing::Values(NormPosition::kPre, NormPosition::kPost,
+                                         NormPosition::kSandwich));
 
 }  // namespace
 }  // namespace fovea

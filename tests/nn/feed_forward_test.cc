@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "tests/nn/support.h"
@@ -37,6 +38,9 @@ TEST(FeedForward, TreatsEachRowAlone) {
 double value_of(LayerActivation f, double x) {
   if (f == LayerActivation::kReglu) return std::max(x, 0.0);
   if (f == LayerActivation::kGeglu) return x * std::erfc(-x / std::sqrt(2)) / 2;
+  if (f == LayerActivation::kGegluTanh) {
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  }
   return x / (1 + std::exp(-x));
 }
 
@@ -49,8 +53,8 @@ std::vector<double> times(const Parameter& weight, const std::vector<double>& x)
 }
 
 TEST(FeedForward, GatedIsItsFormula) {
-  for (const LayerActivation f :
-       {LayerActivation::kReglu, LayerActivation::kGeglu, LayerActivation::kSwiglu}) {
+  for (const LayerActivation f : {LayerActivation::kReglu, LayerActivation::kGeglu,
+                                  LayerActivation::kSwiglu, LayerActivation::kGegluTanh}) {
     auto set = float64_set();
     const FeedForward layer({.width = 4, .hidden = 6, .activation = f, .bias = Biases::kNone},
                             ParameterScope(set));
@@ -77,8 +81,8 @@ TEST(FeedForward, AnUngatedOneHasNoGate) {
 }
 
 TEST(FeedForward, GradientIsThatOfTheForward) {
-  for (const LayerActivation f :
-       {LayerActivation::kSilu, LayerActivation::kGeglu, LayerActivation::kSwiglu}) {
+  for (const LayerActivation f : {LayerActivation::kSilu, LayerActivation::kGeglu,
+                                  LayerActivation::kSwiglu, LayerActivation::kGegluTanh}) {
     auto set = float64_set();
     const FeedForward layer({.width = 4, .hidden = 6, .activation = f}, ParameterScope(set));
     const auto x = noise<double>(20);

@@ -180,7 +180,7 @@ FloatStep step(Context context, bool in_blocks) {
   const Variable hidden = first.forward(tape, x, Activation::kSilu, ForReader::kProduct);
   const Variable loss =
       linear_cross_entropy(tape, second.forward(tape, hidden), tape.parameter(table), {},
-                           {.ids = {ids.data(), kN}}, 1.0 / kN);
+                           {.ids = {ids.data(), kN}}, {.scale = 1.0 / kN});
   tape.backward(loss);
   FloatStep result{.loss = to_vector(loss.vec<float>())};
   for (Parameter* const one : adapters.parameters()) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -47,6 +48,14 @@ NamedConfig changed(const char* architecture, LanguageModelConfig config, Change
   return {architecture, std::move(config)};
 }
 
+LanguageModelConfig of_gemma() {
+  LanguageModelConfig c = of_llama();
+  c.norm_position = NormPosition::kSandwich;
+  c.activation = LayerActivation::kGegluTanh;
+  c.embedding_scale = std::sqrt(32.0);
+  return c;
+}
+
 std::vector<NamedConfig> cases() {
   using Config = LanguageModelConfig;
   return {{"GPT2LMHeadModel", small()},
@@ -62,9 +71,28 @@ std::vector<NamedConfig> cases() {
                   }),
           changed("MistralForCausalLM", of_llama(), [](Config& c) { c.window = "5"; }),
           changed("Qwen3ForCausalLM", of_llama(), [](Config& c) { c.qk_norm = true; }),
-          changed("Qwen3ForCausalLM", of_llama(), [](Config& c) {
+          changed("Qwen3ForCausalLM", of_llama(),
+                  [](Config& c) {
+                    c.qk_norm = true;
+                    c.window = "0,3";
+                  }),
+          changed("LlamaForCausalLM", of_llama(),
+                  [](Config& c) { c.activation = LayerActivation::kGegluTanh; }),
+          {"Gemma2ForCausalLM", of_gemma()},
+          changed("Gemma2ForCausalLM", of_gemma(),
+                  [](Config& c) {
+                    c.window = "3,0";
+                    c.softcap = 50;
+                    c.logit_softcap = 30;
+                    c.head_dim = 6;
+                    c.score_scale = 1 / std::sqrt(7.0);
+                  }),
+          changed("Gemma3ForCausalLM", of_gemma(), [](Config& c) {
             c.qk_norm = true;
-            c.window = "0,3";
+            c.window = "3,0";
+            c.rope_base = 1e6;
+            c.rope_local_base = 500;
+            c.tie = false;
           })};
 }
 
@@ -194,7 +222,7 @@ TEST(HuggingFace, WhatIsNotKnownOfAConfigurationIsNamed) {
   EXPECT_THAT(refused("rope_scaling", Json::Object{{"type", "linear"}, {"factor", -4.0}}),
               HasSubstr("'factor' is -4"));
   EXPECT_THAT(refused("hidden_act", "quick_gelu"), HasSubstr("quick_gelu"));
-  EXPECT_THAT(refused("hidden_act", "gelu_new"), HasSubstr("gelu_new"));
+  EXPECT_THAT(refused("hidden_act", "tanh"), HasSubstr("tanh"));
   EXPECT_THAT(refused("mlp_bias", true), HasSubstr("mlp_bias"));
   EXPECT_THAT(refused("is_causal", false), HasSubstr("is_causal"));
   EXPECT_THAT(refused("model_type", "mamba"), AllOf(HasSubstr("mamba"), HasSubstr("llama")));

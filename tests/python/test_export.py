@@ -17,13 +17,18 @@ import support
 import fovea
 
 ROTARY = {"position": "rotary", "norm": "rms", "activation": "swiglu"}
+GEMMA = {"position": "rotary", "norm": "rms", "norm_position": "sandwich", "activation": "geglu-tanh",
+         "embedding_scale": 32 ** 0.5}
 MODELS = {
     "GPT2LMHeadModel": [{}, {"bias": True, "activation": "gelu-tanh"}, {"tie": False, "tokenizer": "byte"},
                         {"data": "lines", "lower": True}, {"tokenizer": "word", "min_count": 1}],
     "LlamaForCausalLM": [{**ROTARY, "kv_heads": 2, "head_dim": 12},
                          {**ROTARY, "bias": True, "activation": "geglu", "rope_base": 500}],
     "MistralForCausalLM": [{**ROTARY, "window": "5", "tie": False}],
-    "Qwen3ForCausalLM": [{**ROTARY, "qk_norm": True, "window": "0,6", "activation": "reglu"}]}
+    "Qwen3ForCausalLM": [{**ROTARY, "qk_norm": True, "window": "0,6", "activation": "reglu"}],
+    "Gemma2ForCausalLM": [{**GEMMA, "window": "6,0", "softcap": 2, "logit_softcap": 4, "score_scale": 0.5}],
+    "Gemma3ForCausalLM": [{**GEMMA, "window": "6,0", "qk_norm": True, "kv_heads": 1, "rope_base": 5000,
+                           "rope_local_base": 20, "head_dim": 12}]}
 SIZES = {"layers": 2, "heads": 4, "width": 32, "block": 24, "batch_size": 4, "stop_after": "40u", "warmup": 4, "lr": 0.01}
 # A character that no training text has, a tab, two blanks.
 PROMPT = "The  weights of\tattention ∯ are"

@@ -26,6 +26,9 @@ LLAMA = {**SHARED, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_hea
 ROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
 
 
+GEMMA = {**LLAMA, "head_dim": 12, "sliding_window": 5, "query_pre_attn_scalar": 9}
+
+
 def scaled(kind, **rule):
     """Rotary positions that are stretched."""
     return {"rope_parameters": {"rope_type": kind, "rope_theta": 500.0, **rule}}
@@ -52,6 +55,12 @@ MODELS = {
     "qwen2": (transformers.Qwen2Config, LLAMA),
     "qwen2 with windows": (transformers.Qwen2Config, {
         **LLAMA, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
+    "gemma2": (transformers.Gemma2Config, {
+        **GEMMA, **ROPE, "num_hidden_layers": 3, "attn_logit_softcapping": 0.7, "final_logit_softcapping": 1.5}),
+    "gemma3": (transformers.Gemma3TextConfig, {
+        **GEMMA, "num_hidden_layers": 7, "final_logit_softcapping": None, "rope_parameters": {
+            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 2000.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 40.0}}}),
     "qwen3": (transformers.Qwen3Config, {**LLAMA, "head_dim": 16, "rms_norm_eps": 1e-3}),
 }
 TEXTS = ["The weights of attention, don't they?", "  two  blanks\n\n\tand lines \r\n", "Ünï 中文 e\u0301 😀 ١٢٣ 12345", "",

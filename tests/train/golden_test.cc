@@ -62,7 +62,7 @@ class SmallNetwork final : public Objective {
     const Variable x = embedding(tape_, {p(0), {ids_.data(), rows}});
     const Variable hidden = linear(tape_, x, p(1), p(2), Activation::kGelu);
     loss_ = linear_cross_entropy(tape_, hidden, p(3), {}, {{targets_.data(), rows}},
-                                 1.0 / static_cast<double>(targets_of_update_));
+                                 {.scale = 1.0 / static_cast<double>(targets_of_update_)});
     return double{loss_.value<float>()[0][0]};
   }
 

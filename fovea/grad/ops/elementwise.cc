@@ -62,6 +62,11 @@ Variable scale(Tape& tape, Variable x, double factor) {
   return y;
 }
 
+Variable softcap(Tape& tape, Variable x, double cap) {
+  check(cap > 0, "softcap: the cap must be over 0; it is {}", cap);
+  return scale(tape, activation(tape, Activation::kTanh, scale(tape, x, 1 / cap)), cap);
+}
+
 namespace {
 
 DropoutMask mask_of(const DropoutOptions& options, const PackedRows& rows, TapeMode mode) {

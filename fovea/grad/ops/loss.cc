@@ -73,7 +73,7 @@ Variable squared_error(Tape& tape, Variable x, Variable targets, double factor) 
 }
 
 Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable bias,
-                              const Targets& targets, double factor) {
+                              const Targets& targets, const LinearLossOptions& options) {
   const index N = x.rows(), C = x.columns(), V = weight.rows();
   check_operand("linear_cross_entropy", "weight", weight, V, C, x.dtype());
   check_vector("linear_cross_entropy", "bias", bias, V, x.dtype());
@@ -85,7 +85,8 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
     if (call.blocks == nullptr) call.weight = weight.value<T>();
     call.bias = bias.vec<T>();
     call.targets = targets;
-    call.scale = factor;
+    call.scale = options.scale;
+    call.softcap = options.softcap;
     if (tape.records({x, weight, bias})) {
       if (x.needs_gradient()) call.dx = Rows<T>(tape.saved<T>(N * C), N, C);
       const auto dweight = tape.gradient_for<T>(weight);
@@ -107,7 +108,7 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
       }
     }
     const CrossEntropy result = linear_cross_entropy(tape.context(), call);
-    loss.value<T>()[0][0] = static_cast<T>(factor * result.total);
+    loss.value<T>()[0][0] = static_cast<T>(options.scale * result.total);
     tape.record(loss, {x, weight, bias}, [=, dx = call.dx](Tape& t) {
       check(
           t.gradient_of<T>(loss)[0][0] == T{1},

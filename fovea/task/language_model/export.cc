@@ -56,10 +56,12 @@ NamedFile weights_of(const LoadedLanguageModel& loaded, const Architecture& row,
 
 using Files = std::vector<NamedFile>;
 
-// A config.json that says this type of the weights.
+// The config.json of the language model alone, which says this type of the weights.
 std::string with_dtype(const std::string& text, DType dtype) {
   constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
-  Json::Object config = members_but(text, kTypes, "config.json");
+  const Json whole = parse_json(text, {"config.json", ErrorCode::kModelDamaged});
+  Json::Object config =
+      members_but(Json(language_model_config(whole)).line(), kTypes, "config.json");
   config.emplace_back("dtype", to_string(dtype));
   return Json(std::move(config)).pretty();
 }
