@@ -98,7 +98,7 @@ void Optimizer::step(const Context& context, const AdamWStep& step) {
 
 std::vector<NamedTensor> Optimizer::state() const {
   std::vector<NamedTensor> all;
-  for (const auto& [state, rule] : ruled_) {
+  for (const auto& [state, rule, rate] : ruled_) {
     Parameter& p = *state.parameter;
     p.catch_up();
     const auto kept = rule->state_of(p.value.shape());
@@ -110,7 +110,7 @@ std::vector<NamedTensor> Optimizer::state() const {
 }
 
 void Optimizer::restore(const Safetensors& stored) {
-  for (auto& [state, rule] : ruled_) {
+  for (auto& [state, rule, rate] : ruled_) {
     Parameter& p = *state.parameter;
     p.catch_up();
     const auto kept = rule->state_of(p.value.shape());
