@@ -315,13 +315,18 @@ namespace {
 struct ChangedModel {
   ChangedModel(const LanguageModelConfig& config, const ParameterSetOptions& options,
                const ModelChange& given)
-      : model(config, options), change(given ? given(model) : nullptr) {}
+      : model(config, options), adapters(given ? given(model) : nullptr) {
+    all.assign(model.parameters().begin(), model.parameters().end());
+    if (adapters == nullptr) return;
+    all.insert(all.end(), adapters->parameters().begin(), adapters->parameters().end());
+  }
 
   index attentions() const { return model.attentions(); }
-  auto parameters() const { return model.parameters(); }
+  std::span<Parameter* const> parameters() const { return all; }
 
   LanguageModel model;
-  std::shared_ptr<void> change;
+  std::unique_ptr<LowRankAdapters> adapters;
+  std::vector<Parameter*> all;  // also of the adapters
 };
 
 }  // namespace

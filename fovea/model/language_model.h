@@ -26,6 +26,7 @@
 #include "fovea/model/text_encoder.h"
 #include "fovea/nn/attention_rnn.h"
 #include "fovea/nn/encoder.h"
+#include "fovea/nn/low_rank.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
@@ -225,9 +226,9 @@ class LanguageModelDecoder {
   index encoded_ = 0;  // tokens that the session has
 };
 
-/// What a run changes of a model before its passes, such as adapters: called with the model that is
-/// planned. What it returns lives as long as that.
-using ModelChange = std::function<std::shared_ptr<void>(const LanguageModel& model)>;
+/// What a run changes of a model before its passes: called with the model that is planned. Returns
+/// the adapters that it has then, or null.
+using ModelChange = std::function<std::unique_ptr<LowRankAdapters>(const LanguageModel& model)>;
 
 PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load,
                    const ModelChange& change = {});

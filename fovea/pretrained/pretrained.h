@@ -44,7 +44,7 @@ struct PretrainedOptions {
   index max_context = 0;
   std::vector<std::string> adapter = {};
   double dropout = 0;  ///< no field: of who trains the model
-  /// No field: who generates text asks for weights as they lie.
+  /// No field: who does not train all weights asks for them as they lie.
   WeightTypes weights = WeightTypes::kFloat32;
 
   template <class Visitor>
@@ -53,10 +53,7 @@ struct PretrainedOptions {
           "of a model from elsewhere: most tokens that the model sees at once; 0: as many as it "
           "was trained with",
           {.range = ValueRange::from(0, "as many as it was trained with")});
-    visit(
-        "adapter", adapter,
-        "adapters of the model: folders of train lm --lora or of PEFT; polite=0.5: they count half",
-        {.shown = "DIR[=X]..."});
+    visit("adapter", adapter, kAdapterHelp, {.shown = "DIR[=X]..."});
   }
 };
 

@@ -129,9 +129,8 @@ struct OwnBytes {
   double more = 0;   ///< of validations, beside the tape
   /// Of a run that trains adapters and leaves the model as it is.
   struct Adapters {
-    double model = 0;   ///< bytes of the weights of the model
+    double model = 0;   ///< bytes of the weights of the model, and of the adapters
     index trained = 0;  ///< values of the adapters
-    ParameterSizes sizes = {};
   };
   std::optional<Adapters> adapters = {};
 };
@@ -213,7 +212,6 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const OptimizerKind optimizer = run.settings.recipe.optimizer;
   const PassCost passes = pass_cost(context, run);
   const index values = own.adapters ? own.adapters->trained : parameter_count(model);
-  const ParameterSizes& sizes = own.adapters ? own.adapters->sizes : passes.sizes;
   // What is frozen is taken to be of all kinds.
   const double trained =
       1 - static_cast<double>(own.frozen) / static_cast<double>(std::max<index>(values, 1));
@@ -221,8 +219,8 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const double rounded = rounds ? sizeof(BFloat16) * static_cast<double>(values) : 0;
   return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),
                            .values = sizeof(float) * static_cast<double>(values),
-                           .state = trained * state_bytes(optimizer, sizes),
-                           .gradients = own.gradients + update_bytes(optimizer, sizes),
+                           .state = trained * state_bytes(optimizer, passes.sizes),
+                           .gradients = own.gradients + update_bytes(optimizer, passes.sizes),
                            .passes = passes.bytes() + own.more,
                            .batches = own.batches,
                            .records = records + own.vocabulary,

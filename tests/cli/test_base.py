@@ -5,7 +5,9 @@
 import base64
 import io
 import json
+import random
 import shutil
+import struct
 import subprocess
 import unittest
 import zipfile
@@ -25,6 +27,17 @@ def tensors_of(path):
     header.pop("__metadata__", None)
     begin = 8 + size
     return {name: data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]] for name, one in header.items()}
+
+
+def write_safetensors(path, shapes, seed):
+    """Float32 tensors of random numbers."""
+    rng, header, data = random.Random(seed), {}, b""
+    for name, shape in shapes.items():
+        values = struct.pack(f"<{shape[0] * shape[1]}f", *(rng.gauss(0, 1) for _ in range(shape[0] * shape[1])))
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
 def tokenizer_text(archive):
@@ -274,6 +287,37 @@ class Adapters(BaseTest):
             self.assertAlmostEqual(self.loss(twice), both, 5)
             self.assertAlmostEqual(self.loss(run, "--adapter", f"{other}=-0.5"), both, 5)
 
+    def test_adapters_of_the_output_count_in_the_loss(self):
+        own, base, peft = self.folder / "own", self.folder / "base", self.folder / "peft"
+        self.train(own, "--stop-after", "2u", "--no-tie", "--position", "rotary", "--norm", "rms", "--activation", "swiglu",
+                   "--width", 32)
+        self.succeed("export", own, "-o", base, "--dtype", "bf16")
+        run = self.folder / "run"
+        self.begin(base, run, "--lora", 1, "--stop-after", "1u")
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+        vocabulary = json.loads((base / "config.json").read_text())["vocab_size"]
+        prefix = "base_model.model.lm_head.lora_"
+        write_safetensors(peft / "adapter_model.safetensors",
+                          {f"{prefix}A.weight": (1, 32), f"{prefix}B.weight": (vocabulary, 1)}, seed=3)
+        plain, whole = self.loss(base), self.folder / "whole"
+        adapted = self.loss(base, "--adapter", peft)
+        self.assertGreater(abs(adapted - plain), 0.01)
+        self.succeed("import", base, "--adapter", peft, "-o", whole)
+        self.assertAlmostEqual(self.loss(whole), adapted, 4)
+        table = {"base_model.model.model.embed_tokens.lora_A.weight": (1, 32),
+                 "base_model.model.model.embed_tokens.lora_B.weight": (vocabulary, 1)}
+        write_safetensors(peft / "adapter_model.safetensors", table, seed=3)
+        self.fails(4, "which is a table and no product", "eval", base, "--test", self.text, "--adapter", peft)
+
+    def test_a_result_says_which_adapters_it_has(self):
+        base, run = self.foreign(), self.folder / "run"
+        self.begin(base, run, "--lora", 2, "--stop-after", "1u")
+        alone, adapted, half = (json.loads(self.succeed("eval", base, "--test", self.text, "--json", *more).stdout)
+                                for more in ([], ["--adapter", run], ["--adapter", f"{run}=0.5"]))
+        self.assertNotIn("adapters", alone)
+        self.assertEqual(adapted["adapters"], [str(run)])
+        self.assertEqual(len({alone["model"], adapted["model"], half["model"]}), 3)
+
     def test_adapters_that_do_not_fit_are_named(self):
         base, run, peft = self.foreign(), self.folder / "run", self.folder / "peft"
         self.begin(base, run, "--lora", 2, "--stop-after", "1u")
@@ -281,7 +325,10 @@ class Adapters(BaseTest):
         other = self.foreign("other.gguf", seed=2)
         self.fails(4, "adapters of another model than", "generate", other, "a", "--adapter", run)
         self.fails(4, "no such folder", "generate", base, "a", "--adapter", self.folder / "nowhere")
+        self.fails(4, "a file, no folder", "generate", base, "a", "--adapter", other)
         self.fails(2, "must be finite", "generate", base, "a", "--adapter", f"{run}=inf")
+        shutil.copytree(run, self.folder / "x=2")  # a folder may be called so
+        self.succeed("generate", base, "a", "--max-tokens", 1, "--adapter", self.folder / "x=2")
         own = self.folder / "own"
         self.train(own, "--stop-after", "1u", "--bias", "--activation", "gelu-tanh")
         self.fails(4, "a whole model, not adapters", "eval", base, "--test", self.text, "--adapter", own)
@@ -289,7 +336,8 @@ class Adapters(BaseTest):
         config = json.loads((peft / "adapter_config.json").read_text())
         for change, words in (({"use_dora": True}, "'use_dora' is true"), ({"peft_type": "IA3"}, "peft_type"),
                               ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"), ({"bias": "all"}, "bias"),
-                              ({"r": 3}, "lora_A"), ({"r": 0}, "'r' is 0"), ({"modules_to_save": ["lm_head"]}, "modules_to_save")):
+                              ({"r": 3}, "lora_A"), ({"r": 0}, "'r' is 0"), ({"modules_to_save": ["lm_head"]}, "modules_to_save"),
+                              ({"init_lora_weights": "pissa"}, "init_lora_weights"), ({"r": 60000}, "must be")):
             (peft / "adapter_config.json").write_text(json.dumps({**config, **change}))
             self.fails(4, words, "generate", base, "a", "--adapter", peft)
 

@@ -112,6 +112,17 @@ class Shapes(MemoryTest):
             with self.subTest(name):
                 self.assert_foreseen(*self.foreseen_and_used(options))
 
+    def test_adapters_are_foreseen(self):
+        own, halves = self.folder / "own", self.folder / "halves"
+        self.succeed("train", "lm", "--train", self.text, "-o", own, "--stop-after", "1u", "--valid-fraction", 0, *THREADS,
+                     *"--tokenizer byte --width 512 --layers 6 --block 128 --batch-size 1 --position rotary --norm rms "
+                      "--activation swiglu".split(), timeout=1200)
+        self.succeed("export", own, "-o", halves, "--dtype", "bf16")
+        for base in (own, halves):
+            for rank in (8, 128):
+                with self.subTest(base=base.name, rank=rank):
+                    self.assert_foreseen(*self.foreseen_and_used(f"--base {base} --lora {rank} --batch-size 2"))
+
     def test_dry_run_says_the_same(self):
         options = SHAPES["many rows"].split()
         said = self.last_object(self.succeed("train", "lm", "--train", self.text_of("words"), *THREADS, *options,

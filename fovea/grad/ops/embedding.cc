@@ -104,6 +104,8 @@ void scatter(Tape& tape, const TableRows& rows, Rows<const T> dy) {
 
 Variable embedding(Tape& tape, const TableRows& tokens, const TableRows& positions) {
   check(tokens.table.defined(), "embedding: the table is missing");
+  const Parameter* const parameter = tokens.table.parameter();
+  check(parameter == nullptr || parameter->changes.empty(), "embedding: a table has no adapters");
   const index C = tokens.table.columns();
   const DType dtype = tokens.table.dtype();
   if (positions.table.defined()) {

@@ -19,7 +19,7 @@ struct ChangeCall {
   Variable a, b;
   index first;
   double scale;
-  Rows<T> h;  // scale x A^T
+  Rows<T> h = {};  // scale x A^T, kept for a backward
 };
 
 template <class T>
@@ -102,16 +102,14 @@ void multiply_by(Tape& tape, ProductRows<const T> x, Variable weight, Form form,
 
 // The changes of a weight, on the tape.
 template <class T>
-std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight, index rows) {
+std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight) {
   Parameter* const parameter = weight.parameter();
   if (parameter == nullptr) return {};
   const auto n = std::ssize(parameter->changes);
   auto* const calls = tape.saved<ChangeCall<T>>(n);
   for (index i = 0; i < n; ++i) {
     const LowRank& change = parameter->changes[static_cast<std::size_t>(i)];
-    const index r = change.a->value.shape()[0];
-    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale,
-                Rows<T>(tape.saved<T>(rows * r), rows, r)};
+    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale};
   }
   return {calls, static_cast<std::size_t>(n)};
 }
@@ -129,20 +127,24 @@ std::span<const Variable> inputs_of(Tape& tape, std::initializer_list<Variable> 
   return {inputs, size};
 }
 
-// y = the sum of the changes, scale (x A^T) B^T each; keeps h. Returns how the product with W is
+// y = the sum of the changes, scale (x A^T) B^T each; `keeps` h. Returns how the product with W is
 // stored behind it.
 template <class T>
-Store write_changes(Tape& tape, ProductRows<const T> x, std::span<const ChangeCall<T>> changes,
-                    Rows<T> y) {
+Store write_changes(Tape& tape, ProductRows<const T> x, std::span<ChangeCall<T>> changes, Rows<T> y,
+                    bool keeps) {
   if (changes.empty()) return Store::kWrite;
   const Context& context = tape.context();
   const bool first_has_all_rows = changes[0].b.rows() == y.columns;
   if (!first_has_all_rows) fill(context, T{0}, y);
-  for (const ChangeCall<T>& change : changes) {
-    multiply_by<T>(tape, x, change.a, Form::kTransposed, change.h);
-    scale<T>(context, change.scale, change.h, change.h);
+  for (ChangeCall<T>& change : changes) {
+    Scratch scratch;
+    const index r = change.a.rows(), size = x.rows() * r;
+    const Rows<T> h(keeps ? tape.saved<T>(size) : scratch.allocate<T>(size), x.rows(), r);
+    if (keeps) change.h = h;
+    multiply_by<T>(tape, x, change.a, Form::kTransposed, h);
+    scale<T>(context, change.scale, h, h);
     const bool writes = first_has_all_rows && &change == changes.data();
-    multiply_by<T>(tape, Rows<const T>(change.h), change.b, Form::kTransposed,
+    multiply_by<T>(tape, Rows<const T>(h), change.b, Form::kTransposed,
                    y.columns_slice(change.first, change.first + change.b.rows()),
                    {.store = writes ? Store::kWrite : Store::kAdd});
   }
@@ -243,7 +245,7 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
         "linear: a weight that lies in blocks has no gradient");
   Variable y;
   with_type(dtype, [&]<class T>(std::type_identity<T>) {
-    const std::span<const ChangeCall<T>> changes = changes_of<T>(tape, weight, x.rows());
+    const std::span<ChangeCall<T>> changes = changes_of<T>(tape, weight);
     const std::span<const Variable> inputs = inputs_of<T>(tape, {x, weight, bias}, changes);
     const bool records = tape.records(inputs);
     const bool for_product = records && reader == ForReader::kProduct;
@@ -253,7 +255,7 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
     const Rows<T> slope = room_for_slope<T>(tape, f, y, records);
     MatmulOptions<T> options{.bias = bias.vec<T>(), .activation = f, .slope = slope};
     const ProductRows<const T> rows = rows_of<const T>(x);
-    if (!rounded) options.store = write_changes<T>(tape, rows, changes, y.value<T>());
+    if (!rounded) options.store = write_changes<T>(tape, rows, changes, y.value<T>(), records);
     multiply_by<T>(tape, rows, weight, Form::kTransposed, rows_of<T>(y), options);
     if (for_product) tape.set_slope<T>(y, slope.data);
     tape.record(y, inputs, [call = LinearCall<T>{x, weight, bias, y, f, slope, changes}](Tape& t) {

@@ -77,6 +77,11 @@ Variable linear_cross_entropy(Tape& tape, Variable x, Variable weight, Variable 
   const index N = x.rows(), C = x.columns(), V = weight.rows();
   check_operand("linear_cross_entropy", "weight", weight, V, C, x.dtype());
   check_vector("linear_cross_entropy", "bias", bias, V, x.dtype());
+  if (Parameter* const p = weight.parameter(); p != nullptr && !p->changes.empty()) {
+    const Variable logits = linear(tape, x, weight, bias);
+    const Variable capped = options.softcap > 0 ? softcap(tape, logits, options.softcap) : logits;
+    return cross_entropy(tape, capped, targets, options.scale);
+  }
   const Variable loss = tape.result(1, 1, x.dtype());
   with_type(x.dtype(), [&]<class T>(std::type_identity<T>) {
     LinearCrossEntropy<T> call;

@@ -174,9 +174,7 @@ AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::strin
   const bool lies = is_pretrained(settings.from.base);
   const LanguageModel model =
       lies ? load_base(settings, WeightTypes::kPlanned) : unwritten(settings.model);
-  const auto adapters = make_adapters(model, settings, architecture, ParameterMemory::kUnwritten);
-  AdaptedBase base{.trained = adapter_count(model, settings.from, architecture),
-                   .sizes = sizes_of(adapters->parameters())};
+  AdaptedBase base{.trained = adapter_count(model, settings.from, architecture)};
   for (const Parameter* const one : model.parameters()) {
     base.blocks.push_back(one->blocks);
     base.bytes += static_cast<double>(
@@ -187,7 +185,7 @@ AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::strin
 
 ModelChange adapters_for_plan(const LanguageModelRun& run) {
   if (run.adapted.trained == 0) return {};
-  return [&run](const LanguageModel& model) -> std::shared_ptr<void> {
+  return [&run](const LanguageModel& model) {
     const std::span<Parameter* const> parameters = model.parameters();
     for (std::size_t n = 0; n < parameters.size(); ++n) {
       parameters[n]->blocks = run.adapted.blocks[n];

@@ -196,9 +196,11 @@ struct TaskOf<LanguageModelRun> {
 
   static OwnBytes bytes(const Context&, const LanguageModelRun& run) {
     OwnBytes own{.batches = batch_bytes(run), .vocabulary = vocabulary_bytes(run.tokenizer_data)};
-    if (run.adapted.trained > 0) {  // whose values and gradients the plan counts
-      own.adapters = {
-          .model = run.adapted.bytes, .trained = run.adapted.trained, .sizes = run.adapted.sizes};
+    if (run.adapted.trained > 0) {
+      const index trained = run.adapted.trained;
+      const double values = sizeof(float) * static_cast<double>(trained);
+      own.adapters = {.model = run.adapted.bytes + values, .trained = trained};
+      own.gradients = gradient_bytes(run.settings.recipe.optimizer, trained, {});
     } else {
       own.gradients = update_gradients(run);
       own.frozen = run.frozen;
@@ -253,7 +255,7 @@ PassCost plan_pass_of(const Context& context, const LanguageModel& model, const 
     for (std::size_t n = 0; n < model.parameters().size(); ++n) {
       planned.parameters()[n]->blocks = model.parameters()[n]->blocks;
     }
-    return nullptr;
+    return std::unique_ptr<LowRankAdapters>();
   });
 }
 

@@ -29,6 +29,13 @@ namespace fovea {
 /// config.json: "kind" of a language model.
 inline constexpr std::string_view kLanguageModelKind = "language_model";
 
+/// Adapters beside their model. An assignment would end that first.
+struct HeldAdapters : std::vector<std::unique_ptr<LowRankAdapters>> {
+  HeldAdapters() = default;
+  HeldAdapters(HeldAdapters&&) = default;
+  HeldAdapters& operator=(HeldAdapters&&) = delete;
+};
+
 struct LoadedLanguageModel {
   LanguageModelSettings settings;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -36,8 +43,8 @@ struct LoadedLanguageModel {
   /// How a model from elsewhere reads its texts; also of one that fovea has trained further.
   std::optional<PretrainedText> pretrained = {};
   std::string kept_text = {};  ///< of a folder of fovea: as kept_text() made it of that model
-  /// Of a model whose weights stay as they lie: they change it while they live.
-  std::vector<std::unique_ptr<LowRankAdapters>> adapters = {};
+  /// Of a model whose weights stay as they lie: they change it while they live, and end before it.
+  HeldAdapters adapters = {};
 };
 
 /// Reads config.json alone. Throws kModelMissing if there is none, kModelDamaged, and
@@ -66,8 +73,7 @@ inline std::string architecture_name(const std::optional<PretrainedText>& text) 
 /// file.
 struct AdaptedBase {
   index trained = 0;  ///< values of the adapters; 0: there are none
-  ParameterSizes sizes = {};
-  double bytes = 0;  ///< of the weights of the base
+  double bytes = 0;   ///< of the weights of the base
   /// Of each parameter, planned; null: its values are float32.
   std::vector<std::shared_ptr<const BlockMatrix>> blocks = {};
 };

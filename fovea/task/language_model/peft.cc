@@ -109,7 +109,9 @@ std::vector<TensorPlace> gguf_places(const AdapterRun& run) {
         std::string_view(place.theirs).substr(0, place.theirs.rfind('.'));
     const std::string ours = fmt::format("{}{}", kPeftPrefix, module);
     if (!place.theirs.ends_with(".weight") || !modules.contains(ours)) continue;
-    const TensorPlace& file = in_gguf.at({place.ours, place.first});
+    const auto found = in_gguf.find({place.ours, place.first});
+    check(found != in_gguf.end(), "{} has no place in a GGUF file", place.theirs);
+    const TensorPlace& file = found->second;
     check(file.order != RowOrder::kTransposed, "{} is transposed in a GGUF file", file.theirs);
     TensorPlace a = file, b = file;
     a.ours = fmt::format("{}{}", ours, kPartA);
@@ -150,7 +152,7 @@ void export_gguf_adapter(const fs::path& run, const fs::path& file) {
 
 AdapterChoice adapter_choice(std::string_view text) {
   const std::size_t equals = text.rfind('=');
-  if (equals == text.npos) return {fs::path(text), 1};
+  if (equals == text.npos || fs::is_directory(text)) return {fs::path(text), 1};
   const char* const end = text.data() + text.size();
   double factor = 1;
   const auto [read, error] = std::from_chars(text.data() + equals + 1, end, factor);
@@ -173,6 +175,19 @@ struct AdapterFolder {
   std::string where = {};  // the file of these
 };
 
+// Other ways to begin (pissa, olora, corda, loftq) change the weights of the base, too, which PEFT
+// does again when it loads the adapters.
+void require_plain_start(const ForeignObject& config) {
+  constexpr std::string_view kKey = "init_lora_weights";
+  const Json* const start = config.find(kKey);
+  if (start == nullptr || start->get_if<bool>() != nullptr) return;
+  const std::string name = config.text(kKey);
+  for (const char* const plain : {"gaussian", "orthogonal", "eva"}) {
+    if (name == plain) return;
+  }
+  config.refuse(kKey, "true, false, gaussian, orthogonal and eva");
+}
+
 AdapterFolder read_peft(const fs::path& folder) {
   const fs::path file = folder / kPeftFiles[1];
   const Json json = read_foreign_json(file);
@@ -183,11 +198,11 @@ AdapterFolder read_peft(const fs::path& folder) {
   const index rank = config.whole("r", 1, 65536);
   const double alpha = config.number("lora_alpha", -1e9, 1e9);
   const bool by_root = config.flag("use_rslora", false);
+  require_plain_start(config);
   config.ignore({"base_model_name_or_path", "auto_mapping", "revision", "task_type",
                  "inference_mode", "lora_dropout", "target_modules", "exclude_modules",
-                 "init_lora_weights", "fan_in_fan_out", "peft_version", "layers_to_transform",
-                 "layers_pattern", "megatron_core", "qalora_group_size", "ensure_weight_tying",
-                 "target_parameters"});
+                 "fan_in_fan_out", "peft_version", "layers_to_transform", "layers_pattern",
+                 "megatron_core", "qalora_group_size", "ensure_weight_tying", "target_parameters"});
   config.ignore_what_is_off();
   config.refuse_others();
   const fs::path weights = folder / kPeftFiles[0];
@@ -237,6 +252,18 @@ std::string_view module_of(std::string_view tensor, const std::string& where) {
   return tensor;
 }
 
+// Before memory is taken for what the folder says.
+void require_fitting(const AdapterFolder& adapters, const LowRankTarget& target,
+                     std::string_view part, const Shape& shape) {
+  const std::string name = fmt::format("{}{}", target.name, part);
+  const Tensor* const found = adapters.weights.find(name);
+  if (found != nullptr && found->shape() == shape) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: {} must be {}; it is {}", adapters.where, printable(name),
+                          to_string(shape), found == nullptr ? "missing" : found->describe()),
+              "the adapters belong to another model, or are of another rank than they say");
+}
+
 std::vector<LowRankTarget> targets_of(const AdapterFolder& adapters, const AdaptedModelFile& base) {
   const LanguageModelConfig& config = base.model.config();
   const Architecture& row = architecture_for(config, base.architecture);
@@ -258,13 +285,22 @@ std::vector<LowRankTarget> targets_of(const AdapterFolder& adapters, const Adapt
                   "they belong to another model");
     }
     const TensorPlace& place = found->second;
+    if (place.ours.starts_with("embedding.")) {
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: adapters of {}, which is a table and no product", adapters.where,
+                              printable(module)),
+                  kReadableHint);
+    }
     const auto weight = std::ranges::find(base.model.parameters(), place.ours, &Parameter::name);
     check(weight != base.model.parameters().end(), "no parameter {}", place.ours);
     const bool transposed = place.order == RowOrder::kTransposed;
-    targets.push_back({.name = fmt::format("{}{}", kPeftPrefix, module),
-                       .weight = *weight,
-                       .first = place.first,
-                       .rows = transposed ? place.shape[1] : place.shape[0]});
+    LowRankTarget target{.name = fmt::format("{}{}", kPeftPrefix, module),
+                         .weight = *weight,
+                         .first = place.first,
+                         .rows = transposed ? place.shape[1] : place.shape[0]};
+    require_fitting(adapters, target, kPartA, {adapters.rank, (*weight)->value.shape()[1]});
+    require_fitting(adapters, target, kPartB, {target.rows, adapters.rank});
+    targets.push_back(std::move(target));
   }
   return targets;
 }
@@ -275,15 +311,20 @@ std::unique_ptr<LowRankAdapters> load_adapters(const AdaptedModelFile& base,
                                                const AdapterChoice& choice) {
   const fs::path& folder = choice.folder;
   if (!fs::is_directory(folder)) {
-    throw Error(ErrorCode::kModelMissing,
-                fmt::format("--adapter: {}: no such folder", folder.string()),
-                "name a folder of train lm --lora, or of PEFT");
+    throw Error(
+        ErrorCode::kModelMissing,
+        fmt::format("--adapter: {}: {}", folder.string(),
+                    fs::exists(folder) ? "a file, no folder" : "no such folder"),
+        "name folders of train lm --lora, or of PEFT; all words behind --adapter are such, so "
+        "a prompt stands before it");
   }
   const AdapterFolder read =
       fs::exists(folder / kPeftFiles[1]) ? read_peft(folder) : read_run(folder, base);
-  auto adapters = std::make_unique<LowRankAdapters>(
-      base.model.parameters(), targets_of(read, base),
-      LowRankOptions{.rank = read.rank, .scale = choice.factor * read.scale});
+  auto adapters =
+      std::make_unique<LowRankAdapters>(base.model.parameters(), targets_of(read, base),
+                                        LowRankOptions{.rank = read.rank,
+                                                       .scale = choice.factor * read.scale,
+                                                       .memory = ParameterMemory::kUnwritten});
   restore_parameters(adapters->parameters(), read.weights, read.where);
   return adapters;
 }

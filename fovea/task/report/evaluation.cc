@@ -11,6 +11,7 @@
 #include "fovea/config/json.h"
 #include "fovea/task/score_json.h"
 #include "fovea/task/tag/evaluate.h"
+#include "fovea/tensor/checksum.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/checkpoint.h"
 
@@ -294,8 +295,14 @@ Json evaluation_of(const Json& scores, std::string_view model) {
   return Json(std::move(object));
 }
 
-std::string evaluation_line(const Json& scores, const std::filesystem::path& folder) {
-  return evaluation_of(scores, config_checksum(folder)).line() + "\n";
+std::string evaluation_line(const Json& scores, const std::filesystem::path& folder,
+                            const std::vector<std::string>& adapters) {
+  std::string model = config_checksum(folder);
+  if (adapters.empty()) return evaluation_of(scores, model).line() + "\n";
+  Json::Object object = scores.object();
+  object.emplace_back("adapters", Json::Array(adapters.begin(), adapters.end()));
+  for (const std::string& one : adapters) model += "\n" + one;
+  return evaluation_of(Json(std::move(object)), xxh3_128(model)).line() + "\n";
 }
 
 bool may_be_of(const EvaluationFile& evaluation, const std::filesystem::path& folder) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 #include <string_view>
 
 #include "fovea/config/json.h"
@@ -21,8 +22,10 @@ struct EvaluationFile {
 
 /// The object of `fovea eval --json`: the scores of a model, and which it is (config_checksum()).
 Json evaluation_of(const Json& scores, std::string_view model);
-/// The object as a line, for the model in a folder.
-std::string evaluation_line(const Json& scores, const std::filesystem::path& folder);
+/// The object as a line, for the model in a folder; with adapters (--adapter) it is another model,
+/// and says which they are.
+std::string evaluation_line(const Json& scores, const std::filesystem::path& folder,
+                            const std::vector<std::string>& adapters = {});
 
 /// Whether it may be one of this run, or of a checkpoint of it: such a file says so, or does not
 /// say of which model it is.
