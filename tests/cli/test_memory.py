@@ -14,9 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from bert_support import CONFIG, tokenizer_json, weights, write_json  # noqa: E402
 from support import FOVEA, CommandTest, words  # noqa: E402
 from tag_support import SEGMENT, segmented  # noqa: E402
-from tensor_files import Tensor, write  # noqa: E402
+from tensor_files import Tensor, safetensors_bytes, write  # noqa: E402
 
 MIB = 1 << 20
 
@@ -174,6 +175,26 @@ class Classifiers(MemoryTest):
                                     *THREADS, *options.replace("VECTORS", str(vectors)).split(), "--min-count", "1",
                                     "--stop-after", "80u", "--eval-every", "40u", "--save-every", "40u",
                                     "--warmup", "1", "--verbose", "--json", timeout=1200)
+                self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
+
+
+class Bases(MemoryTest):
+    def test_memory_is_foreseen(self):
+        config = {**CONFIG, "hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 512, "num_hidden_layers": 4,
+                  "max_position_embeddings": 256}
+        base, rng = self.folder / "base", random.Random(1)
+        write_json(base / "config.json", config)
+        write_json(base / "tokenizer.json", tokenizer_json())
+        (base / "model.safetensors").write_bytes(safetensors_bytes(weights(config=config)))
+        texts, tagged = self.folder / "texts.tsv", self.folder / "words.conll"
+        rows = [rng.choices(["the", "old", "king", "running", "unable", "moon"], k=rng.randrange(20, 240)) for _ in range(700)]
+        texts.write_text("".join(f"{'ab'[n % 2]}\t{' '.join(row)}\n" for n, row in enumerate(rows)))
+        tagged.write_text("".join("".join(f"{word}\t{word[0]}\n" for word in row) + "\n" for row in rows))
+        for task, data in (("classify", texts), ("tag", tagged)):
+            with self.subTest(task):
+                done = self.succeed("train", task, "--train", data, "--base", base, "-o", self.folder / "model", "--overwrite",
+                                    *THREADS, "--stop-after", "80u", "--eval-every", "40u", "--save-every", "40u", "--verbose",
+                                    "--json", timeout=1200)
                 self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
 
 
