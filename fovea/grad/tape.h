@@ -34,7 +34,7 @@ enum class TapeMode {
   kInputs,     ///< gradients of inputs alone: parameters are constants, dropout does nothing
 };
 
-/// What Tape::recompute() keeps until backward of what its function makes.
+/// What Tape::recompute() keeps until backward, in training, of what its function makes.
 enum class InnerResults {
   kKept,        ///< all of it, as without recompute()
   kRecomputed,  ///< nothing: backward calls the function again
@@ -198,10 +198,11 @@ class Tape {
   void record(Variable y, std::initializer_list<Variable> inputs, const Backward& backward) {
     record(y, std::span(inputs.begin(), inputs.size()), backward);
   }
-  /// y = f(tape, Pass) of which only y is kept, if the tape is so set and trains (InnerResults):
-  /// what f makes on the tape is freed at once, and made again when backward reaches y (Chen et al.
-  /// 2016, "Training Deep Nets with Sublinear Memory Cost", section 4). The bits are those of f
-  /// alone; the peak of memory is that of all y and of one f, and f is computed twice.
+  /// y = f(tape, Pass) of which only y is kept, if the tape is so set (InnerResults): what f makes
+  /// on the tape is freed at once, and made again when backward reaches y (Chen et al. 2016,
+  /// "Training Deep Nets with Sublinear Memory Cost", section 4). The bits are those of f alone;
+  /// the peak of memory is that of all y and of one f, and f is computed twice. In inference, where
+  /// nothing is made again, it is always so.
   ///
   /// `inputs` are the variables that f reads, parameters aside: the first has the rows and the type
   /// of y, whose columns are `columns`. y must be made by an op in f. f is copied into the arena,
@@ -364,7 +365,8 @@ void Tape::record(Variable y, std::span<const Variable> inputs, const Backward& 
 template <class F>
 Variable Tape::recompute(std::initializer_list<Variable> inputs, index columns, const F& f) {
   static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>);
-  if (mode_ != TapeMode::kTrain || inner_ == InnerResults::kKept) return f(*this, Pass::kFirst);
+  const bool keeps = mode_ == TapeMode::kTrain && inner_ == InnerResults::kKept;
+  if (keeps || mode_ == TapeMode::kInputs) return f(*this, Pass::kFirst);
   const Variable y = result(inputs.begin()->rows(), columns, inputs.begin()->dtype());
   const auto call = [](const void* closure, Tape& tape, Pass pass) {
     return (*static_cast<const F*>(closure))(tape, pass);

@@ -146,6 +146,26 @@ TEST(Recompute, TellsThePasses) {
   EXPECT_EQ(passes.size(), 3u);
 }
 
+TEST(Recompute, KeepsNothingInInference) {
+  for (const InnerResults inner : {InnerResults::kKept, InnerResults::kRecomputed}) {
+    Tape tape(Context(1), TapeMode::kInference);
+    tape.set_inner_results(inner);
+    const std::vector<float> values = uniform<float>(64 * 64, 1);
+    Variable x = tape.constant(Rows<const float>(values.data(), 64, 64));
+    const Variable first = x;
+    for (int n = 0; n < 10; ++n) {
+      const auto f = [x](Tape& t, Pass) {
+        Variable y = x;
+        for (int i = 0; i < 20; ++i) y = scale(t, y, 1);
+        return y;
+      };
+      x = tape.recompute({x}, 64, f);
+    }
+    EXPECT_EQ(to_vector(x.value<float>()), to_vector(first.value<float>()));
+    EXPECT_LT(tape.peak(), 35 * values.size() * sizeof(float));
+  }
+}
+
 // Its parts are freed with the rest of the function, and split again.
 TEST(Recompute, TheFunctionMaySplitItsInput) {
   for (const InnerResults inner : {InnerResults::kKept, InnerResults::kRecomputed}) {
