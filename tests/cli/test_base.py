@@ -410,6 +410,25 @@ class Export(BaseTest):
         self.assertAlmostEqual(self.loss(run), self.loss(base), 6)
         self.assertAlmostEqual(self.loss(out), self.loss(base), 6)
 
+    def test_gemma_in_both_forms(self):
+        own = self.folder / "own"
+        self.train(own, "--stop-after", "2u", "--tokenizer", "byte", "--layers", 2, "--position", "rotary", "--norm", "rms",
+                   "--norm-position", "sandwich", "--activation", "geglu-tanh", "--embedding-scale", 32 ** 0.5, "--width", 32,
+                   "--heads", 2, "--window", "5,0", "--rope-local-base", 30, "--qk-norm")
+        for form in ("hf", "gguf"):
+            base = self.folder / f"base-{form}"
+            self.succeed("export", own, "--to", form, "-o", base)
+            self.assertAlmostEqual(self.loss(base), self.loss(own), 5)
+            for more in ((), ("--lora", 2)):
+                with self.subTest(form, adapters=more):
+                    run, out = (self.folder / f"{name}-{form}{len(more)}" for name in ("run", "out"))
+                    self.begin(base, run, "--stop-after", "9u", "--lr", "1e-2", *more)
+                    self.succeed("export", run, "--to", form, "-o", out)
+                    self.assertAlmostEqual(self.loss(out), self.loss(run), 5)
+                    self.assertLess(self.loss(run), self.loss(base) - 0.01)
+                    texts = {self.succeed("generate", model, "the", "--greedy", "--max-tokens", 20).stdout for model in (run, out)}
+                    self.assertEqual(len(texts), 1)
+
     def test_a_folder_becomes_one(self):
         own, base, run, out = (self.folder / name for name in ("own", "base", "run", "out"))
         self.train(own, "--stop-after", "2u", "--tokenizer", "byte", "--position", "rotary", "--norm", "rms",

@@ -41,6 +41,8 @@ SHAPES = {
     "rotary": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --position rotary --window 64",
     "T5 and sinks": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --position t5 --sink",
     "Shaw, softcap": "--layers 2 --width 128 --heads 4 --block 512 --batch-size 4 --position shaw --softcap 30",
+    "sandwich, capped logits": "--layers 3 --width 128 --heads 4 --block 128 --batch-size 16 --norm rms --norm-position sandwich "
+                               "--activation geglu-tanh --logit-softcap 30",
     "QK-norm, observed": "--layers 3 --width 128 --heads 4 --block 512 --batch-size 4 --qk-norm --observe-every 1",
     "many narrow heads, observed": "--layers 1 --heads 256 --width 64 --ff 8 --head-dim 1 --block 128 --batch-size 96 --observe-every 1",
     "concatenated": "--layers 1 --width 512 --heads 4 --block 512 --batch-size 4 --position-join concat --position-max 4096",

@@ -21,6 +21,9 @@ MODELS = {
     "defects": ["--model", "attention-rnn", "--heads", "2", "--compat"],
     "mixed": ["--model", "encoder", "--encoder", "conv3,attention:window=8,gru:residual"],
     "gated": ["--activation", "swiglu", "--ff", "24", "--layers", "2", "--heads", "2"],
+    "gemma": ["--layers", "2", "--heads", "2", "--position", "rotary", "--rope-local-base", "50", "--window", "5,0", "--norm", "rms",
+              "--norm-position", "sandwich", "--activation", "geglu-tanh", "--softcap", "5", "--logit-softcap", "9",
+              "--score-scale", "0.5", "--embedding-scale", "4", "--qk-norm"],
     "depthwise": ["--model", "encoder", "--encoder", "dwconv4,attention,ff,dwconv2:plain"],
     "side-by-side": ["--model", "encoder", "--encoder", "conv3:gated+lstm+attention:position=alibi,transformer"],
 }
@@ -46,7 +49,7 @@ class Models(CommandTest):
                 self.assertGreaterEqual(len(said), 60)  # beyond the block of 16
 
     def test_a_run_that_was_stopped_ends_with_the_same_bits(self):
-        for name in ("lstm", "attention-rnn", "mixed", "depthwise", "gated"):
+        for name in ("lstm", "attention-rnn", "mixed", "depthwise", "gated", "gemma"):
             with self.subTest(name):
                 whole, parts = self.folder / f"{name}-whole", self.folder / f"{name}-parts"
                 arguments = [*MODELS[name], *QUICK, "--stop-after", "400u"]
@@ -66,7 +69,7 @@ class Models(CommandTest):
             return self.last_object(self.train(self.folder / "no", "--layers", "2", "--heads", "2", "--ff", ff,
                                                "--activation", activation, "--dry-run", "--json"))
         plain, matrix = planned("gelu"), 2 * 32 * 24  # of both layers
-        for activation in ("reglu", "geglu", "swiglu"):
+        for activation in ("reglu", "geglu", "swiglu", "geglu-tanh"):
             gated = planned(activation)
             self.assertEqual(gated["parameters"], plain["parameters"] + matrix)
             self.assertEqual(gated["flops_per_update"], plain["flops_per_update"] + 6 * matrix * plain["tokens_per_update"])
@@ -110,7 +113,7 @@ class Models(CommandTest):
     def test_an_option_that_means_nothing_to_the_model_is_refused(self):
         attention = ["--kv-heads=2", "--head-dim=5", "--position=rotary", "--position=alibi", "--qk-norm",
                      "--score=cosine", "--attention-norm=sigmoid", "--softcap=3", "--sink", "--log-n-scale",
-                     "--t5-buckets=8", "--shaw-clip=3", "--rope-base=5"]
+                     "--t5-buckets=8", "--shaw-clip=3", "--rope-base=5", "--rope-local-base=5", "--score-scale=2"]
         blocks = ["--ff=9", "--activation=silu", "--norm=rms", "--norm-position=post", "--ln-variant=unbiased"]
         base = ["train", "lm", "--train", self.text, "-o", self.folder / "no"]
         for kind in ("rnn", "gru", "lstm", "sru", "attention-rnn"):
@@ -128,7 +131,9 @@ class Models(CommandTest):
         for layers, options, needs in (
                 ("conv3", ["--position", "t5"], "an attention layer"), ("conv3,lstm", ["--heads", "2"], "an attention layer"),
                 ("conv3", ["--sink"], "an attention layer"), ("attention:heads=2", ["--heads", "8"], "without heads="),
-                ("attention", ["--t5-buckets", "8"], "--position t5"), ("attention", ["--ff", "9"], "a layer ff"),
+                ("attention", ["--t5-buckets", "8"], "--position t5"),
+                ("attention", ["--rope-local-base", "8", "--position", "rotary"], "with a window"),
+                ("attention", ["--ff", "9"], "a layer ff"),
                 ("gru", ["--norm", "rms"], "a residual sum"), ("ff:ff=64", ["--ff", "9"], "without ff=")):
             with self.subTest(f"{layers} {options}"):
                 done = self.run_fovea(*base, "--encoder", layers, *options)

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "fovea/model/language_model.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -51,6 +52,12 @@ TEST(EncoderConfig, ACapIsANumberOfFloat32) {
                 "--softcap: 1e-50 is not 0 (none), or in 1.1754944e-38 to 3.4028235e+38");
   EXPECT_THROWS(resolved([](auto& c) { c.softcap = 1e50; }), kOptionValue, "--softcap: 1e+50");
   EXPECT_THROWS(resolved([](auto& c) { c.softcap = -1; }), kOptionValue, "--softcap: -1");
+  LanguageModelConfig model;
+  model.vocabulary = 5;
+  model.logit_softcap = 1e-50;
+  EXPECT_THROWS(resolve(model), kOptionValue, "--logit-softcap: 1e-50 is not 0 (none)");
+  model.logit_softcap = -1;
+  EXPECT_THROWS(resolve(model), kOptionValue, "--logit-softcap");
 }
 
 TEST(EncoderConfig, RefusesWhatDoesNotFit) {

@@ -32,11 +32,12 @@ std::vector<std::string> without_effect(const LanguageModelConfig& config) {
   return names;
 }
 
-const std::vector<std::string> kOfAttention = {"heads",   "kv_heads", "head_dim",
-                                               "qk_norm", "score",    "attention_norm",
-                                               "sink",    "softcap",  "log_n_scale"};
+const std::vector<std::string> kOfAttention = {
+    "heads",          "kv_heads", "head_dim", "qk_norm",     "score",
+    "attention_norm", "sink",     "softcap",  "log_n_scale", "score_scale"};
 const std::vector<std::string> kOfPositions = {"position_max",    "sinusoid",  "t5_buckets",
-                                               "t5_max_distance", "shaw_clip", "rope_base"};
+                                               "t5_max_distance", "shaw_clip", "rope_base",
+                                               "rope_local_base"};
 const std::vector<std::string> kOfOthers = {"ff",         "activation", "norm", "norm_position",
                                             "ln_variant", "bias"};
 
@@ -91,6 +92,10 @@ TEST(EncoderEffect, PositionsAreReadByAttentionOrJoinTheEmbeddings) {
   EXPECT_THAT(rotary, testing::Not(testing::Contains(testing::AnyOf("position", "rope_base"))));
   EXPECT_THAT(without_effect(with(encoder("attention:position=none"), PositionKind::kRotary)),
               testing::IsSupersetOf({"position", "rope_base"}));
+  LanguageModelConfig local = with(encoder("attention"), PositionKind::kRotary);
+  EXPECT_THAT(without_effect(local), testing::Contains("rope_local_base"));
+  local.encoder = "attention:window=3";
+  EXPECT_THAT(without_effect(local), testing::Not(testing::Contains("rope_local_base")));
   const auto sinusoidal = without_effect(with(encoder("lstm"), PositionKind::kSinusoidal));
   EXPECT_THAT(
       sinusoidal,
