@@ -5,7 +5,7 @@ writes of them, transformers opens, and its answers are those of the run."""
 import random
 import unittest
 
-from test_encoders import MODELS, SENTENCES, TEXTS, EncoderTest, transformers
+from test_encoders import MODELS, SENTENCES, TEXTS, FolderTest, transformers
 
 import support
 import torch
@@ -15,18 +15,18 @@ WORDS = "The weights of attention sum to one and don't say why it is unattainabl
 RECIPE = ("--stop-after", "12u", "--batch-size", 8, "--lr", "1e-3", "--threads", 2, "--progress", "none")
 
 
-class ExportTest(EncoderTest):
+class ExportTest(FolderTest):
     def setUp(self):
         super().setUp()
-        self.run, self.exported = self.folder / "run", self.folder / "exported"
+        self.trained, self.exported = self.folder / "run", self.folder / "exported"
         rng = random.Random(1)
         self.texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 60))) for _ in range(60)]
 
     def export(self, task, name, data, *options):
         """Trains from an encoder of this architecture, and exports what it has become."""
         self.save(name, transformers.AutoModel)
-        for args in (("train", task, "--base", self.folder, "--train", data, "-o", self.run, *RECIPE, *options, "--overwrite"),
-                     ("export", self.run, "-o", self.exported, "--overwrite")):
+        for args in (("train", task, "--base", self.folder, "--train", data, "-o", self.trained, *RECIPE, *options, "--overwrite"),
+                     ("export", self.trained, "-o", self.exported, "--overwrite")):
             done = support.fovea(*args)
             self.assertEqual(done.returncode, 0, done.stderr)
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(self.exported)
@@ -41,7 +41,7 @@ class ExportTest(EncoderTest):
         return file
 
     def answers(self, command, lines, *options):
-        folder, self.folder = self.folder, self.run
+        folder, self.folder = self.folder, self.trained
         try:
             return self.said(command, lines, *options)
         finally:
@@ -106,7 +106,7 @@ class Words(ExportTest):
 class Precision(ExportTest):
     def test_bfloat16(self):
         self.export("classify", "bert", self.labelled())
-        done = support.fovea("export", self.run, "-o", self.folder / "half", "--dtype", "bf16")
+        done = support.fovea("export", self.trained, "-o", self.folder / "half", "--dtype", "bf16")
         self.assertEqual(done.returncode, 0, done.stderr)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(self.folder / "half")
         self.assertEqual(model.dtype, torch.bfloat16)

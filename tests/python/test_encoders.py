@@ -95,7 +95,9 @@ def tokenizer_of(kind):
     return wordpiece(marks, "<s>", "</s>", tokenizers.processors.RobertaProcessing), "<pad>"
 
 
-class EncoderTest(unittest.TestCase):
+class FolderTest(unittest.TestCase):
+    """A folder with a model of transformers, and what both programs say of it."""
+
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -128,6 +130,8 @@ class EncoderTest(unittest.TestCase):
     def assert_near(self, got, expected, limit=2e-5):
         self.assertLess(support.relative_error(np.array(got), np.array(expected)), limit)
 
+
+class EncoderTest(FolderTest):
     def test_vectors(self):
         for name in MODELS:
             with self.subTest(name):
