@@ -54,7 +54,7 @@ TEST(Optimizer, DecaysWhatShallDecay) {
 TEST(Optimizer, ParametersMayHaveRatesOfTheirOwn) {
   Model together, apart;
   const double rates[] = {0.25, 1};
-  Optimizer all(together.parameters, rates);
+  Optimizer all(together.parameters, OptimizerKind::kAdamW, rates);
   Optimizer slow({&apart.parameters[0], 1}), usual({&apart.parameters[1], 1});
   for (index step = 1; step <= 3; ++step) {
     for (Model* model : {&together, &apart}) model->set_gradients(static_cast<float>(step));
@@ -70,7 +70,8 @@ TEST(Optimizer, ParametersMayHaveRatesOfTheirOwn) {
     EXPECT_TRUE(
         std::equal(ours.begin(), ours.end(), apart.parameters[n]->value.vec<float>().begin()));
   }
-  EXPECT_THROWS(Optimizer(together.parameters, {rates, 1}), kShape, "1 factors");
+  EXPECT_THROWS(Optimizer(together.parameters, OptimizerKind::kAdamW, {rates, 1}), kShape,
+                "1 factors");
 }
 
 TEST(Optimizer, LeavesOutWhatIsFrozen) {
