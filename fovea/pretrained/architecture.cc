@@ -48,17 +48,21 @@ constexpr Need kCommon[] = {
     {"--tie or --no-bias", [](const Config& c) { return c.tie || !c.bias; }},
 };
 
+constexpr Need kPre = {"--norm-position pre",
+                       [](const Config& c) { return c.norm_position == NormPosition::kPre; }};
+constexpr Need kUsualScale = {"--score-scale 0",
+                              [](const Config& c) { return c.score_scale == 0; }};
+constexpr Need kNoCap = {"--softcap 0", [](const Config& c) { return c.softcap == 0; }};
+constexpr Need kNoLogitCap = {"--logit-softcap 0",
+                              [](const Config& c) { return c.logit_softcap == 0; }};
 constexpr Need kNoLocalBase = {"--rope-local-base 0",
                                [](const Config& c) { return c.rope_local_base == 0; }};
 
 // All but those of Gemma have these.
 constexpr Need kPlain[] = {
-    {"--norm-position pre", [](const Config& c) { return c.norm_position == NormPosition::kPre; }},
-    {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
-    {"--score-scale 0", [](const Config& c) { return c.score_scale == 0; }},
-    {"--softcap 0", [](const Config& c) { return c.softcap == 0; }},
-    {"--logit-softcap 0", [](const Config& c) { return c.logit_softcap == 0; }},
-    kNoLocalBase,
+    kPre,        {"--embedding-scale 1", [](const Config& c) { return c.embedding_scale == 1; }},
+    kUsualScale, kNoCap,
+    kNoLogitCap, kNoLocalBase,
 };
 
 constexpr Need kTable = {"--position learned", [](const Config& c) {
@@ -94,27 +98,31 @@ constexpr Need kOfMistral[] = {kRotary, kRmsNorm, kGated, kNoQkNorm, kNoBias, kE
 constexpr Need kOfQwen3[] = {kRotary, kRmsNorm, kGated, kQkNorm, kNoBias, kOneWindow};
 
 constexpr Need kGemma[] = {
-    {"--norm-position sandwich",
-     [](const Config& c) { return c.norm_position == NormPosition::kSandwich; }},
     {"--embedding-scale of the square root of --width",
      [](const Config& c) {
        const double root = std::sqrt(static_cast<double>(c.width));
        return std::abs(c.embedding_scale - root) <= 1e-6 * root;
      }},
-    {"--score-scale of 1 / the square root of a whole number",
-     [](const Config& c) {
-       const auto scalar = static_cast<double>(query_scalar(c));
-       const double has = c.score_scale > 0 ? 1 / (c.score_scale * c.score_scale) : scalar;
-       return scalar >= 1 && std::abs(has - scalar) <= 1e-9 * scalar;
-     }},
     kRotary,
     kRmsNorm,
-    kGated,
     kNoBias,
-    kOneWindow,
 };
-constexpr Need kOfGemma2[] = {kNoQkNorm, kNoLocalBase};
-constexpr Need kOfGemma3[] = {kQkNorm};
+constexpr Need kSandwich = {"--norm-position sandwich", [](const Config& c) {
+                              return c.norm_position == NormPosition::kSandwich;
+                            }};
+constexpr Need kRootOfWhole = {
+    "--score-scale of 1 / the square root of a whole number", [](const Config& c) {
+      const auto scalar = static_cast<double>(query_scalar(c));
+      const double has = c.score_scale > 0 ? 1 / (c.score_scale * c.score_scale) : scalar;
+      return scalar >= 1 && std::abs(has - scalar) <= 1e-9 * scalar;
+    }};
+constexpr Need kByTanh = {"--activation geglu-tanh", [](const Config& c) {
+                            return c.activation == LayerActivation::kGegluTanh;
+                          }};
+constexpr Need kOfGemma[] = {kPre,        kByTanh, kNoQkNorm,   kNoWindow,
+                             kUsualScale, kNoCap,  kNoLogitCap, kNoLocalBase};
+constexpr Need kOfGemma2[] = {kSandwich, kGated, kNoQkNorm, kRootOfWhole, kOneWindow, kNoLocalBase};
+constexpr Need kOfGemma3[] = {kSandwich, kGated, kQkNorm, kRootOfWhole, kOneWindow};
 
 // The needs of an architecture that the model does not meet.
 std::vector<std::string_view> differences(const Config& c, const Architecture& row) {
@@ -265,13 +273,21 @@ constexpr TensorRow gains(std::string_view ours, std::string_view hugging_face,
           .added_to_hugging_face = 1};
 }
 
-// Those of Llama with gains 1 + w, and with a norm behind each part.
-constexpr std::array<TensorRow, 16> gemma_tensors() {
-  const auto llama = llama_tensors({BiasRule::kNever, BiasRule::kNever, BiasRule::kNever, false});
-  std::array<TensorRow, 16> rows{};
-  std::copy(llama.begin(), llama.end(), rows.begin());
+// Those of Llama with gains 1 + w.
+constexpr std::array<TensorRow, 14> gemma_tensors() {
+  auto rows = llama_tensors({BiasRule::kNever, BiasRule::kNever, BiasRule::kNever, false});
   for (TensorRow& row : rows) {
     if (row.columns == nullptr) row.added_to_hugging_face = 1;
+  }
+  return rows;
+}
+
+// The same, with a norm behind each part.
+constexpr std::array<TensorRow, 16> gemma2_tensors() {
+  const auto gemma = gemma_tensors();
+  std::array<TensorRow, 16> rows{};
+  std::copy(gemma.begin(), gemma.end(), rows.begin());
+  for (TensorRow& row : rows) {
     if (row.ours == "blocks.{}.feed_forward_norm") {
       row.hugging_face = "model.layers.{}.pre_feedforward_layernorm";
     }
@@ -284,6 +300,7 @@ constexpr std::array<TensorRow, 16> gemma_tensors() {
 }
 
 constexpr auto kGemmaTensors = gemma_tensors();
+constexpr auto kGemma2Tensors = gemma2_tensors();
 
 constexpr std::string_view kLlamaKeys[] = {
     "vocab_size",
@@ -349,10 +366,15 @@ Config qwen3() {
   return c;
 }
 
-Config gemma2() {
+Config gemma() {
   Config c = llama();
-  c.norm_position = NormPosition::kSandwich;
   c.activation = LayerActivation::kGegluTanh;
+  return c;
+}
+
+Config gemma2() {
+  Config c = gemma();
+  c.norm_position = NormPosition::kSandwich;
   return c;
 }
 
@@ -368,8 +390,9 @@ constexpr Architecture kArchitectures[] = {
     {"mistral", "MistralForCausalLM", kLlamaTensors, llama, kPlain, kOfMistral, {}},
     {"qwen2", "Qwen2ForCausalLM", kQwen2Tensors, qwen2, kPlain, {}, kLlamaKeys},
     {"qwen3", "Qwen3ForCausalLM", kQwen3Tensors, qwen3, kPlain, kOfQwen3, kLlamaKeys},
-    {"gemma2", "Gemma2ForCausalLM", kGemmaTensors, gemma2, kGemma, kOfGemma2, kGemmaKeys},
-    {"gemma3", "Gemma3ForCausalLM", kGemmaTensors, gemma3, kGemma, kOfGemma3, kGemmaKeys,
+    {"gemma", "GemmaForCausalLM", kGemmaTensors, gemma, kGemma, kOfGemma, kLlamaKeys},
+    {"gemma2", "Gemma2ForCausalLM", kGemma2Tensors, gemma2, kGemma, kOfGemma2, kGemmaKeys},
+    {"gemma3", "Gemma3ForCausalLM", kGemma2Tensors, gemma3, kGemma, kOfGemma3, kGemmaKeys,
      "gemma3_text"},
 };
 

@@ -89,7 +89,7 @@ struct Architecture {
 
 bool is_architecture(std::string_view name);
 /// Whether these are layers of Gemma, of which configurations leave out what is usual.
-inline bool is_gemma(std::string_view name) { return name == "gemma2" || name == "gemma3"; }
+inline bool is_gemma(std::string_view name) { return name.starts_with("gemma"); }
 /// The row of this name or model_type. Throws kModelWrongKind, which lists the known ones.
 const Architecture& architecture(std::string_view name);
 

@@ -163,7 +163,8 @@ void read_divisors(const TensorSource& tensors, LanguageModelConfig& c) {
 // by another number.
 index usual_scalar(std::string_view architecture, const LanguageModelConfig& c) {
   const index largest = architecture == "gemma2" ? 46 : 62;
-  return c.layers == largest ? c.width / c.heads : c.head_dim;
+  const bool is_largest = architecture != "gemma" && c.layers == largest;
+  return is_largest ? c.width / c.heads : c.head_dim;
 }
 
 double scale_by(index scalar) { return 1 / std::sqrt(static_cast<double>(scalar)); }
@@ -200,6 +201,7 @@ void read_windows_of(const Keys& keys, index seen, index usual, LanguageModelCon
 void read_gemma(const Keys& keys, std::string_view name, LanguageModelConfig& c) {
   const bool second = name == "gemma2";
   c.embedding_scale = std::sqrt(static_cast<double>(c.width));
+  if (name == "gemma") return;
   const index scalar = usual_scalar(name, c);
   if (scalar != c.head_dim) c.score_scale = scale_by(scalar);
   const auto cap = [&](std::string_view key, double usual) {
@@ -532,7 +534,7 @@ void require_gemma(std::string_view name, const LanguageModelConfig& c) {
       scalar == c.head_dim ? "--score-scale 0" : fmt::format("--score-scale {}", scale_by(scalar)));
   require(second == (c.softcap > 0), "the scores", second ? "--softcap 50" : "--softcap 0");
   require(!second || c.logit_softcap > 0, "the logits", "--logit-softcap 30");
-  require(!second || c.tie, "the logits", "--tie");
+  require(name == "gemma3" || c.tie, "the logits", "--tie");
 }
 
 std::vector<GgufEntry> gemma_entries(std::string_view name, const LanguageModelConfig& c) {
@@ -590,7 +592,7 @@ std::vector<GgufEntry> gguf_sizes(const Architecture& architecture, const Langua
     entries.push_back({prefix + key, size(value)});
   }
   entries.push_back({prefix + "rope.freq_base", static_cast<float>(c.rope_base)});
-  if (is_gemma(architecture.name)) {
+  if (architecture.name == "gemma2" || architecture.name == "gemma3") {
     for (GgufEntry& entry : gemma_entries(architecture.name, c))
       entries.push_back(std::move(entry));
   }

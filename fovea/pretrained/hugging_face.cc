@@ -223,13 +223,16 @@ void read_windows(const ForeignObject& config, Config& c, index first) {
 
 // A configuration of Gemma leaves out what is as transformers has it.
 struct GemmaDefaults {
-  index vocabulary, block, pattern;  // every so many-th layer has no window
+  index vocabulary, block, width, ff, layers, heads, kv_heads;
+  index pattern;  // every so many-th layer has no window
   double cap, logit_cap;
 };
 
 const GemmaDefaults& gemma_defaults(std::string_view name) {
-  static constexpr GemmaDefaults kGemma2{256000, 8192, 2, 50, 30}, kGemma3{262208, 131072, 6, 0, 0};
-  return name == "gemma2" ? kGemma2 : kGemma3;
+  static constexpr GemmaDefaults kFirst{256000, 8192, 3072, 24576, 28, 16, 16, 1, 0, 0};
+  static constexpr GemmaDefaults kSecond{256000, 8192, 2304, 9216, 26, 8, 4, 2, 50, 30};
+  static constexpr GemmaDefaults kThird{262208, 131072, 2304, 9216, 26, 8, 4, 6, 0, 0};
+  return name == "gemma" ? kFirst : name == "gemma2" ? kSecond : kThird;
 }
 
 // Layers with a window have angles of their own, which nothing stretches.
@@ -255,18 +258,10 @@ double read_cap(const ForeignObject& config, std::string_view key, double usual)
   return config.number(key, 0, kMost, config.is_null(key) ? 0 : usual);
 }
 
-void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
+// What the second and the third have beside the first.
+void read_later_gemma(const ForeignObject& config, std::string_view name, Config& c) {
   const GemmaDefaults& usual = gemma_defaults(name);
-  c.width = size(config, "hidden_size", 2304);
-  c.ff = size(config, "intermediate_size", 9216);
-  c.layers = size(config, "num_hidden_layers", 26);
-  c.heads = size(config, "num_attention_heads", 8);
-  c.kv_heads = size(config, "num_key_value_heads", 4);
-  c.head_dim = size(config, "head_dim", 256);
-  c.block = size(config, "max_position_embeddings", usual.block);
   c.activation = hugging_face_activation(config, "hidden_activation", "gelu_pytorch_tanh", true);
-  c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
-  c.embedding_scale = std::sqrt(static_cast<double>(c.width));
   const index scalar = size(config, "query_pre_attn_scalar", 256);
   c.score_scale = scalar == c.head_dim ? 0 : 1 / std::sqrt(static_cast<double>(scalar));
   c.softcap = read_cap(config, "attn_logit_softcapping", usual.cap);
@@ -275,16 +270,42 @@ void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
   const index every = config.whole("sliding_window_pattern", 1, kLargestSize, usual.pattern);
   for (index n = 1; n <= c.layers; ++n) narrow.push_back(n % every != 0);
   set_windows(config, narrow, size(config, "sliding_window", 4096), c);
-  if (name == "gemma2") {
-    read_rotary(config, c);
+  // What transformers does not read.
+  config.ignore({"hidden_act", "_sliding_window_pattern", "cache_implementation"});
+}
+
+// The exact GELU of older files stands for that by tanh, as transformers has it.
+void read_first_gemma(const ForeignObject& config) {
+  const std::string name = config.text("hidden_act", "gelu_pytorch_tanh");
+  if (name != "gelu" && name != "gelu_pytorch_tanh")
+    config.refuse("hidden_act", "gelu_pytorch_tanh");
+  config.ignore({"hidden_activation"});  // which transformers does not read
+}
+
+void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
+  const GemmaDefaults& usual = gemma_defaults(name);
+  c.width = size(config, "hidden_size", usual.width);
+  c.ff = size(config, "intermediate_size", usual.ff);
+  c.layers = size(config, "num_hidden_layers", usual.layers);
+  c.heads = size(config, "num_attention_heads", usual.heads);
+  c.kv_heads = size(config, "num_key_value_heads", usual.kv_heads);
+  c.head_dim = size(config, "head_dim", 256);
+  c.block = size(config, "max_position_embeddings", usual.block);
+  c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
+  c.embedding_scale = std::sqrt(static_cast<double>(c.width));
+  if (name == "gemma") {
+    read_first_gemma(config);
   } else {
+    read_later_gemma(config, name, c);
+  }
+  if (name == "gemma3") {
     read_gemma3_rotary(config, c);
+  } else {
+    read_rotary(config, c);
   }
   c.tie = config.flag("tie_word_embeddings", true);
   config.require("attention_bias", false);
   config.require("use_bidirectional_attention", false);
-  // What transformers does not read.
-  config.ignore({"hidden_act", "_sliding_window_pattern", "cache_implementation"});
 }
 
 void read_family(const ForeignObject& config, std::string_view name, Config& c) {
@@ -372,7 +393,9 @@ Json::Object hugging_face_config(const Architecture& architecture, const Config&
     return out;
   }
   write_llama(c, architecture.name, out);
-  if (is_gemma(architecture.name)) write_gemma(c, architecture.name, out);
+  if (architecture.name == "gemma2" || architecture.name == "gemma3") {
+    write_gemma(c, architecture.name, out);
+  }
   if (architecture.name == "llama") out.emplace_back("mlp_bias", c.bias);
   if (architecture.name == "mistral") out.emplace_back("sliding_window", *seen_keys(c));
   if (architecture.name == "qwen3") write_windows(c, out);

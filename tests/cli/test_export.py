@@ -11,9 +11,10 @@ from support import CommandTest
 
 SMALL = "--layers 1 --heads 2 --width 32 --block 16 --batch-size 4 --stop-after 4u --warmup 1 -q".split()
 FILES = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
-GEMMA = "--layers 3 --heads 2 --position rotary --norm rms --norm-position sandwich --activation geglu-tanh --window 5,0,5".split()
-GEMMA2 = [*GEMMA, "--embedding-scale", str(32 ** 0.5), "--softcap", "3", "--logit-softcap", "5"]
-GEMMA3 = [*GEMMA, "--embedding-scale", str(32 ** 0.5), "--qk-norm", "--rope-base", "1000", "--rope-local-base", "30"]
+GEMMA1 = ["--embedding-scale", str(32 ** 0.5), *"--layers 3 --position rotary --norm rms --activation geglu-tanh".split()]
+GEMMA = [*GEMMA1, "--norm-position", "sandwich", "--window", "5,0,5"]
+GEMMA2 = [*GEMMA, "--softcap", "3", "--logit-softcap", "5"]
+GEMMA3 = [*GEMMA, "--qk-norm", "--rope-base", "1000", "--rope-local-base", "30"]
 
 
 def tensors_of(path):
@@ -82,7 +83,7 @@ class ExportTest(CommandTest):
 
     def test_a_folder_is_a_model_with_the_same_text(self):
         for number, options in enumerate(([], "--position rotary --norm rms --activation swiglu --qk-norm --window 5".split(),
-                                          GEMMA2, GEMMA3)):
+                                          GEMMA1, GEMMA2, GEMMA3)):
             with self.subTest(options=options):
                 model = self.train("--tokenizer", "byte", *options, name=f"model{number}")
                 out = self.folder / f"out{number}"
@@ -137,7 +138,7 @@ class ExportTest(CommandTest):
         self.assert_error(self.run_fovea("export", file, "-o", self.folder / "out"), 4, "E0402")
 
     def test_a_gguf_file_of_gemma(self):
-        for name, options in (("gemma2", GEMMA2), ("gemma3", GEMMA3)):
+        for name, options in (("gemma", GEMMA1), ("gemma2", GEMMA2), ("gemma3", GEMMA3)):
             with self.subTest(name):
                 model = self.train("--tokenizer", "byte", *options, name=name)
                 file = self.folder / f"{name}.gguf"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the architectures gemma2 and gemma3: in GGUF files, and in folders of Hugging Face,
-// which store gains 1 + w as w.
+// Models of the architectures gemma, gemma2 and gemma3: in GGUF files, and in folders of Hugging
+// Face, which store gains 1 + w as w.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -24,8 +24,9 @@
 namespace fovea {
 namespace {
 
-const GoldenGemma& kGemma2Golden = kGoldenGemmas[0];
-const GoldenGemma& kGemma3Golden = kGoldenGemmas[1];
+const GoldenGemma& kGemmaGolden = kGoldenGemmas[0];
+const GoldenGemma& kGemma2Golden = kGoldenGemmas[1];
+const GoldenGemma& kGemma3Golden = kGoldenGemmas[2];
 
 struct GemmaTensor {
   std::string hugging_face, gguf;
@@ -51,12 +52,14 @@ std::vector<GemmaTensor> tensors_of(const GoldenGemma& g) {
     add(theirs + "self_attn.k_proj", layer + "attn_k", {kv, C});
     add(theirs + "self_attn.v_proj", layer + "attn_v", {kv, C});
     add(theirs + "self_attn.o_proj", layer + "attn_output", {C, q});
-    add(theirs + "post_attention_layernorm", layer + "post_attention_norm", {C});
-    add(theirs + "pre_feedforward_layernorm", layer + "ffn_norm", {C});
+    const bool sandwich = g.name != "gemma";
+    add(theirs + "post_attention_layernorm",
+        layer + (sandwich ? "post_attention_norm" : "ffn_norm"), {C});
+    if (sandwich) add(theirs + "pre_feedforward_layernorm", layer + "ffn_norm", {C});
     add(theirs + "mlp.gate_proj", layer + "ffn_gate", {F, C});
     add(theirs + "mlp.up_proj", layer + "ffn_up", {F, C});
     add(theirs + "mlp.down_proj", layer + "ffn_down", {C, F});
-    add(theirs + "post_feedforward_layernorm", layer + "post_ffw_norm", {C});
+    if (sandwich) add(theirs + "post_feedforward_layernorm", layer + "post_ffw_norm", {C});
     if (g.name != "gemma3") continue;
     add(theirs + "self_attn.q_norm", layer + "attn_q_norm", {g.head_dim});
     add(theirs + "self_attn.k_norm", layer + "attn_k_norm", {g.head_dim});
@@ -89,7 +92,6 @@ std::string gguf_of(const GoldenGemma& g) {
                                     whole("attention.head_count_kv", g.kv_heads),
                                     whole("attention.key_length", g.head_dim),
                                     whole("attention.value_length", g.head_dim),
-                                    whole("attention.sliding_window", g.seen),
                                     real("rope.freq_base", g.base),
                                     real("attention.layer_norm_rms_epsilon", g.epsilon),
                                     gguf_pair("tokenizer.ggml.model", "gpt2"),
@@ -98,10 +100,11 @@ std::string gguf_of(const GoldenGemma& g) {
                                     gguf_array("tokenizer.ggml.token_type", kinds),
                                     gguf_array<std::string>("tokenizer.ggml.merges", {}),
                                     gguf_pair("tokenizer.ggml.eos_token_id", std::uint32_t{0})};
+  if (g.seen > 0) pairs.push_back(whole("attention.sliding_window", g.seen));
   if (g.name == "gemma2") {
     pairs.push_back(real("attn_logit_softcapping", g.cap));
     pairs.push_back(real("final_logit_softcapping", g.logit_cap));
-  } else {
+  } else if (g.name == "gemma3") {
     pairs.push_back(real("rope.freq_base_swa", g.local_base));
     pairs.push_back(gguf_pair(prefix + "rope.scaling.type", "linear"));
     pairs.push_back(real("rope.scaling.factor", g.factor));
@@ -138,26 +141,32 @@ Json::Object config_of(const GoldenGemma& g) {
             {"sliding_attention",
              Json::Object{{"rope_type", "default"}, {"rope_theta", g.local_base}}}};
   }
-  return {{"model_type", g.name == "gemma2" ? "gemma2" : "gemma3_text"},
-          {"vocab_size", kGemmaVocabulary},
-          {"hidden_size", kGemmaWidth},
-          {"intermediate_size", kGemmaFf},
-          {"num_hidden_layers", std::ssize(g.layers)},
-          {"num_attention_heads", g.heads},
-          {"num_key_value_heads", g.kv_heads},
-          {"head_dim", g.head_dim},
-          {"max_position_embeddings", 16},
-          {"rms_norm_eps", g.epsilon},
-          {"query_pre_attn_scalar", g.scalar},
-          {"sliding_window", g.seen},
-          {"layer_types", types},
-          {"attn_logit_softcapping", cap(g.cap)},
-          {"final_logit_softcapping", cap(g.logit_cap)},
-          {"hidden_activation", "gelu_pytorch_tanh"},
-          {"rope_parameters", rope},
-          {"_sliding_window_pattern", 6},
-          {"use_bidirectional_attention", false},
-          {"eos_token_id", 1}};
+  Json::Object config = {{"model_type", g.name == "gemma3" ? "gemma3_text" : g.name},
+                         {"vocab_size", kGemmaVocabulary},
+                         {"hidden_size", kGemmaWidth},
+                         {"intermediate_size", kGemmaFf},
+                         {"num_hidden_layers", std::ssize(g.layers)},
+                         {"num_attention_heads", g.heads},
+                         {"num_key_value_heads", g.kv_heads},
+                         {"head_dim", g.head_dim},
+                         {"max_position_embeddings", 16},
+                         {"rms_norm_eps", g.epsilon},
+                         {"rope_parameters", rope},
+                         {"use_bidirectional_attention", false},
+                         {"eos_token_id", 1}};
+  if (g.name == "gemma") {
+    config.emplace_back("hidden_act", "gelu");  // which is that by tanh
+    return config;
+  }
+  const Json::Object later = {{"query_pre_attn_scalar", g.scalar},
+                              {"sliding_window", g.seen},
+                              {"layer_types", types},
+                              {"attn_logit_softcapping", cap(g.cap)},
+                              {"final_logit_softcapping", cap(g.logit_cap)},
+                              {"hidden_activation", "gelu_pytorch_tanh"},
+                              {"_sliding_window_pattern", 6}};
+  config.insert(config.end(), later.begin(), later.end());
+  return config;
 }
 
 LanguageModelConfig read_config(Json::Object config) {
@@ -289,7 +298,8 @@ TEST_P(Gemma, GradientsAreThoseOfTorch) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Gemma, testing::Values(&kGemma2Golden, &kGemma3Golden),
+INSTANTIATE_TEST_SUITE_P(Golden, Gemma,
+                         testing::Values(&kGemmaGolden, &kGemma2Golden, &kGemma3Golden),
                          [](const auto& one) { return std::string(one.param->name); });
 
 // What is easily forgotten: without it the logits are others.
@@ -448,14 +458,15 @@ TEST(GemmaFile, AFileIsReadAsItWasWritten) {
     read.softcap = config.softcap;
     EXPECT_EQ(read, config);
     LanguageModelConfig other = config;
-    other.window = golden.name == "gemma2" ? "4,0,0" : "0,3,3,0";
-    EXPECT_THROWS(written(other), kModelWrongKind, "does not compute these windows");
-    other = config;
     other.activation = LayerActivation::kSwiglu;
     EXPECT_THROWS(written(other), kModelWrongKind, "the activation");
     other = config;
     other.score_scale = 0.3;
     EXPECT_THROWS(written(other), kModelWrongKind, "the scores");
+    if (golden.name == "gemma") continue;
+    other = config;
+    other.window = golden.name == "gemma2" ? "4,0,0" : "0,3,3,0";
+    EXPECT_THROWS(written(other), kModelWrongKind, "does not compute these windows");
   }
 }
 

@@ -78,6 +78,8 @@ std::vector<NamedConfig> cases() {
                   }),
           changed("LlamaForCausalLM", of_llama(),
                   [](Config& c) { c.activation = LayerActivation::kGegluTanh; }),
+          changed("GemmaForCausalLM", of_gemma(),
+                  [](Config& c) { c.norm_position = NormPosition::kPre; }),
           {"Gemma2ForCausalLM", of_gemma()},
           changed("Gemma2ForCausalLM", of_gemma(),
                   [](Config& c) {

@@ -10,11 +10,14 @@ windows and bases are such that a model without one of them has other logits.
 import math
 
 import torch
-from transformers import Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig
+from transformers import (Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM, Gemma3TextConfig, GemmaConfig,
+                          GemmaForCausalLM)
 
 WIDTH, FF, VOCABULARY, TOKENS = 12, 20, 14, 11
 KINDS = {"s": "sliding_attention", "f": "full_attention"}
 CASES = {
+    "gemma": dict(layers="ff", heads=2, kv_heads=1, head_dim=8, scalar=8, seen=0, epsilon=1e-4, cap=0.0, logit_cap=0.0,
+                  base=300.0, local_base=0.0, factor=0.0),
     "gemma2": dict(layers="sfs", heads=4, kv_heads=2, head_dim=6, scalar=9, seen=5, epsilon=1e-3, cap=0.7,
                    logit_cap=1.25, base=500.0, local_base=0.0, factor=0.0),
     "gemma3": dict(layers="ssfs", heads=3, kv_heads=1, head_dim=8, scalar=5, seen=4, epsilon=1e-5, cap=0.0,
@@ -22,29 +25,30 @@ CASES = {
 }
 
 
-def tensors(case):
+def tensors(name, case):
     """Name, shape, and our parameter."""
     q, kv = case["heads"] * case["head_dim"], case["kv_heads"] * case["head_dim"]
     yield "model.embed_tokens.weight", (VOCABULARY, WIDTH), "embedding.tokens"
     for n in range(len(case["layers"])):
+        sandwich = name != "gemma"
         rows = [
             ("input_layernorm", (WIDTH,), "attention_norm"),
             ("self_attn.q_proj", (q, WIDTH), "attention.qkv"),
             ("self_attn.k_proj", (kv, WIDTH), "attention.qkv"),
             ("self_attn.v_proj", (kv, WIDTH), "attention.qkv"),
             ("self_attn.o_proj", (WIDTH, q), "attention.out"),
-            ("post_attention_layernorm", (WIDTH,), "attention_norm.after"),
-            ("pre_feedforward_layernorm", (WIDTH,), "feed_forward_norm"),
+            ("post_attention_layernorm", (WIDTH,), "attention_norm.after" if sandwich else "feed_forward_norm"),
+            *([("pre_feedforward_layernorm", (WIDTH,), "feed_forward_norm")] if sandwich else []),
             ("mlp.gate_proj", (FF, WIDTH), "feed_forward.gate"),
             ("mlp.up_proj", (FF, WIDTH), "feed_forward.in"),
             ("mlp.down_proj", (WIDTH, FF), "feed_forward.out"),
-            ("post_feedforward_layernorm", (WIDTH,), "feed_forward_norm.after"),
+            *([("post_feedforward_layernorm", (WIDTH,), "feed_forward_norm.after")] if sandwich else []),
         ]
         if case["local_base"]:
             rows += [("self_attn.q_norm", (case["head_dim"],), "attention.q_norm"),
                      ("self_attn.k_norm", (case["head_dim"],), "attention.k_norm")]
-        for name, shape, ours in rows:
-            yield f"model.layers.{n}.{name}.weight", shape, f"blocks.{n}.{ours}.weight"
+        for theirs, shape, ours in rows:
+            yield f"model.layers.{n}.{theirs}.weight", shape, f"blocks.{n}.{ours}.weight"
     yield "model.norm.weight", (WIDTH,), "norm.weight"
 
 
@@ -58,21 +62,24 @@ def model_of(name, case):
     sizes = dict(
         vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=FF, num_hidden_layers=len(case["layers"]),
         num_attention_heads=case["heads"], num_key_value_heads=case["kv_heads"], head_dim=case["head_dim"],
-        rms_norm_eps=case["epsilon"], max_position_embeddings=16, query_pre_attn_scalar=case["scalar"],
-        sliding_window=case["seen"], layer_types=[KINDS[kind] for kind in case["layers"]],
-        attn_logit_softcapping=case["cap"] or None, final_logit_softcapping=case["logit_cap"] or None,
-        attn_implementation="eager", pad_token_id=None)
-    if name == "gemma2":
-        model = Gemma2ForCausalLM(Gemma2Config(
-            **sizes, rope_parameters={"rope_type": "default", "rope_theta": case["base"]}))
+        rms_norm_eps=case["epsilon"], max_position_embeddings=16, attn_implementation="eager", pad_token_id=None)
+    later = dict(
+        query_pre_attn_scalar=case["scalar"], sliding_window=case["seen"],
+        layer_types=[KINDS[kind] for kind in case["layers"]], attn_logit_softcapping=case["cap"] or None,
+        final_logit_softcapping=case["logit_cap"] or None)
+    rope = {"rope_type": "default", "rope_theta": case["base"]}
+    if name == "gemma":
+        model = GemmaForCausalLM(GemmaConfig(**sizes, rope_parameters=rope))
+    elif name == "gemma2":
+        model = Gemma2ForCausalLM(Gemma2Config(**sizes, **later, rope_parameters=rope))
     else:
-        model = Gemma3ForCausalLM(Gemma3TextConfig(**sizes, rope_parameters={
+        model = Gemma3ForCausalLM(Gemma3TextConfig(**sizes, **later, rope_parameters={
             "full_attention": {"rope_type": "linear", "factor": case["factor"], "rope_theta": case["base"]},
             "sliding_attention": {"rope_type": "default", "rope_theta": case["local_base"]}}))
     parameters = dict(model.named_parameters())
     first = 1
     with torch.no_grad():
-        for tensor, shape, _ in tensors(case):
+        for tensor, shape, _ in tensors(name, case):
             values = numbers(torch.Size(shape).numel(), first).reshape(shape)
             first += values.numel()
             parameters[tensor].copy_(values)
@@ -115,7 +122,7 @@ for name, case in CASES.items():
     loss = torch.nn.functional.cross_entropy(logits[:-1], batch[0, 1:])
     loss.backward()
     gradients = {}
-    for theirs, _, ours in tensors(case):
+    for theirs, _, ours in tensors(name, case):
         gradients.setdefault(ours, []).extend(parameters[theirs].grad.double().flatten().tolist())
     sizes = ", ".join(str(case[key]) for key in ("heads", "kv_heads", "head_dim", "scalar", "seen", "epsilon", "cap",
                                                  "logit_cap", "base", "local_base", "factor"))

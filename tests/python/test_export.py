@@ -26,6 +26,7 @@ MODELS = {
                          {**ROTARY, "bias": True, "activation": "geglu", "rope_base": 500}],
     "MistralForCausalLM": [{**ROTARY, "window": "5", "tie": False}],
     "Qwen3ForCausalLM": [{**ROTARY, "qk_norm": True, "window": "0,6", "activation": "reglu"}],
+    "GemmaForCausalLM": [{**GEMMA, "norm_position": "pre", "kv_heads": 1, "rope_base": 500}],
     "Gemma2ForCausalLM": [{**GEMMA, "window": "6,0", "softcap": 2, "logit_softcap": 4, "score_scale": 0.5}],
     "Gemma3ForCausalLM": [{**GEMMA, "window": "6,0", "qk_norm": True, "kv_heads": 1, "rope_base": 5000,
                            "rope_local_base": 20, "head_dim": 12}]}

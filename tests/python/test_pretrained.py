@@ -55,6 +55,7 @@ MODELS = {
     "qwen2": (transformers.Qwen2Config, LLAMA),
     "qwen2 with windows": (transformers.Qwen2Config, {
         **LLAMA, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}),
+    "gemma": (transformers.GemmaConfig, {**LLAMA, **ROPE, "head_dim": 12}),
     "gemma2": (transformers.Gemma2Config, {
         **GEMMA, **ROPE, "num_hidden_layers": 3, "attn_logit_softcapping": 0.7, "final_logit_softcapping": 1.5}),
     "gemma3": (transformers.Gemma3TextConfig, {
