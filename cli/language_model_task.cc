@@ -64,8 +64,9 @@ int eval_language_model(const Arguments& arguments) {
   const TextScore score = evaluate_text(context, loaded, files, evaluation);
   warn_of_trained_files(loaded.settings.text.train, files);
   warn_of_what_was_left_out(score);
-  print(arguments.on("json") ? evaluation_line(json_of(score), arguments.text("DIR"), pretrained.adapter)
-                             : line_of(score));
+  print(arguments.on("json")
+            ? evaluation_line(json_of(score), arguments.text("DIR"), pretrained.adapter)
+            : line_of(score));
   return 0;
 }
 

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 #include <string_view>
+#include <vector>
 
 #include "fovea/config/json.h"
 #include "fovea/report/run_report.h"
