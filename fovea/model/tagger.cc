@@ -439,8 +439,8 @@ Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
   return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
 }
 
-// The row of each word [N, width] is that of its first subword; of a word without one that of the
-// token in its place.
+// The row of each word [N, width] is that of its first subword. A word without one has no row of
+// its own, but that of the token in its place: append_subwords() leaves such words out.
 Variable TaggerLayers::read_subwords(Tape& tape, const WordRows& rows, const DropoutKey& key,
                                      const View& view) const {
   const index sentences = std::max<index>(rows.offsets.size - 1, 0), words = rows.words.size;

@@ -10,7 +10,7 @@ import signal
 import time
 import unittest
 
-from bert_support import VOCABULARY, WORDS, weights, write_head, write_json, write_model
+from bert_support import VOCABULARY, WORDS, weights, write_head, write_json, write_model, write_mpnet
 from gguf_support import gguf
 from support import CommandTest
 from test_base import tensors_of
@@ -224,6 +224,17 @@ class Classifies(BaseTest):
         self.assertEqual((self.folder / "first" / "tokenizer.txt").read_bytes(),
                          (self.folder / "second" / "tokenizer.txt").read_bytes())
 
+    def test_mpnet(self):
+        self.base = write_mpnet(self.folder / "mpnet")
+        self.begin("run")
+        self.assertGreater(self.score("run")["accuracy"]["value"], 0.9)
+        self.succeed("inspect", self.folder / "run", "--verify")
+        two = self.folder / "two.tsv"
+        two.write_text("0\tthe king\n1\tthe moon\n", encoding="utf-8")
+        head = write_mpnet(self.folder / "head", ["0", "1"])
+        said = json.loads(self.succeed("eval", head, "--test", two, "--json").stdout)
+        self.assertEqual(said["texts"], 2)
+
     def test_what_the_base_decides(self):
         for option, value, has in (("--width", 9, "has 8"), ("--heads", 4, "has 2"), ("--encoder", "conv3", ""), ("--model", "bag", "pretrained"),
                                    ("--pooling", "max", "mean"), ("--tokenizer", "word", "pretrained"), ("--words", "spaces", ""),
@@ -310,11 +321,33 @@ class Tags(BaseTest):
         self.assertGreater(self.score("run", long)["micro_f1"]["value"], 0.9)
 
     def test_a_word_without_a_subword(self):
-        odd = self.folder / "odd.conll"
-        odd.write_text(self.data.read_text(encoding="utf-8") + "\u200d\tO\nking\tO\n\n\u200d\tO\n\n", encoding="utf-8")
-        self.begin("run", "--stop-after", "40u", data=odd)
-        said = json.loads(self.succeed("tag", self.folder / "run", "--json", stdin="\u200d king".encode()).stdout)
-        self.assertEqual(len(said["tags"]), 2)
+        """Such a word is left out: what is learned, and said of the others, is as without it."""
+        odd, all_odd = self.folder / "odd.conll", self.folder / "all.conll"
+        text = self.data.read_text(encoding="utf-8")
+        odd.write_text(text.replace("old\t", "\u200d\tB-sky\nold\t") + "\u200d\tO\n\n", encoding="utf-8")
+        all_odd.write_text("\u200d\tO\n\n" * 20, encoding="utf-8")
+        for head in ("softmax", "crf"):
+            with self.subTest(head):
+                self.begin(f"{head}-without", "--head", head, "--valid-fraction", 0)
+                said = self.begin(head, "--head", head, "--valid-fraction", 0, data=odd).stderr.decode()
+                self.assertIn("training words without a subword: 101; they are left out", said)
+                self.assertEqual(self.bits(head), self.bits(f"{head}-without"))
+                said = json.loads(self.succeed("tag", self.folder / head, "--json", "--probabilities",
+                                               stdin="sees old \u200d king ! \u200d".encode()).stdout)
+                plain = json.loads(self.succeed("tag", self.folder / head, "--json", "--probabilities",
+                                                stdin=b"sees old king !").stdout)
+                self.assertEqual((said["tags"].pop(5), said["tags"].pop(2)), ("O", "O"))
+                self.assertEqual(said["tags"], plain["tags"])
+                self.assertEqual(said["probabilities"], [*plain["probabilities"][:2], 1, *plain["probabilities"][2:], 1])
+                said = json.loads(self.succeed("tag", self.folder / head, "--json", stdin="\u200d".encode()).stdout)
+                self.assertEqual(said["tags"], ["O"])
+        self.data = all_odd
+        self.fails(3, "which are all")
+
+    def test_mpnet(self):
+        self.base = write_mpnet(self.folder / "mpnet")
+        self.begin("run")
+        self.assertGreater(self.score("run")["micro_f1"]["value"], 0.9)
 
     def test_several_tag_columns(self):
         several = self.folder / "several.conll"
