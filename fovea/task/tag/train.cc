@@ -44,7 +44,8 @@ double update_gradients(const TaggerRun& run) {
     const UsedTable table{c.vocabulary, c.width, batches * run.training->most_characters(),
                           is_frozen};
     const index of_table = is_frozen ? c.vocabulary * c.width : 0;
-    return gradient_bytes(parameter_count(c) - run.frozen + of_table, {&table, 1});
+    return gradient_bytes(run.settings.recipe.optimizer, parameter_count(c) - run.frozen + of_table,
+                          {&table, 1});
   }
   const UsedTable tables[] = {{c.vocabulary, c.word_width, words, c.freeze_embeddings},
                               {c.buckets, c.ngram_width, kContextNgrams * words},
