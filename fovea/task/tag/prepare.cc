@@ -257,9 +257,8 @@ void begin_tagger_from_base(TaggerRun& run, RunWeights weights) {
   freeze_encoder(shapes.parameters(), settings.model, settings.from);
   run.frozen = frozen_values(shapes.parameters());
   if (!run.from_base) return;
-  const std::string note = head_note(
-      settings.from.base, read_encoder_base(settings.from.base, BertHead::kTokens).labels);
-  if (!note.empty()) run.notes.push_back(note);
+  const std::string note = head_note(settings.from.base, settings.from.labels_left_out);
+  if (!note.empty()) run.overview.push_back(note);
 }
 
 std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
@@ -321,7 +320,8 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
     run.trained.emplace(run.training->words(), settings.text.batch_size);
   }
   if (settings.model.has_base()) {
-    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch(),
+                           settings.from.warmup);
   } else {
     resolve_lengths(settings.recipe, run.training->updates_per_epoch(), {.epochs = kTaggerEpochs});
   }

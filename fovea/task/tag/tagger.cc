@@ -261,6 +261,9 @@ TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& s
   if (config.has_base()) {
     vocabulary.kept = read_tokenizer_data(folder);
     vocabulary.pieces = text_of_kept(vocabulary.kept, config, (folder / "tokenizer.txt").string());
+    check_stored((folder / "config.json").string(), [&] {
+      require_length(settings.text.max_length, vocabulary.pieces, folder.string());
+    });
     return vocabulary;
   }
   vocabulary.words = load_tokenizer(folder, config.vocabulary);
@@ -323,11 +326,8 @@ LoadedTagger load_foreign_tagger(const fs::path& folder) {
   loaded.settings.text.scheme = {choice_of(scheme)};
   loaded.settings.text.max_length = read.text.max_length;
   TaggerConfig& config = loaded.settings.model;
-  config.encoder.clear();
-  config.head = {TagHead::kSoftmax};
-  read_by_base(config);
+  config = tagger_on(read.config);
   config.tags = {read.config.outputs};
-  take_layers(config, read.config);
   loaded.model =
       std::make_unique<Tagger>(config, std::span<const CrfRules>(),
                                ParameterSetOptions{.memory = ParameterMemory::kUnwritten});

@@ -137,8 +137,6 @@ struct LoadedTagger {
   bool reads_pieces() const { return vocabulary.reads_pieces(); }
   /// The names of the tag columns.
   std::vector<std::string> columns() const { return column_names(settings.text); }
-  /// What the outputs of its head mean: the tags of the first column.
-  std::vector<std::string> labels_of_head() const { return tags[0].names(); }
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
