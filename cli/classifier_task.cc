@@ -293,6 +293,10 @@ ModelDescription describe_classifier(const ConfigFiles& configs) {
   ClassifierConfigFile file = configs.began(classifier_config_from_text);
   ModelDescription description =
       described(file.settings, configs.now(classifier_config_from_text).settings);
+  if (file.settings.model.has_base()) {
+    std::erase_if(description.settings,
+                  [](const SettingLine& line) { return is_idle_with_encoder(line.name); });
+  }
   description.targets = fmt::format("{}s", words_of(file.settings.text.input).entry);
   description.outputs = classifier_outputs(file);
   if (file.settings.model.kind == ClassifierModel::kLinear) {

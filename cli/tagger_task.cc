@@ -218,6 +218,10 @@ ModelDescription describe_tagger(const ConfigFiles& configs) {
   const std::vector<TagSet> sets = tag_sets(file, (configs.folder / "config.json").string());
   ModelDescription description =
       described(file.settings, configs.now(tagger_config_from_text).settings);
+  if (file.settings.model.has_base()) {
+    std::erase_if(description.settings,
+                  [](const SettingLine& line) { return is_idle_with_tagger_base(line.name); });
+  }
   description.targets = file.settings.text.task == TagTask::kSegment ? "characters" : "words";
   description.outputs = tagger_outputs(file, sets);
   add_tags(description.output_members, file, sets);

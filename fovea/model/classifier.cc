@@ -107,6 +107,15 @@ ClassifierConfig resolve(ClassifierConfig c) {
   return c;
 }
 
+ClassifierConfig classifier_on(const BertConfig& layers) {
+  ClassifierConfig c;
+  take_layers(c, layers);
+  c.kind = ClassifierModel::kPretrained;
+  c.ngrams = 1;
+  c.output_dropout = layers.head_dropout;
+  return c;
+}
+
 std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
   if (c.encoder.empty()) return {};
   return size_stages(c, parse_encoder(c.encoder));

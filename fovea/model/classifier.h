@@ -152,6 +152,9 @@ struct ClassifierConfig : EncoderConfig {
   friend bool operator==(const ClassifierConfig&, const ClassifierConfig&) = default;
 };
 
+/// A classifier on these layers. What its outputs are is not said yet.
+ClassifierConfig classifier_on(const BertConfig& layers);
+
 /// The configuration with every size filled in. Throws kShape or kOptionValue that names the
 /// option, its value and the rule.
 ClassifierConfig resolve(ClassifierConfig config);

@@ -50,14 +50,25 @@ void resolve_linear(TaggerConfig& c) {
   check_size("linear_buckets", c.linear_buckets, 2);
 }
 
-}  // namespace
-
+// Leaves out what else describes a word, where the layers of a base do.
 void read_by_base(TaggerConfig& c) {
   c.word_width = c.character_width = c.character_features = c.shape_width = 0;
   c.ngram_width = c.buckets = c.linear_buckets = 0;
   c.character_reader = CharacterReader::kNone;
   c.linear = false;
   c.input_dropout = 0;
+}
+
+}  // namespace
+
+TaggerConfig tagger_on(const BertConfig& layers) {
+  TaggerConfig c;
+  take_layers(c, layers);
+  read_by_base(c);
+  c.encoder.clear();
+  c.head = {TagHead::kSoftmax};
+  c.output_dropout = layers.head_dropout;
+  return c;
 }
 
 TaggerConfig resolve(TaggerConfig c) {
@@ -439,8 +450,8 @@ Variable TaggerLayers::describe(Tape& tape, const WordRows& rows) const {
   return parts.size() == 1 ? parts[0] : concat_columns(tape, parts);
 }
 
-// The row of each word [N, width] is that of its first subword; of a word without one that of the
-// token in its place.
+// The row of each word [N, width] is that of its first subword. A word without one has no row of
+// its own, but that of the token in its place: append_subwords() leaves such words out.
 Variable TaggerLayers::read_subwords(Tape& tape, const WordRows& rows, const DropoutKey& key,
                                      const View& view) const {
   const index sentences = std::max<index>(rows.offsets.size - 1, 0), words = rows.words.size;

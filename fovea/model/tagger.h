@@ -151,8 +151,9 @@ struct TaggerConfig : EncoderConfig {
   friend bool operator==(const TaggerConfig&, const TaggerConfig&) = default;
 };
 
-/// Leaves out what else describes a word, where the layers of a base do.
-void read_by_base(TaggerConfig& config);
+/// A tagger on these layers, with a softmax; nothing else describes a word. Its tags are not said
+/// yet.
+TaggerConfig tagger_on(const BertConfig& layers);
 
 /// The configuration with every size filled in; `features` is the width of what describes a word.
 /// Throws kShape or kOptionValue that names the option, its value and the rule.

@@ -32,6 +32,17 @@ void require_as_base(std::span<const Field> said, std::span<const Field> base,
   }
 }
 
+void require_none_idle(std::span<const Field> said, std::span<const Field> usual,
+                       const std::vector<std::string>& set, bool (*is_idle)(std::string_view)) {
+  for (std::size_t n = 0; n < said.size(); ++n) {
+    const bool is_set = std::ranges::find(set, said[n].name) != set.end();
+    if (!is_set || !is_idle(said[n].name) || value_text(said[n]) == value_text(usual[n])) continue;
+    const std::string option = option_name(said[n].last_name());
+    throw Error(ErrorCode::kOptionValue, fmt::format("{}: has no effect with --base", option),
+                fmt::format("leave {} out", option));
+  }
+}
+
 namespace {
 
 // The numbers in "7" or "2-5"; nothing for another text, or for a layer that there is not.

@@ -45,6 +45,12 @@ void require_as_base(std::span<const Field> said, std::span<const Field> base,
                      const std::vector<std::string>& set,
                      bool (*is_decided)(std::string_view field), const std::string& where);
 
+/// Throws kOptionValue for each field among `set` that `is_idle` with a base, unless it has the
+/// `usual` value. Both lists have the same fields.
+void require_none_idle(std::span<const Field> said, std::span<const Field> usual,
+                       const std::vector<std::string>& set,
+                       bool (*is_idle)(std::string_view field));
+
 /// The parts of a base, by the beginnings of the names of parameters.
 struct BaseParts {
   std::vector<std::string> embeddings;

@@ -57,27 +57,59 @@ bool is_foreign(const fs::path& base) {
   return false;
 }
 
-// f(a model of fovea, which began from an encoder).
-template <class F>
-auto with_model(const fs::path& base, const F& f) {
-  const auto checked = [&](const auto& model) {
-    if (!model.settings.model.has_base()) {
-      refuse_base(base, "a model that was trained from the start", kEncoders);
-    }
-    return f(model);
-  };
-  return kind_of_model(base) == ModelKind::kTagger ? checked(load_tagger(base))
-                                                   : checked(load_classifier(base));
+// A model of fovea that began from an encoder, as its config.json has it.
+struct OwnBase {
+  EncoderConfig layers;
+  double head_dropout;
+  std::vector<std::string> labels;
+};
+
+template <class Config>
+OwnBase own_base(const fs::path& base, const Config& config, std::vector<std::string> labels) {
+  if (!config.has_base()) refuse_base(base, "a model that was trained from the start", kEncoders);
+  const std::string name = (base / "config.json").string();
+  check_stored(name, [&] { resolve(config); });
+  const std::size_t tensors = ModelWeights(base).tensors().names().size();
+  if (config.base.layers > static_cast<index>(tensors)) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a model of {} tensors, got {} layers", name,
+         tensors, config.base.layers);
+  }
+  return {config, config.output_dropout, std::move(labels)};
 }
 
-void copy_values(std::span<Parameter* const> from, std::span<Parameter* const> to) {
-  for (Parameter* const parameter : to) {
-    const auto found = std::ranges::find(from, parameter->name, &Parameter::name);
-    if (!is_of_layers(parameter->name) || found == from.end()) continue;
-    const Vec<const float> values = (*found)->value.vec<float>();
-    check((*found)->value.shape() == parameter->value.shape(), "the base: {} is {}, not {}",
-          parameter->name, to_string((*found)->value.shape()), to_string(parameter->value.shape()));
-    std::copy(values.begin(), values.end(), parameter->value.vec<float>().begin());
+OwnBase read_own_base(const fs::path& base) {
+  const std::string name = (base / "config.json").string();
+  const std::string text = read_model_file(base, "config.json");
+  if (kind_of_model(base) == ModelKind::kTagger) {
+    const TaggerConfigFile file = tagger_config_from_text(text, name);
+    return own_base(base, file.settings.model, tag_sets(file, name).at(0).names());
+  }
+  ClassifierConfigFile file = classifier_config_from_text(text, name);
+  std::vector<std::string>& labels = file.outputs.labels;
+  if (file.settings.model.task == ClassifierTask::kRegression) labels = {"a number"};
+  return own_base(base, file.settings.model, std::move(labels));
+}
+
+// Reads each tensor into the memory of its parameter. A tagger has no layer over the first row.
+void read_own_weights(const fs::path& base, std::span<Parameter* const> parameters) {
+  const ModelWeights weights(base);
+  weights.verify();
+  const SafetensorsSource& tensors = weights.tensors();
+  const std::string where = (base / kWeightsName).string();
+  for (Parameter* const parameter : parameters) {
+    const std::string& name = parameter->name;
+    if (!is_of_layers(name)) continue;
+    const auto found = std::ranges::find(tensors.names(), name);
+    if (found == tensors.names().end()) {
+      if (name.starts_with("pooler.")) continue;
+      fail(ErrorCode::kModelDamaged, "{}: tensor '{}' is missing", where, name);
+    }
+    const auto n = static_cast<std::size_t>(found - tensors.names().begin());
+    if (tensors.shape(n) != parameter->value.shape()) {
+      fail(ErrorCode::kModelDamaged, "{}: tensor '{}' is {}; expected {}", where, name,
+           to_string(tensors.shape(n)), to_string(parameter->value.shape()));
+    }
+    tensors.read_widened(n, parameter->value.vec<float>());
     ++parameter->version;
   }
 }
@@ -86,14 +118,13 @@ void copy_values(std::span<Parameter* const> from, std::span<Parameter* const> t
 
 EncoderBase read_encoder_base(const fs::path& base, BertHead head) {
   if (is_foreign(base)) return encoder_to_begin(transformer_folder(base), head);
-  return with_model(base, [&](const auto& model) {
-    EncoderBase read{.layers = pretrained_layers(model.settings.model),
-                     .text = text_of_kept(read_tokenizer_data(base), model.settings.model,
-                                          (base / "tokenizer.txt").string()),
-                     .labels = model.labels_of_head()};
-    read.layers.head_dropout = model.settings.model.output_dropout;
-    return read;
-  });
+  OwnBase own = read_own_base(base);
+  EncoderBase read{.layers = pretrained_layers(own.layers),
+                   .text = text_of_kept(read_tokenizer_data(base), own.layers,
+                                        (base / "tokenizer.txt").string()),
+                   .labels = std::move(own.labels)};
+  read.layers.head_dropout = own.head_dropout;
+  return read;
 }
 
 TokenizerData tokenizer_of_encoder(const fs::path& base) {
@@ -111,12 +142,40 @@ EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
   return read_encoder_text(kept_encoder_files(kept.model, where), model.vocabulary, model.block);
 }
 
+bool says_layers(std::string_view field) {
+  constexpr std::string_view kLayers[] = {
+      "model.model",      "model.width",        "model.heads",          "model.kv_heads",
+      "model.head_dim",   "model.ff",           "model.block",          "model.vocabulary",
+      "model.position",   "model.position_max", "model.norm",           "model.norm_position",
+      "model.ln_variant", "model.norm_epsilon", "model.bias",           "model.activation",
+      "model.base",       "model.revision",     "model.embedding_scale"};
+  return field.starts_with("model.base.") || std::ranges::find(kLayers, field) != std::end(kLayers);
+}
+
+void require_length(index max_length, const EncoderText& text, const std::string& where) {
+  const index marks = text.tokenizer->marks();
+  if (max_length <= marks) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--max-length {}: {} has {} marks in each text, and no room is left",
+                            max_length, where, marks),
+                fmt::format("give at least --max-length {}", marks + 1));
+  }
+  if (max_length <= text.max_length) return;
+  throw Error(ErrorCode::kOptionValue,
+              fmt::format("--max-length {}: {} reads at most {} tokens", max_length, where,
+                          text.max_length),
+              "give a smaller --max-length, or leave it out");
+}
+
+void keep_base(EncoderBaseOptions& from, EncoderBase base, std::span<const std::string> set) {
+  from.labels_left_out = std::move(base.labels);
+  const bool is_said = std::ranges::find(set, "recipe.warmup") != set.end();
+  from.warmup = is_said ? Warmup::kAsSaid : Warmup::kUsual;
+}
+
 void load_encoder_base(const fs::path& base, std::span<Parameter* const> parameters) {
   if (is_foreign(base)) return begin_from_encoder(transformer_folder(base), parameters);
-  with_model(base, [&](const auto& model) {
-    copy_values(model.model->parameters(), parameters);
-    return 0;
-  });
+  read_own_weights(base, parameters);
 }
 
 namespace {
@@ -125,6 +184,7 @@ BaseParts parts_of(const EncoderConfig& c) {
   BaseParts parts{
       .embeddings = {"embedding.", "embedding_norm."}, .layer = "blocks", .layers = c.base.layers};
   if (c.base.types > 0) parts.embeddings.emplace_back("types.");
+  if (c.base.buckets > 0) parts.embeddings.emplace_back("distances.");  // below all layers, too
   return parts;
 }
 
@@ -155,11 +215,11 @@ void apply_encoder_recipe(TrainOptions& recipe) {
   recipe.patience = 0;
 }
 
-void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch) {
+void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmup warmup) {
   resolve_lengths(recipe, updates_per_epoch, {.epochs = kUsualEpochs, .fewest = kFewestUpdates});
   const index updates =
       Horizon(parse_length(recipe.stop_after, "--stop-after"), updates_per_epoch).updates();
-  if (recipe.warmup == kUsualWarmup && updates > 0) {
+  if (warmup == Warmup::kUsual && recipe.warmup == kUsualWarmup && updates > 0) {
     recipe.warmup = std::min(recipe.warmup, updates / 10);
   }
 }
@@ -172,8 +232,7 @@ std::string head_note(const std::string& base, const std::vector<std::string>& l
     names += (n > 0 ? ", " : "") + escape_text(labels[n]);
   }
   if (labels.size() > kMost) names += fmt::format(" and {} more", labels.size() - kMost);
-  return fmt::format("{} has a head, with the labels {}: it is left out, and a new one begins",
-                     base, names);
+  return fmt::format("{} has a head ({}): it is left out, and a new one begins", base, names);
 }
 
 }  // namespace fovea

@@ -3,9 +3,12 @@
 // weights and its tokenizer are those of the run; its head is new.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/model/bert.h"
@@ -16,7 +19,15 @@
 
 namespace fovea {
 
+/// Whether the warm-up of a run is the usual one, which is shorter in a short run.
+enum class Warmup : std::uint8_t { kAsSaid, kUsual };
+
+/// What a run of a classifier or a tagger begins from.
 struct EncoderBaseOptions : BaseOptions {
+  // No fields, as a run stores what follows from them.
+  Warmup warmup = Warmup::kAsSaid;
+  std::vector<std::string> labels_left_out = {};  ///< those of the head of the base
+
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     BaseOptions::visit_fields(visit,
@@ -39,6 +50,27 @@ TokenizerData tokenizer_of_encoder(const std::filesystem::path& base);
 EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
                          const std::string& where);
 
+/// Whether a field of the settings of a model on the layers of a base, such as "model.width", says
+/// what these layers are.
+bool says_layers(std::string_view field);
+
+/// Throws kOptionValue unless texts of so many tokens have room beside their marks, and the base,
+/// which is called `where`, reads as many.
+void require_length(index max_length, const EncoderText& text, const std::string& where);
+
+/// What training drops is as the base has it, but for what is `set`.
+template <class Config>
+void keep_dropouts(Config& model, const Config& said, std::span<const std::string> set) {
+  const auto is_set = [&](std::string_view name) {
+    return std::find(set.begin(), set.end(), name) != set.end();
+  };
+  if (is_set("model.dropout")) model.output_dropout = said.output_dropout;
+  if (is_set("model.encoder_dropout")) model.dropout = said.dropout;
+}
+
+/// Keeps in the options of a run what else its base says and what is `set`.
+void keep_base(EncoderBaseOptions& from, EncoderBase base, std::span<const std::string> set);
+
 /// Sets the parameters of the layers to the weights of the base; a head stays as it is, and a layer
 /// over the first row that the base does not have.
 void load_encoder_base(const std::filesystem::path& base, std::span<Parameter* const> parameters);
@@ -58,9 +90,10 @@ bool freezes_embeddings(const BaseOptions& options);
 void apply_encoder_recipe(TrainOptions& recipe);
 /// Of a run of so many updates at least so many epochs; the usual warm-up is a tenth of a short
 /// run.
-void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch);
+void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch,
+                            Warmup warmup = Warmup::kUsual);
 
-/// "the head of BASE, with the labels A, B and 3 more, is left out"; "" without one.
+/// "BASE has a head (A, B and 3 more): it is left out, and a new one begins"; "" without labels.
 std::string head_note(const std::string& base, const std::vector<std::string>& labels);
 
 }  // namespace fovea

@@ -54,10 +54,7 @@ std::string write_encoder(const TokenizerData& kept, const ModelToWrite& model,
   constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
   const ModelFiles files = kept_encoder_files(kept.model, "tokenizer.txt");
   const std::string where = files.path(kConfig), begun = files.text(kConfig);
-  Json::Object config = config_with_head(begun, model.head, where);
-  std::erase_if(config, [&](const auto& pair) {
-    return std::ranges::find(kTypes, pair.first) != std::end(kTypes);
-  });
+  Json::Object config = members_but(config_with_head(begun, model.head, where), kTypes);
   config.emplace_back("dtype", to_string(dtype));
   const Json json(std::move(config));
   std::vector<NamedFile> written;

@@ -13,7 +13,10 @@ namespace fovea {
 
 Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,
                          const std::string& where) {
-  Json::Object members = parse_json(text, {where, ErrorCode::kModelDamaged}).object();
+  return members_but(parse_json(text, {where, ErrorCode::kModelDamaged}).object(), keys);
+}
+
+Json::Object members_but(Json::Object members, std::span<const std::string_view> keys) {
   std::erase_if(
       members, [&](const auto& pair) { return std::ranges::find(keys, pair.first) != keys.end(); });
   return members;
@@ -23,12 +26,16 @@ NamedFile exported_weights(std::vector<NamedTensor> tensors, DType dtype) {
   if (dtype != DType::kFloat32) {
     for (NamedTensor& one : tensors) one.tensor = one.tensor.to(dtype);
   }
-  return {std::string(kWeightsName), safetensors_bytes(tensors)};
+  SafetensorsPieces pieces = safetensors_pieces(tensors);
+  return {.name = std::string(kWeightsName),
+          .bytes = std::move(pieces.header),
+          .more = std::move(pieces.values),
+          .held = std::move(tensors)};
 }
 
 void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> files) {
   std::uintmax_t bytes = 0;
-  for (const NamedFile& file : files) bytes += file.bytes.size();
+  for (const NamedFile& file : files) bytes += file.size();
   require_disk_space(folder, bytes);
   std::ranges::stable_partition(
       files, [](const NamedFile& file) { return file.name != kExportedFiles.back(); });
@@ -37,7 +44,7 @@ void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> 
   for (const std::string_view name : kExportedFiles | std::views::reverse) {
     remove_file(folder / name);
   }
-  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+  for (const NamedFile& file : files) write_named_file(folder, file);
 }
 
 }  // namespace fovea

@@ -32,6 +32,7 @@ inline constexpr std::array<std::string_view, 12> kExportedFiles = {"tokenizer.m
 /// The members of the text of a config.json, or of another such file, without these keys.
 Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,
                          const std::string& where);
+Json::Object members_but(Json::Object members, std::span<const std::string_view> keys);
 
 /// model.safetensors with these values in this type.
 NamedFile exported_weights(std::vector<NamedTensor> tensors, DType dtype);

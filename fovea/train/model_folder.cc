@@ -76,6 +76,13 @@ std::uintmax_t NamedFile::size() const {
   return size;
 }
 
+void write_named_file(const fs::path& folder, const NamedFile& file) {
+  AtomicFile written(folder / file.name);
+  written.write(file.bytes);
+  for (const std::string_view piece : file.more) written.write(piece);
+  written.publish();
+}
+
 Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFile> files) {
   Manifest manifest{std::string(kind), step, {}};
   for (const NamedFile& file : files) {
@@ -215,23 +222,48 @@ auto read_regular(Read&& read) {
   }
 }
 
+void require_owner(const SafetensorsMetadata& metadata, const fs::path& weights,
+                   const Manifest& manifest) {
+  const auto belongs_to = metadata.find(std::string(kManifestKey));
+  if (belongs_to != metadata.end() && belongs_to->second == xxh3_128(manifest_text(manifest))) {
+    return;
+  }
+  throw Error(ErrorCode::kModelDamaged,
+              fmt::format("{}: the weights belong to another model", weights.string()),
+              std::string(kWriteAgain));
+}
+
+void require_weights(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / kWeightsName, ignored)) missing_weights(folder);
+}
+
 Safetensors parsed_weights(const fs::path& folder, const Manifest& manifest) {
   const fs::path path = folder / kWeightsName;
   if (const ManifestEntry* entry = manifest.find(kWeightsName)) {
     return parse_safetensors(read_verified(folder, *entry), path.string(), ChecksumRule::kRequired);
   }
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) missing_weights(folder);
+  require_weights(folder);
   Safetensors weights =
       read_regular([&] { return read_safetensors(path, ChecksumRule::kRequired); });
-  const auto belongs_to = weights.metadata.find(std::string(kManifestKey));
-  if (belongs_to == weights.metadata.end() ||
-      belongs_to->second != xxh3_128(manifest_text(manifest))) {
-    throw Error(ErrorCode::kModelDamaged,
-                fmt::format("{}: the weights belong to another model", path.string()),
-                std::string(kWriteAgain));
-  }
+  require_owner(weights.metadata, path, manifest);
   return weights;
+}
+
+FileSource opened_weights(const fs::path& folder) {
+  require_weights(folder);
+  return read_regular([&] { return FileSource(folder / kWeightsName); });
+}
+
+std::string checksum_of(const ByteSource& file) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  std::string room;
+  std::uint64_t at = 0;
+  return xxh3_128_of([&] {
+    const std::uint64_t begin = at;
+    at = std::min(file.size(), begin + kPiece);
+    return file.view(begin, static_cast<std::size_t>(at - begin), room);
+  });
 }
 
 template <class F>
@@ -253,7 +285,7 @@ void write_model_files(const fs::path& folder, std::span<const NamedFile> files)
   remove_file(folder / kWeightsName);
   remove_file(folder / kManifestName);
   try {
-    for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+    for (const NamedFile& file : files) write_named_file(folder, file);
     write_file_atomically(folder / kManifestName, manifest_text(manifest));
   } catch (...) {
     std::error_code ignored;
@@ -294,6 +326,22 @@ std::string read_run_file(const fs::path& file) {
 
 Safetensors read_model_weights(const fs::path& folder) {
   return parsed_weights(folder, model_manifest(folder));
+}
+
+ModelWeights::ModelWeights(const fs::path& folder)
+    : path_(folder / kWeightsName),
+      manifest_(model_manifest(folder)),
+      file_(opened_weights(folder)),
+      tensors_(file_, path_.string()) {
+  if (manifest_.find(kWeightsName) != nullptr) return;
+  require_owner(parse_safetensors_header(file_, path_.string()).metadata, path_, manifest_);
+}
+
+void ModelWeights::verify() const {
+  tensors_.verify(ChecksumRule::kRequired);
+  const ManifestEntry* const entry = manifest_.find(kWeightsName);
+  if (entry == nullptr || checksum_of(file_) == entry->checksum) return;
+  damaged(path_.string(), "wrong checksum: it is not that of the manifest");
 }
 
 std::optional<index> update_of(const Safetensors& weights, const fs::path& folder) {

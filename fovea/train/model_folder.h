@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/types.h"
 #include "fovea/tensor/safetensors.h"
 
@@ -35,6 +36,7 @@ struct NamedFile {
   std::string bytes;
   /// What stands behind them, in the memory of others; none of a file that was read.
   std::vector<std::string_view> more = {};
+  std::vector<NamedTensor> held = {};  ///< keeps that memory, if nobody else does
 
   std::uintmax_t size() const;
 };
@@ -58,6 +60,9 @@ struct Manifest {
 
 /// The manifest of these files. Throws kInternal for a name that is not plain or occurs twice.
 Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFile> files);
+
+/// Writes the file whole, or not at all (write_file_atomically()).
+void write_named_file(const std::filesystem::path& folder, const NamedFile& file);
 
 /// The text of MANIFEST.json: the same manifest gives the same bytes.
 std::string manifest_text(const Manifest& manifest);
@@ -113,6 +118,22 @@ std::string read_run_file(const std::filesystem::path& file);
 /// Reads the weights and verifies them. Throws kModelMissing if the folder has none (yet),
 /// kModelDamaged.
 Safetensors read_model_weights(const std::filesystem::path& folder);
+
+/// The weights of a model, of which each tensor can be read by itself.
+class ModelWeights {
+ public:
+  /// Reads the names and shapes. Throws as read_model_weights() does.
+  explicit ModelWeights(const std::filesystem::path& folder);
+  const SafetensorsSource& tensors() const { return tensors_; }
+  /// Reads all bytes once. Throws kModelDamaged for wrong ones.
+  void verify() const;
+
+ private:
+  const std::filesystem::path path_;
+  const Manifest manifest_;
+  const FileSource file_;
+  const SafetensorsSource tensors_;
+};
 
 /// The update after which the weights in `folder` were saved, from their metadata; nothing if the
 /// metadata does not say it. Throws kModelDamaged if it is no valid number.

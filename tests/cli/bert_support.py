@@ -97,6 +97,36 @@ def write_model(folder, tensors=None, longest=12):
     return folder
 
 
+def write_mpnet(folder, head=None):
+    """A folder of MPNet: its blocks share biases by distance, and tokens have no types; with a head for these labels."""
+    names = {"attention.self.query": "attention.attn.q", "attention.self.key": "attention.attn.k",
+             "attention.self.value": "attention.attn.v", "attention.output.dense": "attention.attn.o",
+             "attention.output.LayerNorm": "attention.LayerNorm"}
+
+    def renamed(name):
+        return next((name.replace(old, new) for old, new in names.items() if old in name), name)
+
+    width = CONFIG["hidden_size"]
+    body = {renamed(name): tensor for name, tensor in weights().items() if "token_type" not in name}
+    body["encoder.relative_attention_bias.weight"] = Tensor("F32", (32, CONFIG["num_attention_heads"]),
+                                                           [n / 64 for n in range(32 * CONFIG["num_attention_heads"])])
+    config = {name: value for name, value in CONFIG.items() if name not in ("type_vocab_size", "position_embedding_type")}
+    config.update(model_type="mpnet", architectures=["MPNetModel"], relative_attention_num_buckets=32, pad_token_id=0)
+    if head:
+        rng = random.Random(6)
+        body = {f"mpnet.{name}": tensor for name, tensor in body.items()}
+        for name, shape in {"dense.weight": (width, width), "dense.bias": (width,), "out_proj.weight": (len(head), width),
+                            "out_proj.bias": (len(head),)}.items():
+            body[f"classifier.{name}"] = Tensor("F32", shape, [rng.randint(-64, 64) / 64 for _ in range(math.prod(shape))])
+        config.update(architectures=["MPNetForSequenceClassification"], id2label={str(n): label for n, label in enumerate(head)},
+                      label2id={label: n for n, label in enumerate(head)})
+    write_model(folder, body)
+    write_json(folder / "config.json", config)
+    if head:
+        (folder / "modules.json").unlink()
+    return folder
+
+
 # ---- the definition, in double
 
 def tokens(text, longest=12):

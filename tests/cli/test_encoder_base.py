@@ -10,7 +10,8 @@ import signal
 import time
 import unittest
 
-from bert_support import VOCABULARY, WORDS, weights, write_head, write_json, write_model
+from bert_support import VOCABULARY, WORDS, weights, write_head, write_json, write_model, write_mpnet
+from forged import forge_json
 from gguf_support import gguf
 from support import CommandTest
 from test_base import tensors_of
@@ -101,7 +102,11 @@ class Classifies(BaseTest):
         self.assertGreater(self.score("run")["accuracy"]["value"], 0.9)
         answers = self.succeed("classify", self.folder / "run", stdin=b"the old king\nsees the moon").stdout.decode()
         self.assertEqual([line.split("\t")[0] for line in answers.splitlines()], ["royal", "sky"])
-        self.assertIn("label royal", self.succeed("inspect", self.folder / "run").stdout.decode())
+        shown = self.succeed("inspect", self.folder / "run").stdout.decode()
+        self.assertIn("label royal", shown)
+        self.assertIn("model.heads", shown)
+        for idle in ("model.pooling", "model.init", "text.words", "text.min_count", "linear."):
+            self.assertNotIn(idle, shown)
         self.succeed("inspect", self.folder / "run", "--verify")
         self.assert_error(self.run_fovea("explain", self.folder / "run", "the king"), 4, "began from one")
         self.succeed("report", self.folder / "run", "-o", self.folder / "page.html")
@@ -141,7 +146,11 @@ class Classifies(BaseTest):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         self.assertIn("to go on", process.communicate(timeout=60)[1].decode())
-        self.succeed("train", "classify", "--resume", "-o", self.folder / "run", "--stop-after", "1u")
+        checkpoints = self.folder / "run" / "checkpoints"
+        stopped = int(max(checkpoints.glob("step-??????")).name.removeprefix("step-"))
+        end = 100 * (stopped // 100 + 2)
+        self.succeed("train", "classify", "--resume", "-o", self.folder / "run", "--stop-after", f"{end}u")
+        self.assertEqual(max(checkpoints.glob("step-??????")).name, f"step-{end:06}")
 
     def test_a_run_without_a_checkpoint_begins_from_the_base_again(self):
         self.begin("run")
@@ -150,6 +159,25 @@ class Classifies(BaseTest):
         shutil.rmtree(again / "checkpoints")
         self.succeed("train", "classify", "--resume", "-o", again)
         self.assertEqual(self.bits("again"), self.bits("run"))
+
+    def test_a_warm_up_that_is_said_is_kept(self):
+        few = ("--stop-after", "100u")
+        self.begin("usual", *few)
+        self.assertEqual(self.config("usual")["recipe"]["warmup"], 10)
+        self.begin("run", *few, "--warmup", 50)
+        self.assertEqual(self.config("run")["recipe"]["warmup"], 50)
+        self.begin("long", "--stop-after", "500u", "--keep", 9)
+        said = self.succeed("train", "classify", f"--resume={self.folder}/long/checkpoints/step-000100", "--overwrite",
+                            "--stop-after", "200u").stderr.decode()
+        self.assertNotIn("--warmup", said)
+        kept = self.folder / "long" / "checkpoints" / "step-000200" / "config.json"
+        self.assertEqual(json.loads(kept.read_text(encoding="utf-8"))["recipe"]["warmup"], 50)
+
+    def test_biases_that_all_blocks_share_are_frozen_with_the_embeddings(self):
+        self.base = write_mpnet(self.folder / "mpnet")
+        self.begin("run", "--stop-after", "3u", "--freeze", "embeddings,0-1")
+        ours, theirs = (tensors_of(folder / "model.safetensors") for folder in (self.folder / "run", self.base))
+        self.assertEqual(ours["distances.weight"], theirs["encoder.relative_attention_bias.weight"])
 
     def test_frozen_parts_stay_as_they_are(self):
         self.begin("first", "--stop-after", "1u", "--freeze", "embeddings,0-1")
@@ -208,7 +236,9 @@ class Classifies(BaseTest):
 
     def test_a_base_with_a_head_gets_a_new_one(self):
         base, _ = write_head(self.folder / "head", "Sequence", ["bad", "good"])
-        self.assertIn("has a head, with the labels bad, good: it is left out", self.begin("run", base=base).stderr.decode())
+        said = self.begin("run", base=base).stderr.decode()
+        self.assertIn(f"{base} has a head (bad, good): it is left out", said)
+        self.assertNotIn("warning", said)
         self.assertEqual(self.config("run")["labels"], ["animal", "royal", "sky"])
         ours, theirs = (tensors_of(folder / "model.safetensors") for folder in (self.folder / "run", base))
         self.assertEqual(ours.keys() - theirs.keys(), ours.keys())
@@ -217,19 +247,35 @@ class Classifies(BaseTest):
     def test_a_base_of_fovea(self):
         self.begin("first")
         said = self.begin("second", "--stop-after", "2u", "--freeze", "embeddings,0-1", base=self.folder / "first").stderr.decode()
-        self.assertIn("has a head, with the labels animal, royal, sky", said)
+        self.assertIn("has a head (animal, royal, sky)", said)
         was, now = (tensors_of(self.folder / name / "model.safetensors") for name in ("first", "second"))
         self.assertEqual({name for name in was if was[name] != now[name]},
                          {name for name in was if name.startswith(("pooler.", "output."))})
         self.assertEqual((self.folder / "first" / "tokenizer.txt").read_bytes(),
                          (self.folder / "second" / "tokenizer.txt").read_bytes())
 
+    def test_mpnet(self):
+        self.base = write_mpnet(self.folder / "mpnet")
+        self.begin("run")
+        self.assertGreater(self.score("run")["accuracy"]["value"], 0.9)
+        self.succeed("inspect", self.folder / "run", "--verify")
+        two = self.folder / "two.tsv"
+        two.write_text("0\tthe king\n1\tthe moon\n", encoding="utf-8")
+        head = write_mpnet(self.folder / "head", ["0", "1"])
+        said = json.loads(self.succeed("eval", head, "--test", two, "--json").stdout)
+        self.assertEqual(said["texts"], 2)
+
     def test_what_the_base_decides(self):
-        for option, value, has in (("--width", 9, "has 8"), ("--heads", 4, "has 2"), ("--encoder", "conv3", ""), ("--model", "bag", "pretrained"),
-                                   ("--pooling", "max", "mean"), ("--tokenizer", "word", "pretrained"), ("--words", "spaces", ""),
-                                   ("--embeddings", "file.vec", "")):
+        for option, value, has in (("--width", 9, "has 8"), ("--heads", 4, "has 2"), ("--model", "bag", "pretrained"),
+                                   ("--tokenizer", "word", "pretrained"), ("--norm-position", "pre", "post")):
             self.fails(2, [option, has, "a training that begins from it keeps that"], option, value)
+        for option, value in (("--encoder", "conv3"), ("--pooling", "max"), ("--words", "spaces"), ("--embeddings", "file.vec"),
+                              ("--folds", 3), ("--min-count", 3), ("--word-ngrams", "1-2"), ("--ngrams", 2)):
+            self.fails(2, f"{option}: has no effect with --base", option, value)
         self.fails(2, "reads at most 16 tokens", "--max-length", 17)
+        for length in (1, 2):
+            self.fails(2, [f"--max-length {length}", "2 marks", "no room"], "--max-length", length)
+        self.begin("short", "--max-length", 3, "--stop-after", "1u")
         self.fails(2, "--auto, --base", "--auto", "3t")
         self.begin("run", "--width", 8, "--stop-after", "1u")  # as it is
         self.assert_error(self.run_fovea("train", "classify", "--train", self.data, "--model", "pretrained", "-o",
@@ -244,6 +290,21 @@ class Classifies(BaseTest):
     def test_plans_without_training(self):
         said = self.succeed("train", "classify", "--base", self.base, "--train", self.data, "--dry-run").stdout.decode()
         self.assertIn("memory", said)
+
+    def test_a_length_without_room_beside_the_marks_is_damage(self):
+        self.begin("run", "--stop-after", "1u")
+        forge_json(self.folder / "run", "config.json", lambda config: config["text"].update(max_length=2))
+        self.assert_error(self.run_fovea("classify", self.folder / "run", stdin=b"the"), 4, "config.json", "2 marks")
+
+    def test_a_damaged_base_of_fovea_is_found(self):
+        self.begin("first", "--stop-after", "1u")
+        weights_of_first = self.folder / "first" / "model.safetensors"
+        whole = weights_of_first.read_bytes()
+        weights_of_first.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        done = self.run_fovea("train", "classify", "--base", self.folder / "first", "--train", self.data, "-o", self.folder / "x", *FEW)
+        self.assert_error(done, 4, "wrong checksum")
+        weights_of_first.unlink()
+        self.fails(4, "model.safetensors", base=self.folder / "first")
 
     def test_a_damaged_tokenizer_is_found(self):
         self.begin("run", "--stop-after", "1u")
@@ -310,11 +371,33 @@ class Tags(BaseTest):
         self.assertGreater(self.score("run", long)["micro_f1"]["value"], 0.9)
 
     def test_a_word_without_a_subword(self):
-        odd = self.folder / "odd.conll"
-        odd.write_text(self.data.read_text(encoding="utf-8") + "\u200d\tO\nking\tO\n\n\u200d\tO\n\n", encoding="utf-8")
-        self.begin("run", "--stop-after", "40u", data=odd)
-        said = json.loads(self.succeed("tag", self.folder / "run", "--json", stdin="\u200d king".encode()).stdout)
-        self.assertEqual(len(said["tags"]), 2)
+        """Such a word is left out: what is learned, and said of the others, is as without it."""
+        odd, all_odd = self.folder / "odd.conll", self.folder / "all.conll"
+        text = self.data.read_text(encoding="utf-8")
+        odd.write_text(text.replace("old\t", "\u200d\tB-sky\nold\t") + "\u200d\tO\n\n", encoding="utf-8")
+        all_odd.write_text("\u200d\tO\n\n" * 20, encoding="utf-8")
+        for head in ("softmax", "crf"):
+            with self.subTest(head):
+                self.begin(f"{head}-without", "--head", head, "--valid-fraction", 0)
+                said = self.begin(head, "--head", head, "--valid-fraction", 0, data=odd).stderr.decode()
+                self.assertIn("training words without a subword: 101; they are left out", said)
+                self.assertEqual(self.bits(head), self.bits(f"{head}-without"))
+                said = json.loads(self.succeed("tag", self.folder / head, "--json", "--probabilities",
+                                               stdin="sees old \u200d king ! \u200d".encode()).stdout)
+                plain = json.loads(self.succeed("tag", self.folder / head, "--json", "--probabilities",
+                                                stdin=b"sees old king !").stdout)
+                self.assertEqual((said["tags"].pop(5), said["tags"].pop(2)), ("O", "O"))
+                self.assertEqual(said["tags"], plain["tags"])
+                self.assertEqual(said["probabilities"], [*plain["probabilities"][:2], 1, *plain["probabilities"][2:], 1])
+                said = json.loads(self.succeed("tag", self.folder / head, "--json", stdin="\u200d".encode()).stdout)
+                self.assertEqual(said["tags"], ["O"])
+        self.data = all_odd
+        self.fails(3, "which are all")
+
+    def test_mpnet(self):
+        self.base = write_mpnet(self.folder / "mpnet")
+        self.begin("run")
+        self.assertGreater(self.score("run")["micro_f1"]["value"], 0.9)
 
     def test_several_tag_columns(self):
         several = self.folder / "several.conll"
@@ -326,7 +409,7 @@ class Tags(BaseTest):
 
     def test_a_base_with_a_head_gets_a_new_one(self):
         base, _ = write_head(self.folder / "head", "Token", ["O", "B-x", "I-x"])
-        self.assertIn("has a head, with the labels O, B-x, I-x: it is left out", self.begin("run", base=base).stderr.decode())
+        self.assertIn("has a head (O, B-x, I-x): it is left out", self.begin("run", base=base).stderr.decode())
 
     def test_a_classifier_of_fovea_as_base(self):
         self.succeed("train", "classify", "--base", self.base, "--train", self.folder / "data.tsv", "-o",
@@ -336,11 +419,16 @@ class Tags(BaseTest):
         self.assertEqual({name for name in now if was.get(name) != now[name]}, {"output.weight", "output.bias"})
 
     def test_what_the_base_decides(self):
-        for option, value, has in (("--width", 9, "has 8"), ("--encoder", "conv3", "has "), ("--word-width", 4, "has 0"),
-                                   ("--character-reader", "bilstm", "has none"), ("--embeddings", "file.vec", "has "),
-                                   ("--min-count", 3, "has 1"), ("--word-dropout", 0.4, "has 0")):
-            self.fails(2, [option, has, "a training that begins from it keeps that"], option, value)
+        self.fails(2, ["--width", "has 8", "a training that begins from it keeps that"], "--width", 9)
+        for option, value in (("--encoder", "conv3"), ("--word-width", 4), ("--character-reader", "bilstm"),
+                              ("--embeddings", "file.vec"), ("--min-count", 3), ("--word-dropout", 0.4)):
+            self.fails(2, f"{option}: has no effect with --base", option, value)
         self.fails(2, "reads at most 16 tokens", "--max-length", 17)
+        for length in (1, 2):
+            self.fails(2, [f"--max-length {length}", "2 marks", "no room"], "--max-length", length)
+        self.begin("run", "--max-length", 3, "--stop-after", "1u")
+        forge_json(self.folder / "run", "config.json", lambda config: config["text"].update(max_length=1))
+        self.assert_error(self.run_fovea("tag", self.folder / "run", stdin=b"the"), 4, "config.json", "2 marks")
         self.fails(2, "--base, --task segment", "--task", "segment")
 
     def test_bases_that_are_none(self):

@@ -4,6 +4,7 @@
 tests/long/test_large_memory.py has larger models and a text of 200 MB.
 """
 
+import math
 import random
 import re
 import resource
@@ -14,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from bert_support import CONFIG, tokenizer_json, weights, write_json  # noqa: E402
+from bert_support import CONFIG, WORDS, shapes, tokenizer_json, weights, write_json, write_model  # noqa: E402
 from support import FOVEA, CommandTest, words  # noqa: E402
 from tag_support import SEGMENT, segmented  # noqa: E402
 from tensor_files import Tensor, safetensors_bytes, write  # noqa: E402
@@ -197,6 +198,26 @@ class Bases(MemoryTest):
                 done = self.succeed("train", task, "--train", data, "--base", base, "-o", self.folder / "model", "--overwrite",
                                     *THREADS, "--stop-after", "80u", "--eval-every", "40u", "--save-every", "40u", "--verbose",
                                     "--json", timeout=1200)
+                self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
+
+
+class Encoders(MemoryTest):
+    SIZES = {"hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "num_hidden_layers": 4,
+             "max_position_embeddings": 128}
+
+    def test_memory_is_foreseen(self):
+        """A folder of BERT as base, then a folder of fovea that began from it."""
+        base, path = self.folder / "bert", self.folder / "texts.tsv"
+        write_model(base, {name: Tensor("F32", shape, [0.01] * math.prod(shape)) for name, shape in shapes(self.SIZES).items()}, 128)
+        write_json(base / "config.json", {**CONFIG, **self.SIZES})
+        rng = random.Random(1)
+        path.write_text("".join(f"{'ab'[i % 2]}\t{' '.join(rng.choices(WORDS[:7], k=rng.randrange(10, 60)))}\n" for i in range(160)))
+        for name, options in {"whole": f"--base {base}", "frozen": f"--base {base} --batch-size 1 --freeze embeddings,0-3",
+                              "from a run": f"--base {self.folder}/whole --batch-size 1 --freeze embeddings,0-3"}.items():
+            with self.subTest(name):
+                done = self.succeed("train", "classify", "--train", path, "-o", self.folder / name, *THREADS, *options.split(),
+                                    "--stop-after", "20u", "--eval-every", "10u", "--save-every", "10u", "--verbose", "--json",
+                                    timeout=1200)
                 self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
 
 

@@ -285,6 +285,19 @@ TEST(BaseOfAModel, GradientsOfTaggersAreThoseOfTheForward) {
   }
 }
 
+// Without memory for the values, also of biases that all blocks share.
+TEST(BaseOfAModel, CountsItsParametersByShapesAlone) {
+  const auto held = [](const auto& model) {
+    index count = 0;
+    for (const Parameter* parameter : model.parameters()) count += parameter->value.size();
+    return count;
+  };
+  const ClassifierConfig texts = classifier_config(ClassifierTask::kSingleLabel);
+  EXPECT_EQ(parameter_count(texts), held(Classifier(texts, 1)));
+  const TaggerConfig words = tagger_config(TagHead::kCrf);
+  EXPECT_EQ(parameter_count(words), held(Tagger(words, {}, 1)));
+}
+
 template <class Model>
 void copy_by_name(const Model& from, const Bert& to) {
   for (Parameter* const parameter : to.parameters()) {

@@ -113,6 +113,8 @@ TEST(EncoderAsBase, AShortRunWarmsUpForATenthOfIt) {
   resolve_encoder_recipe(recipe, 500);
   EXPECT_EQ(recipe.stop_after, "3e");
   EXPECT_EQ(recipe.warmup, 50);
+  resolve_encoder_recipe(recipe, 20, Warmup::kAsSaid);
+  EXPECT_EQ(recipe.warmup, 50);
 }
 
 }  // namespace

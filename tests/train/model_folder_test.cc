@@ -62,6 +62,37 @@ TEST_F(ModelFolderTest, WhatIsWrittenIsReadBack) {
       ElementsAre("MANIFEST.json: ", "config.json: ", "tokenizer.txt: ", "model.safetensors: "));
 }
 
+TEST_F(ModelFolderTest, FilesMayComeInParts) {
+  const std::string more = "b\n";
+  std::vector<NamedFile> files = model_files();
+  files.push_back({.name = "words.txt", .bytes = "a\n", .more = {more, more}});
+  write_model_files(folder_, files);
+  EXPECT_EQ(read_model_file(folder_, "words.txt"), "a\nb\nb\n");
+}
+
+TEST_F(ModelFolderTest, WeightsAreReadTensorByTensor) {
+  write_model(folder_, "{}\n", 5);
+  const auto second = [](const ModelWeights& weights) {
+    return weights.tensors().read(0).data<float>()[1];
+  };
+  {
+    const ModelWeights weights(folder_);
+    weights.verify();
+    EXPECT_THAT(weights.tensors().names(), ElementsAre("w"));
+    EXPECT_EQ(second(weights), 5.0f);
+  }
+  std::string bytes = read_file(folder_ / kWeightsName);
+  bytes.back() ^= 1;
+  write_file_atomically(folder_ / kWeightsName, bytes);
+  EXPECT_THROWS(ModelWeights(folder_).verify(), kModelDamaged, "wrong checksum");
+  write_model(top_ / "other", "{ }\n", 5);
+  fs::copy_file(top_ / "other" / kWeightsName, folder_ / kWeightsName,
+                fs::copy_options::overwrite_existing);
+  EXPECT_THROWS(ModelWeights(folder_), kModelDamaged, "belong to another model");
+  fs::remove(folder_ / kWeightsName);
+  EXPECT_THROWS(ModelWeights(folder_), kModelMissing, "model.safetensors");
+}
+
 TEST_F(ModelFolderTest, BetterWeightsReplaceTheOld) {
   write_model(folder_, "{}\n", 5);
   write_model_weights(folder_, weights(6));

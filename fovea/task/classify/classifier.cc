@@ -179,9 +179,7 @@ LoadedClassifier load_foreign(const fs::path& folder) {
   EncoderFolder read(folder, BertHead::kText);
   LoadedClassifier loaded;
   ClassifierConfig& config = loaded.settings.model;
-  take_layers(config, read.config);
-  config.kind = ClassifierModel::kPretrained;
-  config.ngrams = 1;
+  config = classifier_on(read.config);
   config.task = task_of(read.problem);
   config.classes = read.config.outputs;
   loaded.settings.text.tokenizer = kPretrainedKind;
@@ -221,6 +219,9 @@ LoadedClassifier load_classifier(const fs::path& folder) {
   if (config.has_base()) {
     loaded.pieces =
         text_of_kept(read_tokenizer_data(folder), config, (folder / "tokenizer.txt").string());
+    check_stored((folder / "config.json").string(), [&] {
+      require_length(loaded.settings.text.max_length, loaded.pieces, folder.string());
+    });
   }
   if (has_tokenizer(loaded.settings)) {
     loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));

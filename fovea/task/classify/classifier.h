@@ -74,10 +74,6 @@ struct LoadedClassifier {
   bool reads_frames() const { return settings.text.input == InputKind::kNpz; }
   bool reads_pairs() const { return settings.text.input == InputKind::kPairs; }
   bool reads_pieces() const { return pieces.tokenizer != nullptr; }
-  /// What the outputs of its head mean: the labels, or "a number".
-  std::vector<std::string> labels_of_head() const {
-    return labels.empty() ? std::vector<std::string>{"a number"} : labels;
-  }
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a

@@ -283,9 +283,8 @@ void begin_from_base(ClassifierRun& run, RunWeights weights) {
   freeze_encoder(shapes.parameters(), settings.model, settings.from);
   run.frozen = frozen_values(shapes.parameters());
   if (!run.from_base) return;
-  const std::string note =
-      head_note(settings.from.base, read_encoder_base(settings.from.base, BertHead::kText).labels);
-  if (!note.empty()) run.notes.push_back(note);
+  const std::string note = head_note(settings.from.base, settings.from.labels_left_out);
+  if (!note.empty()) run.overview.push_back(note);
 }
 
 // The texts of one half with what is true of them, for a model that reads texts itself.
@@ -400,7 +399,8 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
     run.validation.emplace(std::move(validates.examples), target, text.batch_size);
   }
   if (settings.model.has_base()) {
-    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch(),
+                           settings.from.warmup);
   } else {
     resolve_lengths(settings.recipe, run.training->updates_per_epoch(),
                     {.epochs = kClassifierEpochs});

@@ -112,20 +112,6 @@ void check_base(const ClassifierSettings& s) {
                    "leave one of them out");
 }
 
-// The settings that a run may change in the encoder that it begins from, and those of the text that
-// the tokens of the encoder decide. A linear model has no base.
-bool is_decided_by_encoder(std::string_view field) {
-  constexpr std::string_view kFree[] = {"model.dropout", "model.encoder_dropout"};
-  constexpr std::string_view kOfTokenizer[] = {
-      "text.tokenizer", "text.tokenizer_model", "text.lower",           "text.words",
-      "text.min_count", "text.embeddings",      "text.subword_sampling"};
-  const auto is_one_of = [&](const auto& names) {
-    return std::ranges::find(names, field) != std::end(names);
-  };
-  if (field.starts_with("model.")) return !is_one_of(kFree);
-  return field.starts_with("linear.") || is_one_of(kOfTokenizer);
-}
-
 // A few hundred samples are few updates an epoch: weights that begin small (deviation 0.02) and
 // half of a narrow row dropped learn nothing in them, and three evaluations are no time to wait.
 void set_of_numbers(ClassifierSettings& settings) {
@@ -180,32 +166,45 @@ void apply_base_recipe(ClassifierSettings& settings) {
   apply_encoder_recipe(settings.recipe);
 }
 
+namespace {
+
+bool is_decided_by_encoder(std::string_view field) {
+  return says_layers(field) || field == "text.tokenizer";
+}
+
+}  // namespace
+
 void take_base(ClassifierSettings& settings, const std::vector<std::string>& set) {
   check_base(settings);
-  const EncoderBase base = read_encoder_base(settings.from.base, BertHead::kText);
+  EncoderBase base = read_encoder_base(settings.from.base, BertHead::kText);
+  const std::string& where = settings.from.base;
   ClassifierSettings theirs(settings.text.input);
-  take_layers(theirs.model, base.layers);
-  theirs.model.kind = ClassifierModel::kPretrained;
-  theirs.model.ngrams = 1;
-  theirs.model.output_dropout = base.layers.head_dropout;
+  theirs.model = classifier_on(base.layers);
   theirs.text.tokenizer = kPretrainedKind;
   theirs.text.lower = false;
-  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_by_encoder,
-                  settings.from.base);
-  if (settings.text.max_length > base.text.max_length) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--max-length {}: {} reads at most {} tokens", settings.text.max_length,
-                            settings.from.base, base.text.max_length),
-                "give a smaller --max-length, or leave it out");
-  }
-  const auto is_set = [&](std::string_view name) {
-    return std::ranges::find(set, name) != set.end();
-  };
-  if (is_set("model.dropout")) theirs.model.output_dropout = settings.model.output_dropout;
-  if (is_set("model.encoder_dropout")) theirs.model.dropout = settings.model.dropout;
+  const std::vector<Field> said = fields_of(settings), has = fields_of(theirs);
+  require_as_base(said, has, set, is_decided_by_encoder, where);
+  require_none_idle(said, has, set, is_idle_with_encoder);
+  const index longest = settings.text.max_length;
+  require_length(longest == 0 ? base.text.max_length : longest, base.text, where);
+  keep_dropouts(theirs.model, settings.model, set);
   settings.model = std::move(theirs.model);
   settings.text.tokenizer = theirs.text.tokenizer;
   settings.text.lower = theirs.text.lower;
+  keep_base(settings.from, std::move(base), set);
+}
+
+bool is_idle_with_encoder(std::string_view field) {
+  constexpr std::string_view kRead[] = {"model.dropout", "model.encoder_dropout", "model.task",
+                                        "model.classes"};
+  constexpr std::string_view kOfText[] = {"text.tokenizer_model", "text.lower",
+                                          "text.words",           "text.min_count",
+                                          "text.embeddings",      "text.subword_sampling"};
+  const auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, field) != std::end(names);
+  };
+  if (field.starts_with("model.")) return !says_layers(field) && !is_one_of(kRead);
+  return field.starts_with("linear.") || is_one_of(kOfText);
 }
 
 void choose_model(ClassifierSettings& settings) {

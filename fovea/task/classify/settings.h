@@ -193,8 +193,11 @@ void apply_base_recipe(ClassifierSettings& settings);
 
 /// Takes from settings.from.base what it decides: the layers and the tokens. `set`: the names of
 /// the fields that a user has set. Throws kOptionValue for one of them that the base has otherwise,
-/// and what reading the base throws.
+/// or that has no effect with a base, and what reading the base throws.
 void take_base(ClassifierSettings& settings, const std::vector<std::string>& set);
+
+/// Whether a field of these settings has no effect on a model that begins from an encoder.
+bool is_idle_with_encoder(std::string_view field);
 
 /// The question about a text, with so many labels to train on.
 ClassifierTask task_of(const ClassifierTextOptions& text, index labels);

@@ -100,7 +100,8 @@ TaggerVocabulary learn_vocabulary(const TaggedSet& set, const TaggerSettings& se
 
 struct TaggedHalf {
   TaggedWords words;
-  index cut = 0;  // sentences that are read in parts
+  index cut = 0;     // sentences that are read in parts
+  index unread = 0;  // words without a subword
 };
 
 TaggedHalf make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, index most,
@@ -120,9 +121,11 @@ TaggedHalf make_half(const TaggedSet& set, const TaggerVocabulary& vocabulary, i
       append(half, vocabulary, sentence.words, tags);
       continue;
     }
-    const auto parts =
+    const index before = half.size();
+    const auto places =
         append_subwords(half, *vocabulary.pieces.tokenizer, most, sentence.words, tags);
-    made.cut += parts.size() > 1 ? 1 : 0;
+    made.cut += half.size() > before + 1 ? 1 : 0;
+    made.unread += std::ssize(sentence.words) - std::ssize(places);
   }
   return made;
 }
@@ -231,10 +234,18 @@ TaggerTextOptions options_to_read(const TaggerSettings& settings) {
   return options;
 }
 
-void note_parts(TaggerRun& run, std::string_view text, index cut, index most) {
-  if (cut == 0) return;
-  run.notes.push_back(fmt::format("{} sentences of more than {} tokens: {}; they are read in parts",
-                                  text, most, cut));
+void note_parts(TaggerRun& run, std::string_view text, const TaggedHalf& half, index most) {
+  if (half.cut > 0) {
+    run.notes.push_back(fmt::format(
+        "{} sentences of more than {} tokens: {}; they are read in parts", text, most, half.cut));
+  }
+  if (half.unread == 0) return;
+  const std::string unread = fmt::format("{} words without a subword: {}", text, half.unread);
+  if (half.words.size() == 0) {
+    throw Error(ErrorCode::kInputTooSmall, fmt::format("{}, which are all", unread),
+                "give sentences whose words the tokenizer of --base reads");
+  }
+  run.notes.push_back(unread + "; they are left out");
 }
 
 void begin_tagger_from_base(TaggerRun& run, RunWeights weights) {
@@ -246,9 +257,8 @@ void begin_tagger_from_base(TaggerRun& run, RunWeights weights) {
   freeze_encoder(shapes.parameters(), settings.model, settings.from);
   run.frozen = frozen_values(shapes.parameters());
   if (!run.from_base) return;
-  const std::string note = head_note(
-      settings.from.base, read_encoder_base(settings.from.base, BertHead::kTokens).labels);
-  if (!note.empty()) run.notes.push_back(note);
+  const std::string note = head_note(settings.from.base, settings.from.labels_left_out);
+  if (!note.empty()) run.overview.push_back(note);
 }
 
 std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
@@ -286,10 +296,11 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
     read_vectors(run, *run.vocabulary.words, settings.text.embeddings, settings.model.word_width);
   }
   const index most = settings.text.max_length;
-  auto [trains, trains_cut] = make_half(set, run.vocabulary, most, false);
-  auto [validates, validates_cut] = make_half(set, run.vocabulary, most, true);
-  note_parts(run, "training", trains_cut, most);
-  note_parts(run, "validation", validates_cut, most);
+  TaggedHalf training = make_half(set, run.vocabulary, most, false),
+             validation = make_half(set, run.vocabulary, most, true);
+  note_parts(run, "training", training, most);
+  note_parts(run, "validation", validation, most);
+  TaggedWords trains = std::move(training.words), validates = std::move(validation.words);
   take_sizes(run, settings);
   run.identity = identity_of_run(to_json(settings.model),
                                  xxh3_128({fingerprint(trains), fingerprint(validates)}),
@@ -309,7 +320,8 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
     run.trained.emplace(run.training->words(), settings.text.batch_size);
   }
   if (settings.model.has_base()) {
-    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+    resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch(),
+                           settings.from.warmup);
   } else {
     resolve_lengths(settings.recipe, run.training->updates_per_epoch(), {.epochs = kTaggerEpochs});
   }

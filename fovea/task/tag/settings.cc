@@ -90,19 +90,6 @@ void check_tagger_base(const TaggerSettings& s) {
                    "a segmenter reads characters, and an encoder words", "leave --base out");
 }
 
-// The settings that a run may change in the encoder that it begins from, and those of the words
-// that the tokens of the encoder decide.
-bool is_decided_for_words(std::string_view field) {
-  constexpr std::string_view kFree[] = {"model.dropout", "model.encoder_dropout", "model.head"};
-  constexpr std::string_view kOfTokenizer[] = {
-      "text.lower",           "text.min_count",        "text.word_dropout", "text.tokenizer",
-      "text.tokenizer_model", "text.subword_sampling", "text.embeddings"};
-  const auto is_one_of = [&](const auto& names) {
-    return std::ranges::find(names, field) != std::end(names);
-  };
-  return field.starts_with("model.") ? !is_one_of(kFree) : is_one_of(kOfTokenizer);
-}
-
 // Characters are few, and nothing is inside of them. With half of what describes each dropped, 450
 // sentences of Chinese are learned best; n-grams help as linear features, and harm as a table that
 // the encoder reads (docs/commands/train-tag.md).
@@ -141,35 +128,40 @@ void apply_base_recipe(TaggerSettings& settings) {
 
 void take_base(TaggerSettings& settings, const std::vector<std::string>& set) {
   check_tagger_base(settings);
-  const EncoderBase base = read_encoder_base(settings.from.base, BertHead::kTokens);
+  EncoderBase base = read_encoder_base(settings.from.base, BertHead::kTokens);
+  const std::string& where = settings.from.base;
   TaggerSettings theirs;
-  TaggerConfig& model = theirs.model;
-  take_layers(model, base.layers);
-  model.encoder.clear();
-  model.head = {TagHead::kSoftmax};
-  read_by_base(model);
-  model.output_dropout = base.layers.head_dropout;
+  theirs.model = tagger_on(base.layers);
   theirs.text.lower = false;
   theirs.text.word_dropout = 0;
-  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided_for_words,
-                  settings.from.base);
+  const std::vector<Field> said = fields_of(settings), has = fields_of(theirs);
+  require_as_base(said, has, set, says_layers, where);
+  require_none_idle(said, has, set, is_idle_with_tagger_base);
   const auto is_set = [&](std::string_view name) {
     return std::ranges::find(set, name) != set.end();
   };
   index& longest = settings.text.max_length;
-  if (is_set("text.max_length") && longest > base.text.max_length) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--max-length {}: {} reads at most {} tokens", longest,
-                            settings.from.base, base.text.max_length),
-                "give a smaller --max-length, or leave it out");
-  }
-  longest = std::min(longest, base.text.max_length);
-  if (is_set("model.dropout")) model.output_dropout = settings.model.output_dropout;
-  if (is_set("model.encoder_dropout")) model.dropout = settings.model.dropout;
-  if (is_set("model.head")) model.head = settings.model.head;
-  settings.model = std::move(model);
+  if (!is_set("text.max_length")) longest = std::min(longest, base.text.max_length);
+  require_length(longest, base.text, where);
+  keep_dropouts(theirs.model, settings.model, set);
+  if (is_set("model.head")) theirs.model.head = settings.model.head;
+  settings.model = std::move(theirs.model);
   settings.text.lower = false;
   settings.text.word_dropout = 0;
+  keep_base(settings.from, std::move(base), set);
+}
+
+bool is_idle_with_tagger_base(std::string_view field) {
+  constexpr std::string_view kRead[] = {"model.dropout", "model.encoder_dropout", "model.head",
+                                        "model.tags"};
+  constexpr std::string_view kOfText[] = {
+      "text.lower",           "text.min_count",        "text.word_dropout", "text.tokenizer",
+      "text.tokenizer_model", "text.subword_sampling", "text.embeddings"};
+  const auto is_one_of = [&](const auto& names) {
+    return std::ranges::find(names, field) != std::end(names);
+  };
+  if (field.starts_with("model.")) return !says_layers(field) && !is_one_of(kRead);
+  return is_one_of(kOfText);
 }
 
 bool reads_characters(const TaggerSettings& settings) {

@@ -154,8 +154,11 @@ void apply_base_recipe(TaggerSettings& settings);
 
 /// Takes from settings.from.base what it decides: the layers and the subwords. `set`: the names of
 /// the fields that a user has set. Throws kOptionValue for one of them that the base has otherwise,
-/// and what reading the base throws.
+/// or that has no effect with a base, and what reading the base throws.
 void take_base(TaggerSettings& settings, const std::vector<std::string>& set);
+
+/// Whether a field of these settings has no effect on a model that begins from an encoder.
+bool is_idle_with_tagger_base(std::string_view field);
 
 /// How long a run is by default.
 inline constexpr index kTaggerEpochs = 30;

@@ -40,30 +40,31 @@ TagPredictor::TagPredictor(const Context& context, const LoadedTagger& model, in
 
 void TagPredictor::read(std::span<const std::vector<std::string>> sentences) {
   read_ = {};
-  pieces_.clear();
+  sentence_of_.clear();
+  place_of_.clear();
   for (std::size_t s = 0; s < sentences.size(); ++s) {
-    const std::size_t before = pieces_.size();
-    model_.reads_pieces() ? read_subwords(s, sentences[s]) : read_own(s, sentences[s]);
+    const std::size_t before = sentence_of_.size();
+    model_.reads_pieces() ? read_subwords(sentences[s]) : read_own(sentences[s]);
+    sentence_of_.resize(static_cast<std::size_t>(read_.size()), s);
     ++sentences_;
     words_ += std::ssize(sentences[s]);
-    cut_ += pieces_.size() > before + 1 ? 1 : 0;
+    cut_ += sentence_of_.size() > before + 1 ? 1 : 0;
   }
 }
 
-void TagPredictor::read_own(std::size_t sentence, std::span<const std::string> words) {
+void TagPredictor::read_own(std::span<const std::string> words) {
   for (const WordRange range : pieces_of(std::ssize(words), model_.settings.text.max_length)) {
-    pieces_.push_back({sentence, range});
     append(read_, model_.vocabulary,
            words.subspan(static_cast<std::size_t>(range.begin),
                          static_cast<std::size_t>(range.end - range.begin)));
   }
+  for (index w = 0; w < std::ssize(words); ++w) place_of_.push_back(w);
 }
 
-void TagPredictor::read_subwords(std::size_t sentence, std::span<const std::string> words) {
-  for (const WordRange range : append_subwords(read_, *model_.vocabulary.pieces.tokenizer,
-                                               model_.settings.text.max_length, words)) {
-    pieces_.push_back({sentence, range});
-  }
+void TagPredictor::read_subwords(std::span<const std::string> words) {
+  const std::vector<index> places = append_subwords(read_, *model_.vocabulary.pieces.tokenizer,
+                                                    model_.settings.text.max_length, words);
+  place_of_.insert(place_of_.end(), places.begin(), places.end());
 }
 
 // As batches count it.
@@ -106,51 +107,48 @@ TagPredictor::BatchTags TagPredictor::tags_by_model(const Context& context, cons
   }
 }
 
-// A word without a subword has the tag O, or else the first one.
-void TagPredictor::set_unread(const TaggedBatch& batch, BatchTags& found) const {
-  const TagSet& tags = model_.tags[0];
-  const std::int32_t outside = std::max(tags.find("O"), 0);
-  for (std::size_t w = 0; w < found.tags.size(); ++w) {
-    if (batch.character_offsets[w] < batch.character_offsets[w + 1]) continue;
-    found.tags[w] = outside;
-    if (found.probabilities.empty()) continue;
-    const auto row = found.probabilities.begin() + static_cast<index>(w) * tags.size();
-    std::fill_n(row, tags.size(), 0.0);
-    row[outside] = 1;
-  }
-}
-
 void TagPredictor::hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                             std::size_t column, TagProbabilities probabilities,
                             Results& results) const {
-  BatchTags found = tags_by_model(tape.context(), scores, column, probabilities);
-  if (model_.is_foreign) set_unread(batch, found);
-  const auto& [tags, all] = found;
+  const auto [tags, all] = tags_by_model(tape.context(), scores, column, probabilities);
   const index width = model_.tags[column].size();
   for (std::size_t n = 0; n < batch.samples.size(); ++n) {
-    const Piece& piece = pieces_[static_cast<std::size_t>(batch.samples[n])];
-    TaggedByModel& result = results[piece.sentence][column];
-    std::copy(tags.begin() + batch.offsets[n], tags.begin() + batch.offsets[n + 1],
-              result.tags.begin() + piece.words.begin);
-    if (probabilities == TagProbabilities::kNo) continue;
-    std::transform(all.begin() + width * batch.offsets[n],
-                   all.begin() + width * batch.offsets[n + 1],
-                   result.probabilities.begin() + width * piece.words.begin,
-                   [](double p) { return static_cast<float>(p); });
+    const auto piece = static_cast<std::size_t>(batch.samples[n]);
+    TaggedByModel& result = results[sentence_of_[piece]][column];
+    auto place = place_of_.begin() + read_.starts[piece];
+    for (index w = batch.offsets[n]; w < batch.offsets[n + 1]; ++w, ++place) {
+      result.tags[static_cast<std::size_t>(*place)] = tags[static_cast<std::size_t>(w)];
+      if (probabilities == TagProbabilities::kNo) continue;
+      std::transform(all.begin() + width * w, all.begin() + width * (w + 1),
+                     result.probabilities.begin() + width * *place,
+                     [](double p) { return static_cast<float>(p); });
+    }
   }
+}
+
+// What words that are not read have, which have no subword: the tag O, or else the first one.
+TaggedByModel TagPredictor::untagged(std::size_t words, std::size_t column,
+                                     TagProbabilities probabilities) const {
+  const TagSet& tags = model_.tags[column];
+  const std::int32_t outside = std::max(tags.find("O"), 0);
+  TaggedByModel result;
+  result.tags.assign(words, outside);
+  if (probabilities == TagProbabilities::kNo) return result;
+  const auto width = static_cast<std::size_t>(tags.size());
+  result.probabilities.resize(width * words);
+  for (std::size_t w = 0; w < words; ++w) {
+    result.probabilities[width * w + static_cast<std::size_t>(outside)] = 1;
+  }
+  return result;
 }
 
 std::vector<std::vector<TaggedByModel>> TagPredictor::tag(
     std::span<const std::vector<std::string>> sentences, TagProbabilities probabilities) {
   read(sentences);
-  const std::vector<index>& widths = model_.settings.model.tags;
-  Results results(sentences.size(), std::vector<TaggedByModel>(widths.size()));
+  Results results(sentences.size());
   for (std::size_t s = 0; s < sentences.size(); ++s) {
-    for (std::size_t column = 0; column < widths.size(); ++column) {
-      results[s][column].tags.resize(sentences[s].size());
-      if (probabilities == TagProbabilities::kNo) continue;
-      results[s][column].probabilities.resize(static_cast<std::size_t>(widths[column]) *
-                                              sentences[s].size());
+    for (std::size_t column = 0; column < model_.tags.size(); ++column) {
+      results[s].push_back(untagged(sentences[s].size(), column, probabilities));
     }
   }
   std::vector<index> lengths;

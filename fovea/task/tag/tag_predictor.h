@@ -39,9 +39,9 @@ class TagPredictor {
   TagPredictor(const Context& context, const LoadedTagger& model, index batch_words = 2048);
 
   /// The tags of each sentence, which has any number of words: [tag columns]. Sentences longer than
-  /// LoadedTagger::longest() are read in pieces. A model from elsewhere says of a word what it says
-  /// of its first subword; one without a subword has the tag O, or else the first one. Throws
-  /// kModelDamaged for scores that are not finite.
+  /// LoadedTagger::longest() are read in pieces. A model that is, or began, from elsewhere says of
+  /// a word what it says of its first subword; one without a subword, which it does not read, has
+  /// the tag O, or else the first one. Throws kModelDamaged for scores that are not finite.
   std::vector<std::vector<TaggedByModel>> tag(
       std::span<const std::vector<std::string>> sentences,
       TagProbabilities probabilities = TagProbabilities::kNo);
@@ -53,18 +53,14 @@ class TagPredictor {
   double model_seconds() const { return tapes_.seconds(); }
 
  private:
-  // Some words of a sentence, as one of the pieces that are read.
-  struct Piece {
-    std::size_t sentence;
-    WordRange words;
-  };
-
   void read(std::span<const std::vector<std::string>> sentences);
-  void read_own(std::size_t sentence, std::span<const std::string> words);
-  void read_subwords(std::size_t sentence, std::span<const std::string> words);
+  void read_own(std::span<const std::string> words);
+  void read_subwords(std::span<const std::string> words);
   index length_of(index piece) const;
   using Results = std::vector<std::vector<TaggedByModel>>;  // [sentences], [tag columns]
 
+  TaggedByModel untagged(std::size_t words, std::size_t column,
+                         TagProbabilities probabilities) const;
   void tag_batch(Tape& tape, std::span<const index> batch, TagProbabilities probabilities,
                  Results& results) const;
   // The words of a batch, one after another.
@@ -75,7 +71,6 @@ class TagPredictor {
 
   BatchTags tags_by_model(const Context& context, const TagScores& scores, std::size_t column,
                           TagProbabilities probabilities) const;
-  void set_unread(const TaggedBatch& batch, BatchTags& found) const;
   // Stores the tags of a batch's sentences in a column.
   void hand_out(const Tape& tape, const TaggedBatch& batch, const TagScores& scores,
                 std::size_t column, TagProbabilities probabilities, Results& results) const;
@@ -85,7 +80,8 @@ class TagPredictor {
   const index batch_words_;
   BatchTapes tapes_;
   TaggedWords read_;  // a sentence for each piece; subwords of a model from elsewhere
-  std::vector<Piece> pieces_;
+  std::vector<std::size_t> sentence_of_;  // of each piece
+  std::vector<index> place_of_;           // of each word that is read, in its sentence
   index sentences_ = 0, words_ = 0, cut_ = 0;
 };
 

@@ -151,37 +151,36 @@ std::vector<WordRange> pieces_of(index length, index most) {
   return pieces;
 }
 
-std::vector<WordRange> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer,
-                                       index most, std::span<const std::string> words,
-                                       std::span<const std::vector<std::int32_t>> tags) {
+std::vector<index> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer, index most,
+                                   std::span<const std::string> words,
+                                   std::span<const std::vector<std::int32_t>> tags) {
   const index room = most - tokenizer.marks(), count = std::ssize(words);
   all.before = tokenizer.before();
   all.after = tokenizer.after();
   all.tags.resize(tags.size());
-  std::vector<WordRange> parts;
-  index first = 0, held = 0;
-  const auto end_part = [&](index end) {
-    parts.push_back({first, end});
-    all.starts.push_back(all.word_count());
-    first = end;
-    held = 0;
-  };
+  std::vector<index> places;
+  index held = 0;
   for (index w = 0; w < count; ++w) {
     const index begin = std::ssize(all.characters);
     tokenizer.append_word(all.characters, words[static_cast<std::size_t>(w)]);
     const index of_word = std::min(std::ssize(all.characters) - begin, room);
+    if (of_word == 0) continue;
     all.characters.resize(static_cast<std::size_t>(begin + of_word));
-    if (held + of_word > room || w - first == room) end_part(w);
+    if (held + of_word > room) {
+      all.starts.push_back(all.word_count());
+      held = 0;
+    }
     held += of_word;
+    places.push_back(w);
     all.words.push_back(0);  // the subwords are all that is read of it
     all.shapes.push_back(0);
     all.character_starts.push_back(begin + of_word);
+    for (std::size_t c = 0; c < tags.size(); ++c) {
+      all.tags[c].push_back(tags[c][static_cast<std::size_t>(w)]);
+    }
   }
-  if (count > 0) end_part(count);
-  for (std::size_t c = 0; c < tags.size(); ++c) {
-    all.tags[c].insert(all.tags[c].end(), tags[c].begin(), tags[c].end());
-  }
-  return parts;
+  if (!places.empty()) all.starts.push_back(all.word_count());
+  return places;
 }
 
 namespace {
@@ -262,6 +261,9 @@ TaggerVocabulary load_vocabulary(const fs::path& folder, const TaggerSettings& s
   if (config.has_base()) {
     vocabulary.kept = read_tokenizer_data(folder);
     vocabulary.pieces = text_of_kept(vocabulary.kept, config, (folder / "tokenizer.txt").string());
+    check_stored((folder / "config.json").string(), [&] {
+      require_length(settings.text.max_length, vocabulary.pieces, folder.string());
+    });
     return vocabulary;
   }
   vocabulary.words = load_tokenizer(folder, config.vocabulary);
@@ -324,11 +326,8 @@ LoadedTagger load_foreign_tagger(const fs::path& folder) {
   loaded.settings.text.scheme = {choice_of(scheme)};
   loaded.settings.text.max_length = read.text.max_length;
   TaggerConfig& config = loaded.settings.model;
-  config.encoder.clear();
-  config.head = {TagHead::kSoftmax};
-  read_by_base(config);
+  config = tagger_on(read.config);
   config.tags = {read.config.outputs};
-  take_layers(config, read.config);
   loaded.model =
       std::make_unique<Tagger>(config, std::span<const CrfRules>(),
                                ParameterSetOptions{.memory = ParameterMemory::kUnwritten});

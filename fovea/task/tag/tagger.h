@@ -104,11 +104,12 @@ std::vector<WordRange> pieces_of(index length, index most);
 
 /// Adds a sentence whose words are cut into subwords by an encoder's tokenizer, with its tags, if
 /// there are any. It is cut before a word whose subwords, with the marks, would be more than `most`
-/// tokens; of a word that alone has more the last ones are left out. Returns the words of each
-/// part.
-std::vector<WordRange> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer,
-                                       index most, std::span<const std::string> words,
-                                       std::span<const std::vector<std::int32_t>> tags = {});
+/// tokens; of a word that alone has more the last ones are left out. A word without a subword, such
+/// as a joiner alone, is left out: no row is its own. Returns the places of the others in the
+/// sentence.
+std::vector<index> append_subwords(TaggedWords& all, const EncoderTokenizer& tokenizer, index most,
+                                   std::span<const std::string> words,
+                                   std::span<const std::vector<std::int32_t>> tags = {});
 
 /// config.json: "kind" of a tagger.
 inline constexpr std::string_view kTaggerKind = "tagger";
@@ -136,8 +137,6 @@ struct LoadedTagger {
   bool reads_pieces() const { return vocabulary.reads_pieces(); }
   /// The names of the tag columns.
   std::vector<std::string> columns() const { return column_names(settings.text); }
-  /// What the outputs of its head mean: the tags of the first column.
-  std::vector<std::string> labels_of_head() const { return tags[0].names(); }
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
