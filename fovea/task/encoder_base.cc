@@ -12,6 +12,7 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/task/tag/tagger.h"
@@ -54,6 +55,8 @@ bool is_foreign(const fs::path& base) {
     case ModelKind::kClassifier:
     case ModelKind::kTagger:
       return is_hugging_face(base);
+    case ModelKind::kSentenceEncoder:
+      return false;
   }
   return false;
 }
@@ -67,8 +70,14 @@ auto with_model(const fs::path& base, const F& f) {
     }
     return f(model);
   };
-  return kind_of_model(base) == ModelKind::kTagger ? checked(load_tagger(base))
-                                                   : checked(load_classifier(base));
+  switch (kind_of_model(base)) {
+    case ModelKind::kTagger:
+      return checked(load_tagger(base));
+    case ModelKind::kSentenceEncoder:
+      return checked(load_sentence_encoder(base));
+    default:
+      return checked(load_classifier(base));
+  }
 }
 
 void copy_values(std::span<Parameter* const> from, std::span<Parameter* const> to) {
@@ -95,7 +104,9 @@ EncoderBase read_encoder_base(const fs::path& base, BertHead head) {
                      .text = text_of_kept(read_tokenizer_data(base), model.settings.model,
                                           (base / "tokenizer.txt").string()),
                      .labels = model.labels_of_head()};
-    read.layers.head_dropout = model.settings.model.output_dropout;
+    if constexpr (requires { model.settings.model.output_dropout; }) {
+      read.layers.head_dropout = model.settings.model.output_dropout;
+    }
     return read;
   });
 }

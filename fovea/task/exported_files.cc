@@ -37,7 +37,10 @@ void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> 
   for (const std::string_view name : kExportedFiles | std::views::reverse) {
     remove_file(folder / name);
   }
-  for (const NamedFile& file : files) write_file_atomically(folder / file.name, file.bytes);
+  for (const NamedFile& file : files) {
+    create_folders((folder / file.name).parent_path());
+    write_file_atomically(folder / file.name, file.bytes);
+  }
 }
 
 }  // namespace fovea
