@@ -20,6 +20,7 @@ Command train_classify_command();
 Command train_pairs_command();
 Command train_tag_command();
 Command train_translate_command();
+Command train_embed_command();
 Command generate_command();
 Command classify_command();
 Command pairs_command();

@@ -24,6 +24,7 @@
 #include "fovea/base/words.h"
 #include "fovea/config/json.h"
 #include "fovea/task/embed/embedder.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/tensor/npz.h"
 #include "fovea/text/utf8.h"
 
@@ -158,7 +159,7 @@ class VectorCommand {
   explicit VectorCommand(const Arguments& arguments, Options&... options)
       : said_(read_options(arguments, options...)),
         context_(model_context_of(arguments)),
-        model_(load_sentence_model(arguments.text("MODEL"))) {
+        model_(load_embedder(arguments.text("MODEL"))) {
     tell_threads(context_);
   }
 

@@ -39,7 +39,7 @@ std::vector<OptionSpec> task_options() {
       });
       if (same == options.end()) {
         options.push_back(std::move(option));
-      } else if (same->placeholder != option.placeholder) {
+      } else if (same->placeholder.find(option.placeholder) == std::string::npos) {
         same->placeholder += "; " + option.placeholder;
       }
     }
@@ -121,7 +121,8 @@ Command eval_command() {
              .kind = OptionKind::kList,
              .placeholder = "FILE",
              .help = "text files, joined in this order; of a classifier, labelled texts (or pairs "
-                     "of them); of a tagger, tagged sentences",
+                     "of them); of a tagger, tagged sentences; of a sentence encoder, texts that "
+                     "belong together or have scores",
              .place = HelpPlace::kData},
             json_option()},
            task_options(),
@@ -131,6 +132,7 @@ Command eval_command() {
   fovea eval model --test test.txt
   fovea eval classifier --test test.tsv --errors 10 --plots plots
   fovea eval tagger --test test.conll --errors 10
+  fovea eval encoder --test test.tsv
   fovea eval translator --source test.en --reference test.de
   fovea eval translator --source test.en --reference test.de --against other
   fovea eval --hypothesis translated.en --reference test.en

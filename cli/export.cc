@@ -17,6 +17,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/linear.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/encoder_export.h"
 #include "fovea/task/exported_files.h"
 #include "fovea/task/language_model/adapters.h"
@@ -86,6 +87,15 @@ bool has_our_weights(const fs::path& path) {
   }
 }
 
+// Whether it is the folder of an earlier export that says how vectors are made, and has no more.
+bool is_pooling(const fs::path& path) {
+  if (path.filename() != "1_Pooling" || !fs::is_directory(fs::symlink_status(path))) return false;
+  return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
+    return entry.path().filename() == "config.json" &&
+           fs::is_regular_file(entry.symlink_status());
+  });
+}
+
 // Nothing but an earlier export may be replaced, and never the model itself.
 void check_folder(const fs::path& folder, const fs::path& model, const ExportOptions& options) {
   if (!fs::exists(folder)) return;
@@ -106,6 +116,7 @@ void check_folder(const fs::path& folder, const fs::path& model, const ExportOpt
                   "choose another folder, or replace an earlier export with --overwrite");
     }
     const bool is_file = fs::is_regular_file(entry.symlink_status());
+    if (is_pooling(entry.path()) && options.files().size() == kExportedFiles.size()) continue;
     if (is_file && std::ranges::find(options.files(), name) != options.files().end()) continue;
     throw Error(
         ErrorCode::kOutputExists,
@@ -138,6 +149,13 @@ Json::Array files_in(const ExportOptions& options) {
   return files;
 }
 
+void require_trained(const std::string& model) {
+  if (is_sentence_encoder(model)) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: export is for models that fovea has trained", model),
+              "this model has the form of another program already");
+}
+
 // Of a folder for transformers: of a language model, or one that began from an encoder.
 std::string write_hugging_face(const std::string& model, const ExportOptions& options) {
   const DType dtype = dtype_of(options.dtype);
@@ -146,6 +164,9 @@ std::string write_hugging_face(const std::string& model, const ExportOptions& op
       return export_encoder(model, load_classifier(model), options.output, dtype);
     case ModelKind::kTagger:
       return export_encoder(model, load_tagger(model), options.output, dtype);
+    case ModelKind::kSentenceEncoder:
+      require_trained(model);
+      return export_encoder(model, load_sentence_encoder(model), options.output, dtype);
     default:
       return export_hugging_face(load_language_model(model), options.output, dtype);
   }

@@ -149,11 +149,12 @@ void take_usual_sizes(LanguageModelConfig& model, const std::vector<std::string>
 
 // The rows, one in each file NAME_task.cc.
 extern const TaskCommands kLanguageModelCommands, kClassifierCommands, kTaggerCommands,
-    kTranslatorCommands;
+    kTranslatorCommands, kSentenceEncoderCommands;
 
 inline std::span<const TaskCommands> task_commands() {
-  static const std::array<TaskCommands, 4> rows = {kLanguageModelCommands, kClassifierCommands,
-                                                   kTaggerCommands, kTranslatorCommands};
+  static const std::array<TaskCommands, 5> rows = {kLanguageModelCommands, kClassifierCommands,
+                                                   kTaggerCommands, kTranslatorCommands,
+                                                   kSentenceEncoderCommands};
   return rows;
 }
 

@@ -39,6 +39,7 @@ Tensor part_of(const Tensor& whole, index part, index parts) {
 
 std::string class_with_head(const Json& config, BertHead head, const std::string& where) {
   const EncoderArchitecture& row = encoder_architecture(ForeignObject(config, where));
+  if (head == BertHead::kNone) return fmt::format("{}Model", row.class_name);
   return fmt::format("{}For{}Classification", row.class_name,
                      head == BertHead::kText ? "Sequence" : "Token");
 }
@@ -60,6 +61,7 @@ Json::Object config_with_head(const std::string& text, const EncoderHead& head,
     numbers.emplace_back(labels[n], static_cast<index>(n));
   }
   config.emplace_back("architectures", Json::Array{class_with_head(json, head.head, where)});
+  if (head.head == BertHead::kNone) return config;
   config.emplace_back("id2label", std::move(names));
   config.emplace_back("label2id", std::move(numbers));
   if (head.head == BertHead::kText) {
@@ -78,7 +80,8 @@ std::vector<NamedTensor> encoder_tensors_of(std::span<Parameter* const> paramete
     const index parts = std::ssize(names);
     for (index n = 0; n < parts; ++n) {
       const std::string& name = names[static_cast<std::size_t>(n)];
-      tensors.push_back({name.starts_with('.') ? name.substr(1) : std::string(row.prefix) + name,
+      const std::string prefix(head == BertHead::kNone ? "" : row.prefix);
+      tensors.push_back({name.starts_with('.') ? name.substr(1) : prefix + name,
                          part_of(parameter->value, n, parts)});
     }
   }

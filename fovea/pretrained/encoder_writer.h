@@ -26,7 +26,8 @@ struct EncoderHead {
 Json::Object config_with_head(const std::string& text, const EncoderHead& head,
                               const std::string& where);
 
-/// The class of transformers of such a config.json: "BertForSequenceClassification".
+/// The class of transformers of such a config.json: "BertForSequenceClassification", without a head
+/// "BertModel".
 std::string class_with_head(const Json& config, BertHead head, const std::string& where);
 
 /// The tensors of parameters that are called as those of BertLayers, under the names of

@@ -116,15 +116,15 @@ Modules read_modules(const fs::path& folder) {
 
 // The longest text: as sentence_bert_config.json says, else as the encoder does, and never more
 // than that has positions for.
-index max_length_of(const fs::path& folder, const LoadedEncoder& encoder) {
+index max_length_of(const fs::path& folder, index positions, index longest) {
   const fs::path own = folder / "sentence_bert_config.json";
-  if (!fs::exists(own)) return encoder.max_length;
+  if (!fs::exists(own)) return longest;
   const Json json = read_foreign_json(own);
   const ForeignObject config(json, own.string());
-  const index said = config.whole("max_seq_length", 1, INT32_MAX, encoder.max_length);
+  const index said = config.whole("max_seq_length", 1, INT32_MAX, longest);
   config.require("do_lower_case", false);
   config.refuse_others();
-  return std::min(said, encoder.model.config().block);
+  return std::min(said, positions);
 }
 
 std::string prompt_of(const fs::path& folder) {
@@ -134,6 +134,19 @@ std::string prompt_of(const fs::path& folder) {
   const ForeignObject config(json, file.string());
   if (!config.has("default_prompt_name")) return {};
   return config.object("prompts").text(config.text("default_prompt_name"));
+}
+
+SentenceSettings settings_of(const Modules& modules, const fs::path& folder, index width,
+                             index positions, index longest) {
+  SentenceSettings settings{.normalizes = modules.normalizes,
+                            .max_length = max_length_of(modules.transformer, positions, longest),
+                            .prompt = prompt_of(folder)};
+  if (modules.pooling) {
+    const fs::path file = *modules.pooling / "config.json";
+    const Json json = read_foreign_json(file);
+    settings.pooling = pooling_of(ForeignObject(json, file.string()), width);
+  }
+  return settings;
 }
 
 // The checksum of the names and contents of all files that the vectors depend on.
@@ -165,6 +178,11 @@ std::string checksum_of(const Bert& model) {
 
 fs::path transformer_folder(const fs::path& folder) { return read_modules(folder).transformer; }
 
+SentenceSettings sentence_settings(const fs::path& folder, index width, index positions,
+                                   index longest) {
+  return settings_of(read_modules(folder), folder, width, positions, longest);
+}
+
 SentenceModel load_sentence_model(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     const bool is_file = fs::exists(folder);
@@ -175,14 +193,9 @@ SentenceModel load_sentence_model(const fs::path& folder) {
   }
   const Modules modules = read_modules(folder);
   LoadedEncoder encoder = load_encoder(modules.transformer, BertHead::kNone);
-  SentenceSettings settings{.normalizes = modules.normalizes,
-                            .max_length = max_length_of(modules.transformer, encoder),
-                            .prompt = prompt_of(folder)};
-  if (modules.pooling) {
-    const fs::path file = *modules.pooling / "config.json";
-    const Json json = read_foreign_json(file);
-    settings.pooling = pooling_of(ForeignObject(json, file.string()), encoder.model.config().width);
-  }
+  const BertConfig& config = encoder.model.config();
+  SentenceSettings settings =
+      settings_of(modules, folder, config.width, config.block, encoder.max_length);
   require_room_for_marks(*encoder.tokenizer, settings.max_length, folder.string());
   const std::string checksum = xxh3_128(checksum_of(modules, folder) + checksum_of(encoder.model));
   return {.model = std::move(encoder.model),

@@ -35,6 +35,11 @@ struct SentenceModel {
 /// kModelDamaged, kModelWrongKind.
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 
+/// How such a folder makes a vector of a text, for an encoder of this width that reads at most
+/// `longest` tokens and has so many positions. Throws kModelDamaged, kModelWrongKind.
+SentenceSettings sentence_settings(const std::filesystem::path& folder, index width,
+                                   index positions, index longest);
+
 /// Reads a folder, with or without a head, whose tensors are left out. Throws as load_encoder()
 /// does, and kModelWrongKind for a module that fovea does not know, which it names.
 SentenceModel load_sentence_model(const std::filesystem::path& folder);

@@ -11,6 +11,7 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/task/tag/tagger.h"
@@ -53,6 +54,8 @@ bool is_foreign(const fs::path& base) {
     case ModelKind::kClassifier:
     case ModelKind::kTagger:
       return is_hugging_face(base);
+    case ModelKind::kSentenceEncoder:
+      return false;
   }
   return false;
 }
@@ -74,13 +77,19 @@ OwnBase own_base(const fs::path& base, const Config& config, std::vector<std::st
     fail(ErrorCode::kModelDamaged, "{}: expected a model of {} tensors, got {} layers", name,
          tensors, config.base.layers);
   }
-  return {config, config.output_dropout, std::move(labels)};
+  OwnBase own{config, 0, std::move(labels)};
+  if constexpr (requires { config.output_dropout; }) own.head_dropout = config.output_dropout;
+  return own;
 }
 
 OwnBase read_own_base(const fs::path& base) {
   const std::string name = (base / "config.json").string();
   const std::string text = read_model_file(base, "config.json");
-  if (kind_of_model(base) == ModelKind::kTagger) {
+  const ModelKind kind = kind_of_model(base);
+  if (kind == ModelKind::kSentenceEncoder) {
+    return own_base(base, embed_settings_from_text(text, name).model, {});
+  }
+  if (kind == ModelKind::kTagger) {
     const TaggerConfigFile file = tagger_config_from_text(text, name);
     return own_base(base, file.settings.model, tag_sets(file, name).at(0).names());
   }

@@ -37,6 +37,7 @@ struct ModelToWrite {
   EncoderHead head;
   index max_length = 0;
   Truncate truncate = Truncate::kEnd;
+  std::vector<NamedFile> more = {};  ///< further files
 };
 
 // The rules of the tokenizer, by which other programs cut long texts as ours does.
@@ -61,6 +62,7 @@ std::string write_encoder(const TokenizerData& kept, const ModelToWrite& model,
   for (const auto& [name, text] : files.members()) {
     if (name != kConfig && name != kRules) written.push_back({name, text});
   }
+  written.insert(written.end(), model.more.begin(), model.more.end());
   const std::string rules = files.has(kRules) ? files.text(kRules) : "{}";
   written.push_back({std::string(kRules), rules_of(rules, model)});
   written.push_back(
@@ -87,7 +89,47 @@ EncoderProblem problem_of(ClassifierTask task) {
                                              : EncoderProblem::kOneLabel;
 }
 
+Json::Object module_of(index number, std::string path, std::string_view name) {
+  return {{"idx", number},
+          {"name", fmt::format("{}", number)},
+          {"path", std::move(path)},
+          {"type", fmt::format("sentence_transformers.models.{}", name)}};
+}
+
+// How sentence-transformers makes a vector of the rows of a text.
+std::vector<NamedFile> sentence_files(const SentenceEncoderConfig& c, index max_length) {
+  Json::Array modules = {Json(module_of(0, "", "Transformer")),
+                         Json(module_of(1, "1_Pooling", "Pooling"))};
+  if (c.normalizes) modules.emplace_back(module_of(2, "2_Normalize", "Normalize"));
+  const Json::Object pooling = {{"word_embedding_dimension", c.width},
+                                {"pooling_mode_cls_token", c.pooling == PoolingKind::kFirst},
+                                {"pooling_mode_mean_tokens", c.pooling == PoolingKind::kMean},
+                                {"pooling_mode_max_tokens", c.pooling == PoolingKind::kMax},
+                                {"pooling_mode_mean_sqrt_len_tokens", false}};
+  const Json::Object lengths = {{"max_seq_length", max_length}, {"do_lower_case", false}};
+  std::vector<NamedFile> files = {{"modules.json", Json(std::move(modules)).pretty()},
+                                  {"1_Pooling/config.json", Json(pooling).pretty()},
+                                  {"sentence_bert_config.json", Json(lengths).pretty()}};
+  if (!c.prompt.empty()) {
+    const Json::Object prompts = {{"default", c.prompt}};
+    const Json::Object said = {{"prompts", prompts}, {"default_prompt_name", "default"}};
+    files.push_back({"config_sentence_transformers.json", Json(said).pretty()});
+  }
+  return files;
+}
+
 }  // namespace
+
+std::string export_encoder(const fs::path&, LoadedSentenceEncoder loaded, const fs::path& folder,
+                           DType dtype) {
+  const index longest = loaded.settings.text.max_length;
+  return write_encoder(loaded.kept,
+                       {.parameters = loaded.model->parameters(),
+                        .head = {.head = BertHead::kNone},
+                        .max_length = longest,
+                        .more = sentence_files(loaded.model->config(), longest)},
+                       folder, dtype);
+}
 
 std::string export_encoder(const fs::path& model, LoadedClassifier loaded, const fs::path& folder,
                            DType dtype) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a classifier or a tagger that began from an encoder as a folder that transformers opens.
+// Writes a classifier, a tagger or a sentence encoder that began from an encoder as a folder that
+// transformers opens.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/tag/tagger.h"
 
 namespace fovea {
@@ -17,6 +19,10 @@ namespace fovea {
 std::string export_encoder(const std::filesystem::path& model, LoadedClassifier loaded,
                            const std::filesystem::path& folder, DType dtype);
 std::string export_encoder(const std::filesystem::path& model, LoadedTagger loaded,
+                           const std::filesystem::path& folder, DType dtype);
+/// With the files by which sentence-transformers knows how vectors are made. (A folder 2_Normalize is
+/// named, but has no file.)
+std::string export_encoder(const std::filesystem::path& model, LoadedSentenceEncoder loaded,
                            const std::filesystem::path& folder, DType dtype);
 
 }  // namespace fovea

@@ -44,7 +44,10 @@ void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> 
   for (const std::string_view name : kExportedFiles | std::views::reverse) {
     remove_file(folder / name);
   }
-  for (const NamedFile& file : files) write_named_file(folder, file);
+  for (const NamedFile& file : files) {
+    create_folders((folder / file.name).parent_path());
+    write_named_file(folder, file);
+  }
 }
 
 }  // namespace fovea

@@ -16,7 +16,7 @@
 namespace fovea {
 
 /// The names of what an export may write, config.json last: a folder that has one is whole.
-inline constexpr std::array<std::string_view, 12> kExportedFiles = {"tokenizer.model",
+inline constexpr std::array<std::string_view, 16> kExportedFiles = {"tokenizer.model",
                                                                     "vocab.json",
                                                                     "vocab.txt",
                                                                     "merges.txt",
@@ -26,6 +26,10 @@ inline constexpr std::array<std::string_view, 12> kExportedFiles = {"tokenizer.m
                                                                     "tokenizer.json",
                                                                     "tokenizer_config.json",
                                                                     "chat_template.jinja",
+                                                                    "modules.json",
+                                                                    "1_Pooling/config.json",
+                                                                    "sentence_bert_config.json",
+                                                                    "config_sentence_transformers.json",
                                                                     "model.safetensors",
                                                                     "config.json"};
 

@@ -7,10 +7,10 @@
 #include "fovea/base/error.h"
 #include "fovea/base/shares.h"
 #include "fovea/pretrained/pretrained.h"
-#include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/task/embed/embedder.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/language_model/generate.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/tag/tag_predictor.h"
@@ -58,6 +58,8 @@ Kind kind_of(const fs::path& model) {
       return Kind::kTagger;
     case ModelKind::kTranslator:
       return Kind::kTranslator;
+    case ModelKind::kSentenceEncoder:
+      return Kind::kEncoder;
   }
   fail(ErrorCode::kInternal, "{}: a kind of model without a name", model.string());
 }
@@ -140,7 +142,7 @@ struct Encoder::Loaded {
 };
 
 Encoder::Encoder(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(options.context, load_sentence_model(model))) {}
+    : loaded_(std::make_shared<const Loaded>(options.context, load_embedder(model))) {}
 
 index Encoder::width() const { return loaded_->model.width(); }
 

@@ -9,6 +9,9 @@
 #include "fovea/config/json.h"
 #include "fovea/pretrained/encoder.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/task/embed/evaluate.h"
+#include "fovea/task/embed/run.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/translate/translator.h"
@@ -63,6 +66,16 @@ constexpr TaskRow kTasks[] = {
      .scores = [](Text task) { return task == "translate"; },
      .check_config = [](Text config, Name name) { translator_settings_from_text(config, name); },
      .loss_unit = [](Text, Name) { return kNatsPerToken; }},
+    {.kind = ModelKind::kSentenceEncoder,
+     .key = kSentenceEncoderKind,
+     .name = {"sentence encoder", "句向量模型"},
+     .files = {},
+     .scores = [](Text task) { return task == kSimilarityTask || task == kRetrievalTask; },
+     .check_config = [](Text config, Name name) { embed_settings_from_text(config, name); },
+     .loss_unit =
+         [](Text config, Name name) {
+           return loss_unit_of(embed_settings_from_text(config, name));
+         }},
 };
 
 // "a", "b" or "c"
@@ -90,6 +103,7 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
     if (head == BertHead::kText) return ModelKind::kClassifier;
     if (head == BertHead::kTokens) return ModelKind::kTagger;
   }
+  if (is_encoder(folder)) return ModelKind::kSentenceEncoder;
   if (is_pretrained(folder)) return ModelKind::kLanguageModel;
   const std::string name = (folder / "config.json").string();
   const Json json =

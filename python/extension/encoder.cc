@@ -11,6 +11,7 @@
 #include "fovea/models.h"
 #include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/embed/embedder.h"
+#include "fovea/task/embed/sentence_encoder.h"
 #include "python/extension/arrays.h"
 #include "python/extension/model_call.h"
 #include "python/extension/option_rows.h"
@@ -54,7 +55,7 @@ class EncoderModel {
  private:
   static SentenceModel load(const std::string& folder) {
     const nb::gil_scoped_release others_run;
-    return load_sentence_model(folder);
+    return load_embedder(folder);
   }
 
   EmbedRules rules_of(const Texts& options) const {

@@ -30,7 +30,7 @@ from tensor_files import write
 from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "generate", "classify",
+COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "train embed", "generate", "classify",
             "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "eval", "inspect", "import", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
             "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
             "completion", "man")
@@ -86,7 +86,7 @@ def cheaper(arguments):
         return [*arguments, "--buckets", "1000"]
     if arguments[:2] == ["tokenizer", "train"]:
         return [*arguments, "--vocab-size", "300" if "--byte-fallback" in arguments else "40"]
-    if arguments[:2] in (["train", "tag"], ["train", "pairs"]):
+    if arguments[:2] in (["train", "tag"], ["train", "pairs"], ["train", "embed"]):
         return [*arguments, "--stop-after", "20u"]
     if arguments[:2] == ["train", "translate"]:
         sizes = TRANSLATOR[2:] if "bahdanau-gru" in arguments else TRANSLATOR  # it has no --encoder-layers
@@ -272,6 +272,9 @@ class Pages(CommandTest):
                 (self.folder / f"{name}.{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
         pairs = [(f"a {a} film", f"the film is {b}", int(a == b)) for a in ("dull", "fine") for b in ("dull", "fine")] * 10
         (self.folder / "sts.tsv").write_text("".join(f"{a}\t{b}\t{label}\n" for a, b, label in pairs))
+        (self.folder / "scored.tsv").write_text("".join(f"{a}\t{b}\t{label}\n" for a, b, label in pairs))
+        (self.folder / "triplets.tsv").write_text("anchor\tpositive\tnegative\n" + "".join(
+            f"{a} {n}\tthe {b} {n}\tno film\n" for n, (a, b, label) in enumerate(pairs) if label))
         (self.folder / "asked.csv").write_text("question,answer,label\n" + "".join(f"{a},{b},{c}\n" for a, b, c in pairs))
         for name, keys in (("snli", ("premise", "hypothesis", "gold_label")), ("asked", ("question", "answer", "label"))):
             (self.folder / f"{name}.jsonl").write_text("".join(json.dumps(dict(zip(keys, row))) + "\n" for row in pairs))

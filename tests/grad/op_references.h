@@ -267,6 +267,37 @@ struct PairFeaturesFormula {
   }
 };
 
+/// The first 3 columns, or all, divided by their length.
+template <index columns>
+struct UnitRowsFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::sqrt;
+    for (index n = 0; n < y.rows; ++n) {
+      T squares = T(0);
+      for (index c = 0; c < columns; ++c) squares += in[0][n][c] * in[0][n][c];
+      for (index c = 0; c < columns; ++c) y[n][c] = in[0][n][c] / sqrt(squares);
+    }
+  }
+};
+
+/// What is to be the order of six cosines: two of them are equal.
+inline constexpr float kOrder[] = {0.5f, 3, 1, 0.5f, 2, -1};
+
+struct CosentFormula {
+  template <class T>
+  static void run(Matrices<T> in, Rows<T> y) {
+    using std::exp, std::log;
+    T total = T(1);
+    for (index i = 0; i < 6; ++i) {
+      for (index j = 0; j < 6; ++j) {
+        if (kOrder[i] < kOrder[j]) total += exp((in[0][i][0] - in[0][j][0]) / T(0.5));
+      }
+    }
+    y[0][0] = T(0.25) * log(total);
+  }
+};
+
 struct ScaleByThreeFormula {
   template <class T>
   static void run(Matrices<T> in, Rows<T> y) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classifiers and taggers that begin from a small random encoder of each architecture, as transformers writes it: what export
+"""Classifiers, taggers and sentence encoders that begin from a small random encoder of each architecture, as transformers writes it: what export
 writes of them, transformers opens, and its answers are those of the run."""
 
 import random
@@ -41,7 +41,10 @@ class ExportTest(FolderTest):
         return file
 
     def answers(self, command, lines, *options):
-        folder, self.folder = self.folder, self.trained
+        return self.answers_of(self.trained, command, lines, *options)
+
+    def answers_of(self, model, command, lines, *options):
+        folder, self.folder = self.folder, model
         try:
             return self.said(command, lines, *options)
         finally:
@@ -101,6 +104,26 @@ class Words(ExportTest):
                     expected = found.logits[n][places].softmax(-1)
                     self.assertEqual([model.config.id2label[int(tag)] for tag in expected.argmax(-1)], line["tags"])
                     self.assert_near(line["probabilities"], expected.max(-1).values, 1e-4)
+
+
+class Vectors(ExportTest):
+    def test_sentence_transformers_makes_the_same_vectors(self):
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError:
+            self.skipTest("sentence_transformers is not installed")
+        file = self.folder / "pairs.tsv"
+        file.write_text("".join(f"{text}\t{text[::-1]}\n" for text in self.texts), encoding="utf-8")
+        self.save("bert", transformers.AutoModel)
+        for args in (("train", "embed", "--base", self.folder, "--train", file, "-o", self.run, *RECIPE),
+                     ("export", self.run, "-o", self.exported),
+                     ("export", self.run, "-o", self.exported, "--overwrite")):
+            done = support.fovea(*args)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        expected = torch.tensor(SentenceTransformer(str(self.exported), device="cpu").encode(TEXTS))
+        for folder in (self.run, self.exported):
+            found = [line["vector"] for line in self.answers_of(folder, "embed", TEXTS)]
+            self.assert_near(found, expected, 1e-4)
 
 
 class Precision(ExportTest):

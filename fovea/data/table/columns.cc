@@ -185,6 +185,9 @@ constexpr std::string_view kPairNames[][2] = {
     {"question", "answer"},     {"question", "sentence"},     {"question", "passage"},
     {"context", "response"},    {"first", "second"},          {"source", "target"},
     {"句子1", "句子2"},         {"文本1", "文本2"},           {"问题", "答案"}};
+// The same, where further texts follow.
+constexpr std::string_view kTripletNames[][2] = {
+    {"anchor", "positive"}, {"query", "positive"}, {"query", "pos"}, {"question", "positive"}};
 // Labels of pairs, beside the usual ones.
 constexpr std::string_view kPairLabelNames[] = {"gold_label",   "similarity",        "relevance",
                                                 "is_duplicate", "relatedness_score", "相似度"};
@@ -229,6 +232,9 @@ class Finder {
     text_ = said("text_column", options_.text_column);
     second_ = said("second_column", options_.second_column);
     label_ = said("label_column", options_.label_column);
+    for (const std::string& column : options_.more_columns) {
+      more_.push_back(*said("negative_columns", column));
+    }
     if (columns_.has_header) {
       find_by_name();
     } else {
@@ -238,6 +244,7 @@ class Finder {
     columns_.text = *text_;
     columns_.label = label_;
     columns_.second = second_;
+    columns_.more = more_;
     columns_.text_name = name_of(*text_);
     if (second_) columns_.second_name = name_of(*second_);
     if (label_) columns_.label_name = name_of(*label_);
@@ -251,8 +258,9 @@ class Finder {
          {&options_.text_column, &options_.second_column, &options_.label_column}) {
       if (!column->empty() && !is_number_of_column(*column)) return true;
     }
+    if (!std::ranges::all_of(options_.more_columns, is_number_of_column)) return true;
     if (has_known_names(names_, options_)) return true;
-    if (options_.pairs) return find_usual_pair(names_).has_value();
+    if (options_.pairs) return find_usual_pair(names_, options_).has_value();
     const auto text_at = find_usual(kTextNames, names_);
     const bool text = text_at.has_value();
     const auto label = find_usual(kLabelNames, names_);
@@ -370,9 +378,13 @@ class Finder {
   }
 
   void find_pair_by_name() {
-    const auto pair = find_usual_pair(names_);
+    const auto pair = find_usual_pair(names_, options_);
     if (pair && !text_ && second_ != pair->first) text_ = pair->first;
     if (pair && !second_ && text_ != pair->second) second_ = pair->second;
+    if (options_.more_texts && more_.empty()) {
+      more_ = find_usual_negatives(names_);
+      std::erase_if(more_, [&](std::size_t at) { return text_ == at || second_ == at || label_ == at; });
+    }
     if (!label_ && text_ && second_) {
       label_ = find_label_of_pair(names_, names_[*text_], names_[*second_]);
     }
@@ -382,14 +394,32 @@ class Finder {
   // Two columns are both texts; one of three is the label.
   void find_pair_by_place() {
     const bool said_none = !text_ && !second_ && !label_;
+    if (options_.more_texts && more_.empty() && said_none && names_.size() >= 3) {
+      return take_texts_in_order();
+    }
     if (names_.size() == 3 && said_none) {
       label_ = options_.label_of_two ? *options_.label_of_two : label_of_some();
     }
     find_rest_of_pair();
   }
 
+  // An anchor, what belongs to it, and a number or further texts.
+  void take_texts_in_order() {
+    text_ = 0;
+    second_ = 1;
+    const bool is_scored = names_.size() == 3 && std::ranges::all_of(records_, [](const auto& row) {
+                             return row.size() != 3 || number_of(row[2]);
+                           });
+    if (is_scored) {
+      label_ = 2;
+      return;
+    }
+    for (std::size_t i = 2; i < names_.size(); ++i) more_.push_back(i);
+  }
+
   // The texts stand in their order where no name says which is which.
   void find_rest_of_pair() {
+    if (!more_.empty() && text_ && second_) return;
     const bool has_label = label_ || (names_.size() == 3 && text_ && second_);
     if (names_.size() != (has_label ? 3U : 2U)) return;
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -434,7 +464,7 @@ class Finder {
       }
     }
     const auto is_better = [&](const Counts& a, const Counts& b) {
-      if (options_.labels == LabelUse::kNumbers && a.numbers != b.numbers) {
+      if (reads_numbers(options_) && a.numbers != b.numbers) {
         return a.numbers > b.numbers;
       }
       if (a.several != b.several) return a.several > b.several;
@@ -488,6 +518,7 @@ class Finder {
   std::vector<std::string_view> names_;  // the first record
   Columns columns_;
   std::optional<std::size_t> text_, second_, label_;
+  std::vector<std::size_t> more_;
 };
 
 }  // namespace
@@ -520,6 +551,27 @@ std::optional<PairColumns> find_usual_pair(Names names) {
     if (first && second) return PairColumns{*first, *second};
   }
   return std::nullopt;
+}
+
+std::optional<PairColumns> find_usual_pair(Names names, const TableOptions& options) {
+  if (options.more_texts) {
+    for (const auto& pair : kTripletNames) {
+      const auto first = find_usual({&pair[0], 1}, names),
+                 second = find_usual({&pair[1], 1}, names);
+      if (first && second) return PairColumns{*first, *second};
+    }
+  }
+  return find_usual_pair(names);
+}
+
+std::vector<std::size_t> find_usual_negatives(Names names) {
+  constexpr std::size_t kLongest = 40;
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = names[i].size() <= kLongest ? lower_text(names[i]) : "";
+    if (name == "neg" || name.starts_with("negative")) found.push_back(i);
+  }
+  return found;
 }
 
 bool has_known_names(Names names, const TableOptions& options) {

@@ -67,6 +67,7 @@ struct Columns {
   std::size_t text = 0;
   std::optional<std::size_t> second;  ///< of pairs: the column of the second text
   std::optional<std::size_t> label;
+  std::vector<std::size_t> more = {};  ///< of further texts
   std::size_t count = 0;    ///< fields of each row
   bool has_header = false;  ///< the first row is none of the texts
   std::string text_name;    ///< as the header has it, or the number from 1
@@ -86,6 +87,11 @@ struct PairColumns {
   std::size_t first, second;
 };
 std::optional<PairColumns> find_usual_pair(std::span<const std::string_view> names);
+/// The same of a table with these options: with more_texts "anchor" and "positive", too.
+std::optional<PairColumns> find_usual_pair(std::span<const std::string_view> names,
+                                           const TableOptions& options);
+/// The columns that usually hold what does not belong to the first text: "negative", "negative_1".
+std::vector<std::size_t> find_usual_negatives(std::span<const std::string_view> names);
 /// The label of a pair, whose texts have these names: none of them, though it may be a usual one.
 std::optional<std::size_t> find_label_of_pair(std::span<const std::string_view> names,
                                               std::string_view first, std::string_view second);

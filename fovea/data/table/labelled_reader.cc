@@ -35,6 +35,9 @@ double bytes_of(const LabelledText& row) {
   for (const std::string& label : row.labels) {
     bytes += sizeof(label) + static_cast<double>(label.capacity());
   }
+  for (const std::string& text : row.more) {
+    bytes += sizeof(text) + static_cast<double>(text.capacity());
+  }
   return bytes + sizeof(double) * static_cast<double>(row.numbers.size());
 }
 
@@ -160,10 +163,16 @@ void LabelledReader::check_row(LabelledText& row) const {
                                         is_blank(pair.first) ? "first" : "second"),
           kRemove);
     }
+    if (std::ranges::any_of(row.more, is_blank)) {
+      bad(ErrorCode::kInputFormat, "expected a further text, got none but white space", kRemove);
+    }
   }
-  const bool may_lack = options_.labels == LabelUse::kAny || !needs_labels(options_);
+  const bool is_scored =
+      options_.labels == LabelUse::kNumbersOrNone && !summary_.label_column.empty();
+  const bool may_lack =
+      options_.labels == LabelUse::kAny || (!needs_labels(options_) && !is_scored);
   if (row.labels.empty() && !may_lack) {
-    if (options_.label_separator.empty() || options_.labels == LabelUse::kNumbers) {
+    if (options_.label_separator.empty() || reads_numbers(options_)) {
       bad(ErrorCode::kInputFormat, "expected a label, got none", kRemove);
     }
     bad(ErrorCode::kInputFormat,
@@ -177,7 +186,7 @@ void LabelledReader::check_row(LabelledText& row) const {
       bad(ErrorCode::kEncoding, "expected a label in UTF-8, got " + excerpt(label),
           "write labels in UTF-8");
     }
-    if (options_.labels != LabelUse::kNumbers) continue;
+    if (!reads_numbers(options_)) continue;
     const auto value = number_of(label);
     if (!value) {
       bad(ErrorCode::kInputFormat, "expected a number as label, got " + excerpt(label), kRemove);
@@ -293,6 +302,10 @@ class DelimitedRows final : public RowSource {
     summary.second_at = number(columns_.second);
     summary.label_at = number(columns_.label);
     if (columns_.count == with_label(options)) summary.label_of_two = columns_.label;
+    for (const std::size_t column : columns_.more) {
+      summary.more_columns.push_back(columns_.has_header ? first.front()[column]
+                                                         : fmt::format("{}", column + 1));
+    }
   }
 
   bool next(LabelledText& row) override {
@@ -301,6 +314,8 @@ class DelimitedRows final : public RowSource {
     if (record_.fields.size() != columns_.count) fail_count();
     row.text = record_.fields[columns_.text];
     if (columns_.second) row.text = pair_text(row.text, record_.fields[*columns_.second]);
+    row.more.clear();
+    for (const std::size_t column : columns_.more) row.more.emplace_back(record_.fields[column]);
     row.labels.clear();
     if (columns_.label) {
       split_labels(record_.fields[*columns_.label], options_.label_separator, row);
@@ -332,7 +347,7 @@ class DelimitedRows final : public RowSource {
         parts_of_line(lines_->peek_line(), dialect.separator);
     if (options_.header == HeaderRow::kAuto && has_known_names(parts, options_)) return false;
     if (options_.header == HeaderRow::kNo) return true;
-    if (options_.pairs) return !find_usual_pair(parts);
+    if (options_.pairs) return !find_usual_pair(parts, options_);
     return std::none_of(parts.begin(), parts.end(), is_usual_text_name) ||
            (needs_labels(options_) &&
             std::none_of(parts.begin(), parts.end(), is_usual_label_name));
@@ -499,10 +514,27 @@ class JsonRows final : public LineRows {
     if (options_.pairs) {
       row.text = pair_text(row.text, text_at(object, summary_.second_column, row));
     }
+    row.more.clear();
+    for (const std::string& key : summary_.more_columns) add_texts(value(object, key, row), key, row);
     if (summary_.label_column.empty()) find_label(object.object());
     if (summary_.label_column.empty()) return;
     if (needs_labels(options_)) value(object, summary_.label_column, row);
     if (const Json* label = object.find(summary_.label_column)) add_labels(*label, row);
+  }
+
+  // A text, or a list of them.
+  void add_texts(const Json& texts, const std::string& key, LabelledText& row) const {
+    if (const auto* list = texts.get_if<Json::Array>()) {
+      for (const Json& one : *list) {
+        if (one.get_if<std::string>() == nullptr) fail_kind("a text", key, one, row);
+        add_texts(one, key, row);
+      }
+      return;
+    }
+    const auto* text = texts.get_if<std::string>();
+    if (text == nullptr) fail_kind("a text or a list of texts", key, texts, row);
+    require_no_nul(*text, key, row);
+    row.more.push_back(*text);
   }
 
   const std::string& text_at(const Json& object, const std::string& key,
@@ -577,7 +609,7 @@ class JsonRows final : public LineRows {
       return found ? std::string(names[*found]) : "";
     };
     if (options_.pairs) {
-      const auto pair = find_usual_pair(names);
+      const auto pair = find_usual_pair(names, options_);
       const auto first = [&](Names) { return pair ? std::optional(pair->first) : std::nullopt; };
       const auto second = [&](Names) { return pair ? std::optional(pair->second) : std::nullopt; };
       summary_.text_column = find(options_.text_column, options_.known.text_column, first);
@@ -588,6 +620,7 @@ class JsonRows final : public LineRows {
     }
     summary_.label_column = find(options_.label_column, options_.known.label_column,
                                  [this](Names all) { return usual_label(all); });
+    if (options_.more_texts) find_more_keys(names);
     const bool no_text =
         summary_.text_column.empty() || (options_.pairs && summary_.second_column.empty());
     if (no_text || (summary_.label_column.empty() && needs_labels(options_))) {
@@ -603,6 +636,16 @@ class JsonRows final : public LineRows {
     }
     summary_.names.assign(names.begin(), names.end());
     knows_keys_ = true;
+  }
+
+  void find_more_keys(const std::vector<std::string_view>& names) {
+    summary_.more_columns = options_.more_columns;
+    if (!summary_.more_columns.empty()) return;
+    for (const std::size_t at : find_usual_negatives(names)) {
+      const std::string name(names[at]);
+      if (name == summary_.text_column || name == summary_.second_column) continue;
+      summary_.more_columns.push_back(name);
+    }
   }
 
   static std::string keys_of(const Json::Object& members) {

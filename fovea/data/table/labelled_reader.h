@@ -20,6 +20,7 @@ namespace fovea {
 struct LabelledText {
   std::string text;
   std::vector<std::string> labels;  ///< each once, in the order of the file
+  std::vector<std::string> more = {};  ///< TableOptions::more_texts: the further texts
   std::vector<double> numbers;      ///< LabelUse::kNumbers: the value of each label
   index line = 0;                   ///< of the file, from 1; a row of CSV may go on behind it
 };
@@ -35,6 +36,7 @@ struct TableSummary : TableForm {
   bool byte_order_mark = false;
   std::vector<std::string> names;  ///< of all columns, as the header or the first object has them
   std::optional<std::size_t> label_of_two;  ///< of two columns (of pairs, three), the label's
+  std::vector<std::string> more_columns;    ///< of further texts: names, or numbers from 1
 
   // The counts of the rows read so far.
   index rows = 0;                     ///< texts

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fovea/base/fields.h"
 #include "fovea/data/corpus.h"
@@ -51,6 +52,7 @@ enum class LabelUse {
   kAny,       ///< a file must have labels, but a row may have none: [] or nothing in its column
   kOptional,  ///< labels are read where they are; a file may have none
   kNumbers,   ///< required, and each is a finite number
+  kNumbersOrNone,  ///< as these in a file that has a column of labels; a file may have none
 };
 
 enum class EmptyTexts {
@@ -108,6 +110,11 @@ struct TableOptions {
 
   // The caller sets these by its use of the rows; users are not asked for them.
   bool pairs = false;  ///< a row has two texts, which become a pair_text()
+  /// Of pairs: further texts stand in further columns: those of more_columns, or those whose names
+  /// begin with "negative", or without names all behind the first two, unless the one behind them
+  /// is a number.
+  bool more_texts = false;
+  std::vector<std::string> more_columns = {};  ///< by name, or by number from 1
   LabelUse labels = LabelUse::kRequired;
   /// Which of two columns without names (of pairs, of three) is the label; nothing: found.
   std::optional<std::size_t> label_of_two = {};
@@ -148,7 +155,11 @@ void check_options(const TableOptions& options);
 
 /// Whether a file has to have labels.
 inline bool needs_labels(const TableOptions& options) {
-  return options.labels != LabelUse::kOptional;
+  return options.labels != LabelUse::kOptional && options.labels != LabelUse::kNumbersOrNone;
+}
+/// Whether labels are numbers.
+inline bool reads_numbers(const TableOptions& options) {
+  return options.labels == LabelUse::kNumbers || options.labels == LabelUse::kNumbersOrNone;
 }
 
 /// The format that the name of a file says by its end: .tsv, .csv.gz, .jsonl and the like.

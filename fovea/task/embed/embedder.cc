@@ -14,6 +14,7 @@
 #include "fovea/base/option.h"
 #include "fovea/grad/ops.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/model/sentence_encoder.h"
 #include "fovea/tensor/checksum.h"
 #include "fovea/tensor/safetensors.h"
 #include "fovea/train/options.h"
@@ -38,12 +39,6 @@ PoolingKind pooling_of(EmbedPooling said, PoolingKind own) {
       break;
   }
   return own;
-}
-
-Variable pooled(Tape& tape, PoolingKind kind, const BertRows& from) {
-  if (kind == PoolingKind::kFirst) return first_over_time(tape, from.rows, from.sequences);
-  if (kind == PoolingKind::kMax) return max_over_time(tape, from.rows, from.sequences);
-  return mean_over_time(tape, from.rows, from.sequences);
 }
 
 // Divides by the length, as torch.nn.functional.normalize does.
@@ -155,7 +150,8 @@ void Embedder::embed_batch(Tape& tape, std::span<const index> batch) {
     std::copy(text_at(n).ids.begin(), text_at(n).ids.end(), ids + offsets[n]);
   }
   const TextRows rows{.ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}};
-  const Variable found = pooled(tape, rules_.pooling, model_.model.forward(tape, {.texts = rows}));
+  const Variable found =
+      pooled_rows(tape, rules_.pooling, model_.model.forward(tape, {.texts = rows}));
   for (index n = 0; n < count; ++n) {
     float* const to = values_.data() + batch[static_cast<std::size_t>(n)] * rules_.columns;
     finish({found.value<float>()[n], model_.width()}, {to, rules_.columns});
