@@ -11,6 +11,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/words.h"
+#include "fovea/model/encoder_spec.h"
 #include "fovea/pretrained/folder_subwords.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
@@ -157,7 +158,7 @@ void read_rotary(const ForeignObject& config, Config& c) {
 
 void read_gpt2(const ForeignObject& config, Config& c) {
   c.width = size(config, "n_embd");
-  c.layers = size(config, "n_layer");
+  c.layers = config.whole("n_layer", 1, kMostLayers);
   c.heads = size(config, "n_head");
   c.block = c.position_max = size(config, "n_positions");
   c.ff = size(config, "n_inner", 4 * c.width);
@@ -171,7 +172,7 @@ void read_gpt2(const ForeignObject& config, Config& c) {
 void read_llama(const ForeignObject& config, Config& c) {
   c.width = size(config, "hidden_size");
   c.ff = size(config, "intermediate_size");
-  c.layers = size(config, "num_hidden_layers");
+  c.layers = config.whole("num_hidden_layers", 1, kMostLayers);
   c.heads = size(config, "num_attention_heads");
   c.kv_heads = size(config, "num_key_value_heads", c.heads);
   c.head_dim = size(config, "head_dim", std::max<index>(1, c.width / c.heads));
@@ -286,7 +287,7 @@ void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
   const GemmaDefaults& usual = gemma_defaults(name);
   c.width = size(config, "hidden_size", usual.width);
   c.ff = size(config, "intermediate_size", usual.ff);
-  c.layers = size(config, "num_hidden_layers", usual.layers);
+  c.layers = config.whole("num_hidden_layers", 1, kMostLayers, usual.layers);
   c.heads = size(config, "num_attention_heads", usual.heads);
   c.kv_heads = size(config, "num_key_value_heads", usual.kv_heads);
   c.head_dim = size(config, "head_dim", 256);

@@ -309,6 +309,31 @@ class Adapters(BaseTest):
         write_safetensors(peft / "adapter_model.safetensors", table, seed=3)
         self.fails(4, "which is a table and no product", "eval", base, "--test", self.text, "--adapter", peft)
 
+    def test_adapters_in_halves_and_adapters_of_no_numbers(self):
+        base, run, peft = self.foreign(), self.folder / "run", self.folder / "peft"
+        self.begin(base, run, "--lora", 2, "--stop-after", "5u", "--lr", "1e-2")
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+        file = peft / "adapter_model.safetensors"
+        tensors = {name: struct.unpack(f"<{len(data) // 4}f", data) for name, data in tensors_of(file).items()}
+        shapes = {name: (2, len(values) // 2) if "lora_A" in name else (len(values) // 2, 2) for name, values in tensors.items()}
+
+        def store(kind, code, change=lambda values: values):
+            header, data = {}, b""
+            for name, values in tensors.items():
+                packed = struct.pack(f"<{len(values)}{code}", *change(values))
+                header[name] = {"dtype": kind, "shape": shapes[name], "data_offsets": [len(data), len(data) + len(packed)]}
+                data += packed
+            text = json.dumps(header).encode()
+            file.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+        store("F16", "e")
+        self.assertAlmostEqual(self.loss(base, "--adapter", peft), self.loss(run), 3)
+        store("F32", "f", lambda values: (float("nan"), *values[1:]))
+        self.fails(4, "is not finite", "import", base, "--adapter", peft, "-o", self.folder / "x")
+        self.assertFalse((self.folder / "x").exists())
+        write_safetensors(file, {}, seed=1)
+        self.fails(4, "no tensors", "generate", base, "a", "--adapter", peft)
+
     def test_a_result_says_which_adapters_it_has(self):
         base, run = self.foreign(), self.folder / "run"
         self.begin(base, run, "--lora", 2, "--stop-after", "1u")
@@ -326,7 +351,7 @@ class Adapters(BaseTest):
         self.fails(4, "adapters of another model than", "generate", other, "a", "--adapter", run)
         self.fails(4, "no such folder", "generate", base, "a", "--adapter", self.folder / "nowhere")
         self.fails(4, "a file, no folder", "generate", base, "a", "--adapter", other)
-        self.fails(2, "must be finite", "generate", base, "a", "--adapter", f"{run}=inf")
+        self.fails(2, "must be from -1000 to 1000", "generate", base, "a", "--adapter", f"{run}=inf")
         shutil.copytree(run, self.folder / "x=2")  # a folder may be called so
         self.succeed("generate", base, "a", "--max-tokens", 1, "--adapter", self.folder / "x=2")
         own = self.folder / "own"
@@ -334,6 +359,8 @@ class Adapters(BaseTest):
         self.fails(4, "a whole model, not adapters", "eval", base, "--test", self.text, "--adapter", own)
         self.fails(4, "which", "eval", own, "--test", self.text, "--adapter", peft)
         config = json.loads((peft / "adapter_config.json").read_text())
+        self.fails(4, "adapters of PEFT, without the model", "generate", peft, "a")
+        self.fails(4, "adapters of PEFT, without the model", "import", peft, "-o", self.folder / "x")
         for change, words in (({"use_dora": True}, "'use_dora' is true"), ({"peft_type": "IA3"}, "peft_type"),
                               ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"), ({"bias": "all"}, "bias"),
                               ({"r": 3}, "lora_A"), ({"r": 0}, "'r' is 0"), ({"modules_to_save": ["lm_head"]}, "modules_to_save"),

@@ -68,6 +68,9 @@ class EmbedObjective final : public ObjectiveOf<EmbedRun, SentenceEncoder, Vecto
       : ObjectiveOf(context, model, run), loss_tape_(context.with(Precision::kFloat32)) {}
 
   std::string_view loss_unit() const override;
+  std::vector<double> rates() override {
+    return encoder_rates(parameters(), model_.config(), run_.settings.from);
+  }
   double forward(index number) override;
   void backward() override;
 

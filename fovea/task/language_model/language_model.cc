@@ -109,6 +109,12 @@ LoadedLanguageModel with_settings(PretrainedLanguageModel read) {
 
 // A folder of ours.
 LoadedLanguageModel load_own(const fs::path& folder, const PretrainedOptions& options) {
+  if (fs::exists(folder / kPeftFiles[1]) && !fs::exists(folder / kManifestName)) {
+    throw Error(
+        ErrorCode::kModelWrongKind,
+        fmt::format("{}: adapters of PEFT, without the model that they change", folder.string()),
+        "name the model, and these with --adapter");
+  }
   if (options.max_context > 0) {
     throw Error(
         ErrorCode::kUsage,

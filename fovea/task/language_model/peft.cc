@@ -157,9 +157,11 @@ AdapterChoice adapter_choice(std::string_view text) {
   double factor = 1;
   const auto [read, error] = std::from_chars(text.data() + equals + 1, end, factor);
   if (error != std::errc() || read != end) return {fs::path(text), 1};  // a folder of that name
-  if (!std::isfinite(factor)) {
+  constexpr double kMostTimes = 1000;
+  if (!(std::abs(factor) <= kMostTimes)) {
     throw Error(ErrorCode::kOptionValue,
-                fmt::format("--adapter {}: the factor must be finite", printable(text)),
+                fmt::format("--adapter {}: the factor must be from {} to {}", printable(text),
+                            -kMostTimes, kMostTimes),
                 "as in --adapter polite=0.5");
   }
   return {fs::path(text.substr(0, equals)), factor};
@@ -188,6 +190,24 @@ void require_plain_start(const ForeignObject& config) {
   config.refuse(kKey, "true, false, gaussian, orthogonal and eva");
 }
 
+// The tensors as float32; PEFT often writes halves.
+Safetensors read_peft_weights(const fs::path& path) {
+  if (!fs::exists(path)) {
+    throw Error(ErrorCode::kModelMissing, fmt::format("{}: no such file", path.string()),
+                "save the adapters as safetensors, not as a .bin");
+  }
+  const FileSource file(path);
+  const SafetensorsSource source(file, path.string());
+  Safetensors read;
+  for (std::size_t n = 0; n < source.names().size(); ++n) {
+    Tensor values = Tensor::empty(source.shape(n));
+    source.read_widened(n, values.vec<float>());
+    read.tensors.push_back({source.names()[n], std::move(values)});
+  }
+  if (read.tensors.empty()) fail(ErrorCode::kModelDamaged, "{}: no tensors", path.string());
+  return read;
+}
+
 AdapterFolder read_peft(const fs::path& folder) {
   const fs::path file = folder / kPeftFiles[1];
   const Json json = read_foreign_json(file);
@@ -205,12 +225,11 @@ AdapterFolder read_peft(const fs::path& folder) {
                  "megatron_core", "qalora_group_size", "ensure_weight_tying", "target_parameters"});
   config.ignore_what_is_off();
   config.refuse_others();
-  const fs::path weights = folder / kPeftFiles[0];
   const double root = std::sqrt(static_cast<double>(rank));
   return {.rank = rank,
           .scale = alpha / (by_root ? root : static_cast<double>(rank)),
-          .weights = read_safetensors(weights),
-          .where = weights.string()};
+          .weights = read_peft_weights(folder / kPeftFiles[0]),
+          .where = (folder / kPeftFiles[0]).string()};
 }
 
 // Whether these are the weights of the model, or of that which its own adapters change.
@@ -326,6 +345,10 @@ std::unique_ptr<LowRankAdapters> load_adapters(const AdaptedModelFile& base,
                                                        .scale = choice.factor * read.scale,
                                                        .memory = ParameterMemory::kUnwritten});
   restore_parameters(adapters->parameters(), read.weights, read.where);
+  const std::string bad = first_not_finite(parameter_tensors(adapters->parameters()));
+  if (!bad.empty()) {
+    fail(ErrorCode::kModelDamaged, "{}: a value of {} is not finite", read.where, printable(bad));
+  }
   return adapters;
 }
 
