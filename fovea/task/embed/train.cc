@@ -35,16 +35,15 @@ index tokens_at_once(const TextGroups& groups, index texts) {
 double tokens_in(const TextGroups& groups) { return static_cast<double>(groups.stream.size()); }
 
 double tokens_of_update(const EmbedRun& run) {
-  return tokens_in(run.training->groups()) /
-         static_cast<double>(run.training->updates_per_epoch());
+  return tokens_in(run.training->groups()) / static_cast<double>(run.training->updates_per_epoch());
 }
 
 // Vectors of a batch and their gradients, and what the loss makes of them.
 double loss_bytes(const EmbedRun& run) {
   const auto texts = static_cast<double>(run.training->most_texts());
   const auto width = static_cast<double>(run.settings.model.width);
-  const auto n = static_cast<double>(std::min(run.settings.text.batch_size,
-                                              run.training->groups().size()));
+  const auto n =
+      static_cast<double>(std::min(run.settings.text.batch_size, run.training->groups().size()));
   const auto losses = static_cast<double>(std::max<std::size_t>(run.columns.size(), 1));
   // Unit rows, those that are compared, and their gradients; cosines, logits, what is left out, and
   // the gradients of these.
@@ -102,10 +101,11 @@ Variable loss_of_vectors(Tape& tape, Variable vectors, const GroupBatch& batch,
                            {.first = {rows, n}, .second = {rows + n, n}, .scores = batch.scores},
                            options);
   }
-  return ranking_loss(
-      tape, vectors,
-      {.anchors = {rows, n}, .candidates = {rows + n, batch.texts() - n}, .left_out = batch.left_out},
-      options);
+  return ranking_loss(tape, vectors,
+                      {.anchors = {rows, n},
+                       .candidates = {rows + n, batch.texts() - n},
+                       .left_out = batch.left_out},
+                      options);
 }
 
 }  // namespace
@@ -166,8 +166,8 @@ struct TaskOf<EmbedRun> {
     load = LengthGroups(lengths).load_of(load, lengths);
     const double once = plan_pass(context, run.settings.model, load).flops * tokens_of_update(run) /
                         static_cast<double>(load.tokens);
-    const auto parts = static_cast<double>(run.training->most_texts()) /
-                       static_cast<double>(texts_at_once(run));
+    const auto parts =
+        static_cast<double>(run.training->most_texts()) / static_cast<double>(texts_at_once(run));
     return once * (1 + (1 - 1 / std::max(parts, 1.0)) / 3);
   }
 };
@@ -291,16 +291,15 @@ Validation EmbedObjective::validation_of(Rows<const float> vectors, const GroupE
     for (const std::uint64_t text : batch.samples) rows.push_back(static_cast<std::int32_t>(text));
     loss_tape_.reset(TapeMode::kInference);
     const Variable found = embedding(loss_tape_, TableRows{loss_tape_.constant(vectors), rows});
-    loss += double{loss_of_vectors(loss_tape_, found, batch,
-                                   {.temperature = run_.settings.text.temperature,
-                                    .columns = run_.columns})
-                       .value<float>()[0][0]};
+    loss += double{
+        loss_of_vectors(loss_tape_, found, batch,
+                        {.temperature = run_.settings.text.temperature, .columns = run_.columns})
+            .value<float>()[0][0]};
     weight += weight_of(batch);
   }
   Validation validation{.loss = loss / weight};
-  const bool is_finite =
-      std::all_of(vectors.data, vectors.data + vectors.rows * vectors.columns,
-                  [](float value) { return std::isfinite(value); });
+  const bool is_finite = std::all_of(vectors.data, vectors.data + vectors.rows * vectors.columns,
+                                     [](float value) { return std::isfinite(value); });
   if (!is_finite) return validation;
   if (groups.scored()) {
     const std::vector<double> truth(groups.scores.begin(), groups.scores.end());
