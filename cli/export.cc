@@ -91,8 +91,7 @@ bool has_our_weights(const fs::path& path) {
 bool is_pooling(const fs::path& path) {
   if (path.filename() != "1_Pooling" || !fs::is_directory(fs::symlink_status(path))) return false;
   return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == "config.json" &&
-           fs::is_regular_file(entry.symlink_status());
+    return entry.path().filename() == "config.json" && fs::is_regular_file(entry.symlink_status());
   });
 }
 

@@ -20,11 +20,10 @@ namespace fovea::cli {
 namespace {
 
 std::string report_of(const EmbedScore& score) {
-  std::string report =
-      score.ranking ? fmt::format("{} pair{}, {} candidates\n", score.pairs,
-                                  score.pairs == 1 ? "" : "s", score.candidates)
-                    : fmt::format("{} pair{} with scores\n", score.pairs,
-                                  score.pairs == 1 ? "" : "s");
+  std::string report = score.ranking ? fmt::format("{} pair{}, {} candidates\n", score.pairs,
+                                                   score.pairs == 1 ? "" : "s", score.candidates)
+                                     : fmt::format("{} pair{} with scores\n", score.pairs,
+                                                   score.pairs == 1 ? "" : "s");
   report += numbers_head(score.confidence);
   score.visit_numbers([&](std::string_view name, const Interval& interval) {
     report += number_line(name, interval);

@@ -25,8 +25,9 @@ std::string embed_epilog() {
   fovea train embed --base all-MiniLM-L6-v2 --train scored.tsv -o model    two texts and how alike they are
   fovea train embed --base all-MiniLM-L6-v2 --train pairs.tsv --batch-size 1024 --micro-batch 64 -o model
   fovea train embed --resume -o model                                      go on after an interruption)",
-       .data = "The texts come as TSV, CSV or JSON lines, packed by gzip or zstd or not. Equal texts "
-               "of a batch are never held against each other."});
+       .data =
+           "The texts come as TSV, CSV or JSON lines, packed by gzip or zstd or not. Equal texts "
+           "of a batch are never held against each other."});
 }
 
 class EmbedTraining final : public TrainingOf<EmbedSettings, EmbedRun> {

@@ -87,8 +87,8 @@ GroupTraining::GroupTraining(TextGroups groups, const EpochOrderOptions& order)
       order_(order.of(groups_.size())) {}
 
 GroupBatch GroupTraining::batch(index update, index number) {
-  return batch_of_groups(groups_, order_.batch(update, number,
-                                               [&](index i) { return groups_.length(i); }));
+  return batch_of_groups(groups_,
+                         order_.batch(update, number, [&](index i) { return groups_.length(i); }));
 }
 
 }  // namespace fovea

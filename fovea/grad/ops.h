@@ -132,8 +132,8 @@ Variable rms_norm_heads(Tape& tape, Variable x, Variable gain, index heads, doub
 
 // ---- vectors and their cosines: ops/cosines.cc
 
-/// The first `columns` columns of each row (0: all), divided by their length, or by 1e-12 if that is
-/// less (torch.nn.functional.normalize): [N, C] -> [N, columns].
+/// The first `columns` columns of each row (0: all), divided by their length, or by 1e-12 if that
+/// is less (torch.nn.functional.normalize): [N, C] -> [N, columns].
 Variable unit_rows(Tape& tape, Variable x, index columns = 0);
 /// scale x log(1 + the sum of exp((x_i - x_j) / temperature) over all i and j with scores[i] <
 /// scores[j]) -> [1, 1]: x [N, 1], the cosines of N pairs, and the scores [N] that they should

@@ -33,8 +33,7 @@ Variable SentenceEncoderLayers::vectors(Tape& tape, const TextRows& texts,
   return pooled_rows(
       tape, pooling_,
       layers_.forward(
-          tape,
-          {.texts = texts, .dropout = options.dropout, .attention = options.attention}));
+          tape, {.texts = texts, .dropout = options.dropout, .attention = options.attention}));
 }
 
 PassCost plan_pass(const Context& context, const SentenceEncoderConfig& config,

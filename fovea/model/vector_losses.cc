@@ -81,8 +81,8 @@ Variable similarity_loss(Tape& tape, Variable vectors, const ScoredTexts& texts,
         texts.second.size, texts.scores.size);
   return summed(tape, vectors.columns(), options, [&](index columns) {
     const Variable unit = unit_rows(tape, vectors, columns);
-    const Variable both = multiply(tape, rows_at(tape, unit, texts.first),
-                                   rows_at(tape, unit, texts.second));
+    const Variable both =
+        multiply(tape, rows_at(tape, unit, texts.first), rows_at(tape, unit, texts.second));
     const Variable cosines = linear(tape, both, ones(tape, columns, vectors.dtype()));
     return cosent_loss(tape, cosines, texts.scores, options.temperature, options.scale);
   });

@@ -20,8 +20,8 @@ std::string export_encoder(const std::filesystem::path& model, LoadedClassifier 
                            const std::filesystem::path& folder, DType dtype);
 std::string export_encoder(const std::filesystem::path& model, LoadedTagger loaded,
                            const std::filesystem::path& folder, DType dtype);
-/// With the files by which sentence-transformers knows how vectors are made. (A folder 2_Normalize is
-/// named, but has no file.)
+/// With the files by which sentence-transformers knows how vectors are made. (A folder 2_Normalize
+/// is named, but has no file.)
 std::string export_encoder(const std::filesystem::path& model, LoadedSentenceEncoder loaded,
                            const std::filesystem::path& folder, DType dtype);
 

@@ -16,22 +16,23 @@
 namespace fovea {
 
 /// The names of what an export may write, config.json last: a folder that has one is whole.
-inline constexpr std::array<std::string_view, 16> kExportedFiles = {"tokenizer.model",
-                                                                    "vocab.json",
-                                                                    "vocab.txt",
-                                                                    "merges.txt",
-                                                                    "added_tokens.json",
-                                                                    "special_tokens_map.json",
-                                                                    "generation_config.json",
-                                                                    "tokenizer.json",
-                                                                    "tokenizer_config.json",
-                                                                    "chat_template.jinja",
-                                                                    "modules.json",
-                                                                    "1_Pooling/config.json",
-                                                                    "sentence_bert_config.json",
-                                                                    "config_sentence_transformers.json",
-                                                                    "model.safetensors",
-                                                                    "config.json"};
+inline constexpr std::array<std::string_view, 16> kExportedFiles = {
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "added_tokens.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "config.json"};
 
 /// The members of the text of a config.json, or of another such file, without these keys.
 Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,

@@ -72,10 +72,8 @@ constexpr TaskRow kTasks[] = {
      .files = {},
      .scores = [](Text task) { return task == kSimilarityTask || task == kRetrievalTask; },
      .check_config = [](Text config, Name name) { embed_settings_from_text(config, name); },
-     .loss_unit =
-         [](Text config, Name name) {
-           return loss_unit_of(embed_settings_from_text(config, name));
-         }},
+     .loss_unit = [](Text config,
+                     Name name) { return loss_unit_of(embed_settings_from_text(config, name)); }},
 };
 
 // "a", "b" or "c"

@@ -13,7 +13,13 @@
 
 namespace fovea {
 
-enum class ModelKind : std::uint8_t { kLanguageModel, kClassifier, kTagger, kTranslator, kSentenceEncoder };
+enum class ModelKind : std::uint8_t {
+  kLanguageModel,
+  kClassifier,
+  kTagger,
+  kTranslator,
+  kSentenceEncoder
+};
 
 /// `config` is the text of a config.json, and `name` what messages call it.
 struct TaskRow {
@@ -35,9 +41,9 @@ std::span<const TaskRow> task_table();
 const TaskRow& task_row(ModelKind kind);
 
 /// Reads config.json of a model folder or a checkpoint. A model from elsewhere is a language model,
-/// unless it has a head for texts or tokens: then a classifier or a tagger; or makes vectors: then a
-/// sentence encoder. Throws kModelMissing,
-/// kModelDamaged, and kModelWrongKind for a kind that this version does not know.
+/// unless it has a head for texts or tokens: then a classifier or a tagger; or makes vectors: then
+/// a sentence encoder. Throws kModelMissing, kModelDamaged, and kModelWrongKind for a kind that
+/// this version does not know.
 ModelKind kind_of_model(const std::filesystem::path& folder);
 
 /// The checksum of config.json, by which an evaluation says of which model it is: that file has the

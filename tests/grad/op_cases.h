@@ -319,7 +319,9 @@ inline constexpr OpCase kOpCases[] = {
      by<UnitRowsFormula<3>>},
     {"cosent_loss",
      {{6, 1}},
-     [](Tape& t, Inputs in) { return cosent_loss(t, in[0], {kOrder, 6}, 0.5, 0.25); },
+     [](Tape& t, Inputs in) {
+       return cosent_loss(t, in[0], {kOrder, 6}, 0.5, 0.25);
+     },
      by<CosentFormula>},
     {"attention",
      {{6, 6}, {6, 6}, {6, 4}},

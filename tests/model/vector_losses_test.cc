@@ -56,8 +56,7 @@ double similarity_by_hand(Rows<const double> x, index columns) {
   for (index i = 0; i < 3; ++i) {
     for (index j = 0; j < 3; ++j) {
       if (!(kScores[i] < kScores[j])) continue;
-      total += std::exp(
-          (cosine_of(x, i, 3 + i, columns) - cosine_of(x, j, 3 + j, columns)) / 0.1);
+      total += std::exp((cosine_of(x, i, 3 + i, columns) - cosine_of(x, j, 3 + j, columns)) / 0.1);
     }
   }
   return 0.5 * std::log(total);

@@ -383,7 +383,8 @@ class Finder {
     if (pair && !second_ && text_ != pair->second) second_ = pair->second;
     if (options_.more_texts && more_.empty()) {
       more_ = find_usual_negatives(names_);
-      std::erase_if(more_, [&](std::size_t at) { return text_ == at || second_ == at || label_ == at; });
+      std::erase_if(more_,
+                    [&](std::size_t at) { return text_ == at || second_ == at || label_ == at; });
     }
     if (!label_ && text_ && second_) {
       label_ = find_label_of_pair(names_, names_[*text_], names_[*second_]);

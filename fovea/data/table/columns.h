@@ -68,9 +68,9 @@ struct Columns {
   std::optional<std::size_t> second;  ///< of pairs: the column of the second text
   std::optional<std::size_t> label;
   std::vector<std::size_t> more = {};  ///< of further texts
-  std::size_t count = 0;    ///< fields of each row
-  bool has_header = false;  ///< the first row is none of the texts
-  std::string text_name;    ///< as the header has it, or the number from 1
+  std::size_t count = 0;               ///< fields of each row
+  bool has_header = false;             ///< the first row is none of the texts
+  std::string text_name;               ///< as the header has it, or the number from 1
   std::string second_name, label_name;
 };
 

@@ -515,7 +515,8 @@ class JsonRows final : public LineRows {
       row.text = pair_text(row.text, text_at(object, summary_.second_column, row));
     }
     row.more.clear();
-    for (const std::string& key : summary_.more_columns) add_texts(value(object, key, row), key, row);
+    for (const std::string& key : summary_.more_columns)
+      add_texts(value(object, key, row), key, row);
     if (summary_.label_column.empty()) find_label(object.object());
     if (summary_.label_column.empty()) return;
     if (needs_labels(options_)) value(object, summary_.label_column, row);

@@ -19,10 +19,10 @@ namespace fovea {
 
 struct LabelledText {
   std::string text;
-  std::vector<std::string> labels;  ///< each once, in the order of the file
+  std::vector<std::string> labels;     ///< each once, in the order of the file
   std::vector<std::string> more = {};  ///< TableOptions::more_texts: the further texts
-  std::vector<double> numbers;      ///< LabelUse::kNumbers: the value of each label
-  index line = 0;                   ///< of the file, from 1; a row of CSV may go on behind it
+  std::vector<double> numbers;         ///< LabelUse::kNumbers: the value of each label
+  index line = 0;                      ///< of the file, from 1; a row of CSV may go on behind it
 };
 
 /// The bytes of the lines of a row.

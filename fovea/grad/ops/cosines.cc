@@ -32,7 +32,8 @@ void unit_row_backward(const T* x, const T* dy, index C, T* dx) {
     along *= scale * scale;
   }
   for (index c = 0; c < C; ++c) {
-    dx[c] += static_cast<T>(scale * (static_cast<double>(dy[c]) - static_cast<double>(x[c]) * along));
+    dx[c] +=
+        static_cast<T>(scale * (static_cast<double>(dy[c]) - static_cast<double>(x[c]) * along));
   }
 }
 
@@ -116,8 +117,7 @@ Variable cosent_loss(Tape& tape, Variable x, Vec<const float> scores, double tem
       const auto dx = gradient_to_add_to<T>(t, x);
       if (!dx) return;
       const OrderedPairs pairs(cosines, order, temperature);
-      const double scale =
-          factor / temperature * static_cast<double>(t.gradient_of<T>(loss)[0][0]);
+      const double scale = factor / temperature * static_cast<double>(t.gradient_of<T>(loss)[0][0]);
       auto* const slopes = t.saved<double>(N);
       std::fill_n(slopes, N, 0.0);
       pairs.for_each(cosines, [&](index i, index j, double exponent) {

@@ -84,7 +84,8 @@ std::vector<index> ranks_of(const Context& context, const TextGroups& groups,
       for (index n = begin; n < end; ++n) {
         const index anchor = anchors[static_cast<std::size_t>(n)];
         const std::int32_t own = same_at(anchor + 1);
-        const std::vector<std::int32_t>& mine = belonging[static_cast<std::size_t>(same_at(anchor))];
+        const std::vector<std::int32_t>& mine =
+            belonging[static_cast<std::size_t>(same_at(anchor))];
         const auto is_own = [&](index c) {
           return same_at(candidates[static_cast<std::size_t>(c)]) == own;
         };
@@ -94,8 +95,8 @@ std::vector<index> ranks_of(const Context& context, const TextGroups& groups,
         for (index c = 0; c < m; ++c) {
           if (c == place || !(cosines[n][c] >= cosines[n][place])) continue;
           const std::int32_t other = same_at(candidates[static_cast<std::size_t>(c)]);
-          const bool counts = other != same_at(anchor) &&
-                              std::ranges::find(mine, other) == mine.end();
+          const bool counts =
+              other != same_at(anchor) && std::ranges::find(mine, other) == mine.end();
           rank += counts ? 1 : 0;
         }
         ranks[static_cast<std::size_t>(first + n)] = rank;
@@ -127,9 +128,10 @@ EmbedScore evaluate_sentence_encoder(const Context& context, const SentenceModel
       groups_of(rows, std::vector<bool>(rows.rows.size(), true), true,
                 {*model.tokenizer, model.settings.prompt, model.settings.max_length});
   if (groups.truncated > 0) {
-    notes.push_back(fmt::format("{} of {} texts were longer than the model's {} tokens, and were "
-                                "truncated",
-                                groups.truncated, groups.texts(), model.settings.max_length));
+    notes.push_back(
+        fmt::format("{} of {} texts were longer than the model's {} tokens, and were "
+                    "truncated",
+                    groups.truncated, groups.texts(), model.settings.max_length));
   }
   require_memory("the vectors",
                  4.0 * sizeof(float) * static_cast<double>(groups.texts()) *

@@ -30,8 +30,8 @@ std::vector<double> cosines_of(const TextGroups& groups, Rows<const float> vecto
                                index columns = 0);
 
 /// The rank, from 1, of the text that belongs to each anchor among all second and further texts of
-/// all groups, each counted once, by their cosines. Those that are equal to the anchor, or belong to
-/// an equal one, are left out; one that is as near as the text itself counts as nearer.
+/// all groups, each counted once, by their cosines. Those that are equal to the anchor, or belong
+/// to an equal one, are left out; one that is as near as the text itself counts as nearer.
 std::vector<index> ranks_of(const Context& context, const TextGroups& groups,
                             Rows<const float> vectors);
 

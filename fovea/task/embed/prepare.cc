@@ -46,10 +46,10 @@ GroupSets read_sets(const EmbedSettings& settings, const GroupTokens& how,
 void take_objective(EmbedTextOptions& text, const TextGroups& trains) {
   using enum EmbedObjectiveKind;
   if (text.objective == kAuto) text.objective = trains.scored() ? kCosent : kInfoNce;
-  require_together(text.objective == kCosent || !trains.scored(), "--objective infonce",
-                   fmt::format("{} has scores, and a pair of a low one does not belong together",
-                               text.train[0]),
-                   "leave --objective out, or the scores out of the file");
+  require_together(
+      text.objective == kCosent || !trains.scored(), "--objective infonce",
+      fmt::format("{} has scores, and a pair of a low one does not belong together", text.train[0]),
+      "leave --objective out, or the scores out of the file");
   require_together(text.objective == kInfoNce || trains.scored(), "--objective cosent",
                    fmt::format("{} has no scores", text.train[0]),
                    "leave --objective out, or say the column of the scores: --label-column");
@@ -74,7 +74,8 @@ void require_difference(const EmbedTextOptions& text, const TextGroups& trains) 
 
 void check_metric(const EmbedTextOptions& text, const TextGroups& validates) {
   if (validates.size() == 0) return;
-  const bool fits = text.metric != (validates.scored() ? EmbedMetric::kMrr : EmbedMetric::kSpearman);
+  const bool fits =
+      text.metric != (validates.scored() ? EmbedMetric::kMrr : EmbedMetric::kSpearman);
   require_together(fits, fmt::format("--metric {}", to_string(text.metric)),
                    validates.scored() ? "the texts to validate on have scores, and no ranks"
                                       : "the texts to validate on have no scores",
@@ -118,12 +119,11 @@ EmbedRun prepare_run(EmbedSettings settings, std::optional<TokenizerData> known,
     run.validation.emplace(std::move(validates), text.batch_size);
   }
   if (settings.recipe.evaluate_training) run.trained.emplace(trains, text.batch_size);
-  run.training =
-      std::make_unique<GroupTraining>(std::move(trains),
-                                      EpochOrderOptions{.batch_size = text.batch_size,
-                                                        .accumulate = settings.recipe.accumulate,
-                                                        .seed = settings.recipe.seed,
-                                                        .by_length = false});
+  run.training = std::make_unique<GroupTraining>(
+      std::move(trains), EpochOrderOptions{.batch_size = text.batch_size,
+                                           .accumulate = settings.recipe.accumulate,
+                                           .seed = settings.recipe.seed,
+                                           .by_length = false});
   resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
   run.settings = std::move(settings);
   begin_from_encoder_base(run, weights);

@@ -23,10 +23,10 @@ namespace fovea {
 /// A run that is ready to begin.
 struct EmbedRun : PreparedRun<EmbedSettings, GroupTraining, GroupEvaluation> {
   EncoderText pieces;
-  TokenizerData kept;           ///< as the folder keeps it
-  std::vector<index> columns;   ///< of --matryoshka
-  bool from_base = false;       ///< its model begins with the weights of the base
-  index frozen = 0;             ///< values that are not trained
+  TokenizerData kept;          ///< as the folder keeps it
+  std::vector<index> columns;  ///< of --matryoshka
+  bool from_base = false;      ///< its model begins with the weights of the base
+  index frozen = 0;            ///< values that are not trained
 };
 
 /// Checks all options and reads the texts; the tokenizer is that of the base, unless it is `known`.

@@ -74,8 +74,7 @@ LoadedSentenceEncoder load_sentence_encoder(const fs::path& folder) {
          loaded.pieces.max_length, most);
   }
   require_room_for_marks(*loaded.pieces.tokenizer, most, name);
-  loaded.model =
-      load_model<SentenceEncoder>(folder, sizes_of, config, loaded.settings.recipe.seed);
+  loaded.model = load_model<SentenceEncoder>(folder, sizes_of, config, loaded.settings.recipe.seed);
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   loaded.checksum = checksum_of(text, *loaded.model);
   return loaded;

@@ -2,8 +2,8 @@
 // Sentence encoders that fovea has trained, and those of other programs: as what makes vectors of
 // texts, and as what a training begins from.
 //
-// A model folder holds config.json, tokenizer.txt and model.safetensors; a run folder also the files
-// of Trainer. A checkpoint is a model folder, too.
+// A model folder holds config.json, tokenizer.txt and model.safetensors; a run folder also the
+// files of Trainer. A checkpoint is a model folder, too.
 #pragma once
 
 #include <filesystem>

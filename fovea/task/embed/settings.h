@@ -32,11 +32,10 @@ inline std::span<const EnumName<EmbedObjectiveKind>> enum_names(EmbedObjectiveKi
 
 /// The metric by which the best weights are chosen.
 enum class EmbedMetric : std::uint8_t { kAuto, kLoss, kMrr, kSpearman };
-inline constexpr EnumName<EmbedMetric> kEmbedMetricNames[] = {
-    {EmbedMetric::kAuto, "auto"},
-    {EmbedMetric::kLoss, "loss"},
-    {EmbedMetric::kMrr, "mrr"},
-    {EmbedMetric::kSpearman, "spearman"}};
+inline constexpr EnumName<EmbedMetric> kEmbedMetricNames[] = {{EmbedMetric::kAuto, "auto"},
+                                                              {EmbedMetric::kLoss, "loss"},
+                                                              {EmbedMetric::kMrr, "mrr"},
+                                                              {EmbedMetric::kSpearman, "spearman"}};
 inline std::span<const EnumName<EmbedMetric>> enum_names(EmbedMetric) { return kEmbedMetricNames; }
 
 /// How files of groups of texts are read.
