@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -125,7 +126,7 @@ struct OwnBytes {
   double gradients = 0;
   double batches = 0;
   double vocabulary = 0;
-  index frozen = 0;  ///< parameters
+  index frozen = 0;  ///< parameters that are trained in the plan of the model, but not by the run
   double more = 0;   ///< of validations, beside the tape
   /// Of a run that trains adapters and leaves the model as it is.
   struct Adapters {
@@ -212,9 +213,10 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const OptimizerKind optimizer = run.settings.recipe.optimizer;
   const PassCost passes = pass_cost(context, run);
   const index values = own.adapters ? own.adapters->trained : parameter_count(model);
-  // What is frozen is taken to be of all kinds.
-  const double trained =
-      1 - static_cast<double>(own.frozen) / static_cast<double>(std::max<index>(values, 1));
+  // What is frozen besides is taken to be of all kinds.
+  const auto& of_kinds = passes.sizes.values;
+  const double planned = std::accumulate(of_kinds.begin(), of_kinds.end(), 0.0);
+  const double trained = 1 - static_cast<double>(own.frozen) / std::max(planned, 1.0);
   const bool rounds = run.settings.recipe.save_dtype == Precision::kBFloat16;
   const double rounded = rounds ? sizeof(BFloat16) * static_cast<double>(values) : 0;
   return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),

@@ -15,7 +15,7 @@ from support import CommandTest
 # What a line offers where a command, an argument or a file is typed.
 LINES = {
     "fovea tr": {"train", "translate"},
-    "fovea train ": {"lm", "classify", "pairs", "tag", "translate"},
+    "fovea train ": {"lm", "classify", "pairs", "embed", "tag", "translate"},
     "fovea train lm --posit": {"--position", "--position-max", "--position-join"},
     "fovea train lm --no-ti": {"--no-tie"},
     "fovea train lm --position=al": {"alibi"},

@@ -110,7 +110,7 @@ class ExportTest(CommandTest):
         whole = {name: (out / name).read_bytes() for name in FILES}
         for name, old, new, needle in (("config.json", b'"n_embd": 32', b'"n_embd": 16', "wte"),
                                        ("config.json", b'"n_embd": 32', b'"n_embd": 48', "out: a model of 1 layers"),
-                                       ("config.json", b'"n_layer": 1', b'"n_layer": 100000000', "layers"),
+                                       ("config.json", b'"n_layer": 1', b'"n_layer": 100000000', "n_layer"),
                                        ("config.json", b'"n_embd": 32', b'"n_embd": -1', "n_embd"),
                                        ("config.json", b"{", b"[", "config.json"),
                                        ("tokenizer.json", b'"BPE"', b'"Unigram"', "vocab"),

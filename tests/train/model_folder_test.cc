@@ -90,7 +90,7 @@ TEST_F(ModelFolderTest, WeightsAreReadTensorByTensor) {
                 fs::copy_options::overwrite_existing);
   EXPECT_THROWS(ModelWeights(folder_), kModelDamaged, "belong to another model");
   fs::remove(folder_ / kWeightsName);
-  EXPECT_THROWS(ModelWeights(folder_), kModelMissing, "model.safetensors");
+  EXPECT_THROWS(ModelWeights(folder_), kModelMissing, "no weights have been saved yet");
 }
 
 TEST_F(ModelFolderTest, BetterWeightsReplaceTheOld) {

@@ -297,7 +297,7 @@ struct TaskOf<ClassifierRun> {
             .batches = batch_bytes(run),
             .vocabulary = run.pieces.tokenizer ? vocabulary_bytes(run.kept)
                                                : vocabulary_bytes(run.tokenizer.get()),
-            .frozen = frozen_count(run.settings.model) + run.frozen};
+            .frozen = run.frozen};
   }
 
   static RowCounts rows(const ClassifierRun& run) {

@@ -111,7 +111,7 @@ struct TaskOf<TaggerRun> {
             .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
                           vocabulary_bytes(run.vocabulary.characters.get()) +
                           vocabulary_bytes(run.vocabulary.kept),
-            .frozen = frozen_count(run.settings.model) + run.frozen};
+            .frozen = run.frozen};
   }
 
   static RowCounts rows(const TaggerRun& run) {
