@@ -33,7 +33,7 @@ struct EncoderBaseOptions : BaseOptions {
     BaseOptions::visit_fields(visit,
                               "begin from this encoder: a folder of Hugging Face or "
                               "sentence-transformers, or one of fovea that began from such; its "
-                              "layers and its tokens are kept, its head is new",
+                              "layers and its tokens are kept, not its head",
                               {"input", "text"});
   }
 };
