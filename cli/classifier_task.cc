@@ -203,7 +203,7 @@ int eval_classifier(const Arguments& arguments) {
   std::vector<std::string> said = read_options(arguments, options);
   check_pictures(options.plots, options.overwrite);
   const Context context = model_context_of(arguments);
-  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  const LoadedClassifier model = load_classifier(arguments.text("MODEL"));
   ClassifierTestOptions test{.table = model.settings.text.table,
                              .threshold = options.threshold,
                              .mistakes = options.errors};
@@ -214,7 +214,7 @@ int eval_classifier(const Arguments& arguments) {
                      model.reads_frames()
                          ? fmt::format("{} features", model.settings.model.features)
                          : fmt::format("vocabulary of {} tokens", model.settings.model.vocabulary),
-                     arguments.text("DIR")));
+                     arguments.text("MODEL")));
   std::vector<std::string> notes;
   const ClassifierScore score = evaluate_classifier(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
@@ -224,7 +224,7 @@ int eval_classifier(const Arguments& arguments) {
   warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
   print(arguments.on("json")
-            ? evaluation_line(with_warnings(json_of_score(score), notes), arguments.text("DIR"))
+            ? evaluation_line(with_warnings(json_of_score(score), notes), arguments.text("MODEL"))
             : report_of(score));
   return 0;
 }

@@ -29,7 +29,7 @@ struct Synonyms {
 };
 
 constexpr std::string_view kFolderFirst =
-    "the folder of the model comes first, without an option: fovea generate DIR \"Once\"";
+    "the folder of the model comes first, without an option: fovea generate MODEL \"Once\"";
 
 constexpr std::array kSynonyms = {
     Synonyms{"train",
@@ -122,7 +122,7 @@ constexpr std::array kSynonyms = {
     Synonyms{"generate", "n num-samples n-samples num-return-sequences", "--samples"},
     Synonyms{"generate", "do-sample sample", "--no-greedy"},
     Synonyms{"generate", "prompt start input text",
-             "the prompt stands behind the folder, without an option: fovea generate DIR \"Once\""},
+             "the prompt stands behind the folder, without an option: fovea generate MODEL \"Once\""},
     Synonyms{"generate", "model m model-path model-dir out-dir checkpoint ckpt", kFolderFirst},
     Synonyms{"eval", "data dataset input text test-file file eval-file", "--test"},
     Synonyms{"", "random-seed manual-seed", "--seed"},
@@ -187,7 +187,7 @@ std::string hint_for_synonym(std::string_view command, std::span<const std::stri
 std::string hint_for_word(std::string_view command, std::string_view word) {
   if (command == "eval") return fmt::format("did you mean --test {}?", word);
   if (command == "generate") {
-    return "put a prompt of several words in quotes: fovea generate DIR \"Once upon\"";
+    return "put a prompt of several words in quotes: fovea generate MODEL \"Once upon\"";
   }
   if (is_training(command)) return fmt::format("did you mean --train {}?", word);
   return {};

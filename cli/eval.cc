@@ -88,13 +88,13 @@ std::vector<std::string> files_of(const Arguments& arguments) {
 }
 
 int eval(const Arguments& arguments) {
-  const std::string folder = arguments.text("DIR");
+  const std::string folder = arguments.text("MODEL");
   const bool of_files = asks_for_translations(arguments);
   begin_command(arguments, files_of(arguments), of_files ? "" : folder);
   if (of_files) return eval_translations(arguments);
   if (folder.empty()) {
     throw Error(ErrorCode::kUsage, "eval: neither a model nor translations to score",
-                "fovea eval DIR --test FILE, or fovea eval --hypothesis FILE --reference FILE");
+                "fovea eval MODEL --test FILE, or fovea eval --hypothesis FILE --reference FILE");
   }
   if (arguments.list("test").empty() && !arguments.has("source") && !arguments.has("reference")) {
     throw Error(ErrorCode::kUsage, "eval: no text to predict",
@@ -113,7 +113,7 @@ Command eval_command() {
       .summary =
           "Measures how well a model predicts a text, or labels, or tags; scores translations.",
       .positionals =
-          {{"DIR",
+          {{"MODEL",
             "folder of the model, also of Hugging Face, or a GGUF file; none with --hypothesis",
             false}},
       .options = joined(

@@ -85,7 +85,7 @@ std::vector<std::string> prompts_of(const Arguments& arguments, const TextsOptio
   if (prompt != "-") {
     if (!texts.each_line) return {prompt};
     throw Error(ErrorCode::kUsage, "generate: --each-line needs prompts on standard input",
-                "give - as the prompt: fovea generate DIR - --each-line < prompts.txt");
+                "give - as the prompt: fovea generate MODEL - --each-line < prompts.txt");
   }
   std::string input = read_whole(*open_text("-"), name_of_input("-"), "give a shorter prompt");
   if (texts.each_line) return lines_of(input);
@@ -245,7 +245,7 @@ int run_chat(const Context& context, const LoadedLanguageModel& loaded, const Ar
 }
 
 int generate(const Arguments& arguments) {
-  begin_command(arguments, {}, arguments.text("DIR"));
+  begin_command(arguments, {}, arguments.text("MODEL"));
   SamplingOptions options;
   TextsOptions texts;
   BeamOptions beam;
@@ -255,7 +255,7 @@ int generate(const Arguments& arguments) {
   check_options(options);
   check_uses(arguments, beam, chat);
   const Context context = model_context_of(arguments);
-  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("MODEL"), pretrained);
   if (chat.chat) return run_chat(context, loaded, arguments, chat, options);
   const std::vector<std::string> prompts = prompts_of(arguments, texts);
   for (const std::string& prompt : prompts) {
@@ -277,7 +277,7 @@ Command generate_command() {
   constexpr std::string_view kElsewhere = "Models from elsewhere";
   return {.name = "generate",
           .summary = "Continues a prompt with a trained language model.",
-          .positionals = {{"DIR", "folder of the model, also of Hugging Face, or a GGUF file"},
+          .positionals = {{"MODEL", "folder of the model, also of Hugging Face, or a GGUF file"},
                           {"PROMPT", "text to begin with; -: read it from standard input", false}},
           .options = joined(
               {options_of(SamplingOptions(), "Sampling"),

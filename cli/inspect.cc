@@ -373,7 +373,7 @@ int inspect_pretrained(const fs::path& path, const Arguments& arguments) {
 }
 
 int inspect(const Arguments& arguments) {
-  const fs::path folder = arguments.text("DIR");
+  const fs::path folder = arguments.text("MODEL");
   const bool json = arguments.on("json");
   if (is_pretrained(folder)) return inspect_pretrained(folder, arguments);
   if (!arguments.on("verify")) {
@@ -412,7 +412,7 @@ int inspect(const Arguments& arguments) {
 Command inspect_command() {
   return {.name = "inspect",
           .summary = "Shows what a model holds, and checks it for damage.",
-          .positionals = {{"DIR",
+          .positionals = {{"MODEL",
                            "folder of the model, a checkpoint, a folder of Hugging Face, or a "
                            "GGUF file"}},
           .options = {flag("verify", "check every byte, checkpoints included"), json_option()},

@@ -56,16 +56,16 @@ int eval_language_model(const Arguments& arguments) {
   read_options(arguments, pretrained, evaluation);
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
-  const LoadedLanguageModel loaded = load_language_model(arguments.text("DIR"), pretrained);
+  const LoadedLanguageModel loaded = load_language_model(arguments.text("MODEL"), pretrained);
   tell_threads(context);
   detail(fmt::format("model: {} parameters, vocabulary of {} tokens, {}",
                      parameter_count(loaded.settings.model), loaded.settings.model.vocabulary,
-                     arguments.text("DIR")));
+                     arguments.text("MODEL")));
   const TextScore score = evaluate_text(context, loaded, files, evaluation);
   warn_of_trained_files(loaded.settings.text.train, files);
   warn_of_what_was_left_out(score);
   print(arguments.on("json")
-            ? evaluation_line(json_of(score), arguments.text("DIR"), pretrained.adapter)
+            ? evaluation_line(json_of(score), arguments.text("MODEL"), pretrained.adapter)
             : line_of(score));
   return 0;
 }

@@ -92,7 +92,7 @@ std::vector<RunReport> read_runs(const std::vector<std::string>& folders,
       throw Error(ErrorCode::kUsage,
                   fmt::format("report: {} is of another model than {}", evaluations[n], run.name),
                   "give the evaluations in the order of the folders; after a new training make "
-                  "them anew: fovea eval DIR --test FILE --json");
+                  "them anew: fovea eval MODEL --test FILE --json");
     }
     run.evaluation = std::move(found.evaluation);
   }

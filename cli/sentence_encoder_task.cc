@@ -36,7 +36,7 @@ std::vector<OptionSpec> embed_eval_options() {
 }
 
 int eval_sentence_encoder(const Arguments& arguments) {
-  const std::string folder = arguments.text("DIR");
+  const std::string folder = arguments.text("MODEL");
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
   const SentenceModel model = load_embedder(folder);

@@ -133,7 +133,7 @@ int eval_tagger(const Arguments& arguments) {
   TaggerTestFiles options;
   read_options(arguments, options);
   const Context context = model_context_of(arguments);
-  const LoadedTagger model = load_tagger(arguments.text("DIR"));
+  const LoadedTagger model = load_tagger(arguments.text("MODEL"));
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
   require_column_effect("eval", read_options(arguments, test.table), files, test.table);
   tell_threads(context);
@@ -142,12 +142,12 @@ int eval_tagger(const Arguments& arguments) {
                      model.reads_pieces() ? "tokens"
                      : model.segments()   ? "characters"
                                           : "words",
-                     tag_count(model.settings.model), arguments.text("DIR")));
+                     tag_count(model.settings.model), arguments.text("MODEL")));
   std::vector<std::string> notes;
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
   warn_of_trained_files(model.settings.text.train, files);
-  print(arguments.on("json") ? evaluation_line(json_of_scores(scores), arguments.text("DIR"))
+  print(arguments.on("json") ? evaluation_line(json_of_scores(scores), arguments.text("MODEL"))
                              : report_of(scores));
   return 0;
 }

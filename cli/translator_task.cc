@@ -227,7 +227,7 @@ void print_all(TranslatorScore score, const TranslationScore& translations, doub
   for (const auto& [name, value] : predicted.object()) add(object, name, value);
   add_scores(object, translations, sentences);
   add(object, "copy_chrf", copied);
-  print(evaluation_line(Json(std::move(object)), arguments.text("DIR")));
+  print(evaluation_line(Json(std::move(object)), arguments.text("MODEL")));
 }
 
 void warn_of_what_was_left_out(const TranslatorScore& score) {
@@ -267,7 +267,7 @@ int eval_translator(const Arguments& arguments) {
   SentencePairs pairs;
   const PairFiles files = files_of(arguments);
   read_pairs(pairs, files, EmptyPairs::kKeep);
-  const LoadedTranslator loaded = load_translator(arguments.text("DIR"));
+  const LoadedTranslator loaded = load_translator(arguments.text("MODEL"));
   const TranslatorScore score = evaluate_translator(context, loaded, pairs);
   warn_of_trained_files(loaded.settings.text.source, files.source);
   warn_of_trained_files(loaded.settings.text.train, files.tables);
@@ -309,11 +309,11 @@ ModelDescription describe_translator(const ConfigFiles& configs) {
 
 bool asks_for_translations(const Arguments& arguments) {
   return arguments.has("hypothesis") ||
-         (!arguments.has("DIR") && (arguments.has("reference") || arguments.has("against")));
+         (!arguments.has("MODEL") && (arguments.has("reference") || arguments.has("against")));
 }
 
 int eval_translations(const Arguments& arguments) {
-  if (arguments.has("DIR")) {
+  if (arguments.has("MODEL")) {
     throw Error(ErrorCode::kUsage, "eval: --hypothesis scores files; a model has no part in it",
                 "leave out the folder of the model, or give it --test");
   }

@@ -27,7 +27,7 @@ LINES = {
     "fovea train lm -o ": {"folder"},
     "fovea train lm --output f": {"folder"},
     "fovea train lm --width ": set(),
-    "fovea generate ": {"folder"},
+    "fovea generate ": {"a file.txt", "book.txt", "folder"},
     "fovea generate folder --precision bf16 --max-t": {"--max-tokens"},
     "fovea attention --causal=t": {"top-left"},
     "fovea attention --causal b": {"book.txt"},

@@ -25,7 +25,7 @@ constexpr std::string_view kOfText[] = {"loss", "perplexity", "bits_per_byte"};
 [[noreturn]] void fail_evaluation(const std::filesystem::path& file, const std::string& what) {
   throw Error(ErrorCode::kInputFormat,
               fmt::format("{}: not an evaluation of fovea: {}", file.string(), what),
-              "make it by: fovea eval DIR --test FILE --json > EVALUATION.json");
+              "make it by: fovea eval MODEL --test FILE --json > EVALUATION.json");
 }
 
 void require(bool holds, const std::string& what) {
