@@ -21,6 +21,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/machine.h"
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/data/table/labelled_reader.h"
 #include "fovea/data/table/row_writer.h"
 #include "fovea/task/classify/classifier.h"

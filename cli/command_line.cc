@@ -121,8 +121,9 @@ constexpr std::array kSynonyms = {
     Synonyms{"generate", "rep-penalty repeat-penalty", "--repetition-penalty"},
     Synonyms{"generate", "n num-samples n-samples num-return-sequences", "--samples"},
     Synonyms{"generate", "do-sample sample", "--no-greedy"},
-    Synonyms{"generate", "prompt start input text",
-             "the prompt stands behind the folder, without an option: fovea generate MODEL \"Once\""},
+    Synonyms{
+        "generate", "prompt start input text",
+        "the prompt stands behind the folder, without an option: fovea generate MODEL \"Once\""},
     Synonyms{"generate", "model m model-path model-dir out-dir checkpoint ckpt", kFolderFirst},
     Synonyms{"eval", "data dataset input text test-file file eval-file", "--test"},
     Synonyms{"", "random-seed manual-seed", "--seed"},

@@ -148,13 +148,6 @@ Json::Array files_in(const ExportOptions& options) {
   return files;
 }
 
-void require_trained(const std::string& model) {
-  if (is_sentence_encoder(model)) return;
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: export is for models that fovea has trained", model),
-              "this model has the form of another program already");
-}
-
 // Of a folder for transformers: of a language model, or one that began from an encoder.
 std::string write_hugging_face(const std::string& model, const ExportOptions& options) {
   const DType dtype = dtype_of(options.dtype);
@@ -164,7 +157,7 @@ std::string write_hugging_face(const std::string& model, const ExportOptions& op
     case ModelKind::kTagger:
       return export_encoder(model, load_tagger(model), options.output, dtype);
     case ModelKind::kSentenceEncoder:
-      require_trained(model);
+      require_ours(model, is_sentence_encoder(model));
       return export_encoder(model, load_sentence_encoder(model), options.output, dtype);
     default:
       return export_hugging_face(load_language_model(model), options.output, dtype);

@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
 #include "fovea/simd/isa.h"
 #include "fovea/train/options.h"
@@ -115,10 +116,6 @@ std::vector<std::string> read_options(const Arguments& arguments, std::vector<Fl
     if (contains(set, flag.field.name)) require_ranges({&flag.field, 1});
   }
   return set;
-}
-
-bool contains(const std::vector<std::string>& set, std::string_view name) {
-  return std::find(set.begin(), set.end(), name) != set.end();
 }
 
 void begin_command(const Arguments& arguments, const std::vector<std::string>& files,

@@ -56,9 +56,6 @@ std::vector<std::string> read_options(const Arguments& arguments, Structs&... st
   return read_options(arguments, flags_of(fields));
 }
 
-/// Whether an option, by the name of its field, is among those that were set.
-bool contains(const std::vector<std::string>& set, std::string_view name);
-
 /// The first steps of a command: messages go where the options say, the log is none of the `files`
 /// that are read and lies not in `folder` ("": none), and the user is told of environment variables
 /// FOVEA_... that no option reads but whose name is near that of an option.

@@ -56,10 +56,6 @@ std::vector<std::string_view> our_files() {
   return files;
 }
 
-bool contains(const std::vector<std::string_view>& files, std::string_view name) {
-  return std::find(files.begin(), files.end(), name) != files.end();
-}
-
 // "target-tokenizer.txt" of the list of words "target-vocab.txt"; "" of another file.
 std::string tokenizer_of_list(const std::string& name) {
   if (!name.ends_with(kWordListName)) return "";

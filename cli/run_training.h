@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
+#include "fovea/base/words.h"
 #include "fovea/task/embeddings.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/run.h"

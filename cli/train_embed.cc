@@ -59,9 +59,7 @@ class EmbedTraining final : public TrainingOf<EmbedSettings, EmbedRun> {
     if (!said.resumes) take_base(settings, said.set);
   }
   EmbedRun make_run(const StoredRun* stored) const override {
-    const bool saved = stored != nullptr && stored->checkpoint;
-    return prepare_run(settings_, tokenizer_data_of(stored),
-                       saved ? RunWeights::kStored : RunWeights::kNew);
+    return prepare_run(settings_, tokenizer_data_of(stored), weights_of(stored));
   }
 };
 

@@ -13,6 +13,7 @@
 #include "cli/task_commands.h"
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/language_model.h"
 #include "fovea/task/language_model/adapters.h"

@@ -215,9 +215,11 @@ void AtomicFile::publish() {
   done->folder.flush();
 }
 
-void write_file_atomically(const fs::path& path, std::string_view bytes) {
+void write_file_atomically(const fs::path& path, std::string_view bytes,
+                           std::span<const std::string_view> more) {
   AtomicFile file(path);
   file.write(bytes);
+  for (const std::string_view piece : more) file.write(piece);
   file.publish();
 }
 

@@ -23,11 +23,12 @@ namespace fovea {
 /// kOutOfMemory.
 std::string read_file(const std::filesystem::path& path);
 
-/// Writes a temporary file beside `path`, flushes it to the disk, renames it over `path`, and
-/// flushes the folder: after a crash `path` is the old file or the new one, whole. On failure the
-/// old file is untouched, the temporary one removed. Never replaces what is not a regular file.
-/// Throws kWrite, kDiskFull.
-void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+/// Writes `bytes`, and the pieces behind them, to a temporary file beside `path`, flushes it to the
+/// disk, renames it over `path`, and flushes the folder: after a crash `path` is the old file or
+/// the new one, whole. On failure the old file is untouched, the temporary one removed. Never
+/// replaces what is not a regular file. Throws kWrite, kDiskFull.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes,
+                           std::span<const std::string_view> more = {});
 
 /// The same for what is written piece by piece.
 class AtomicFile {

@@ -2,8 +2,10 @@
 // Small texts: their parts, how names and sizes are shown, and bytes as text.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,12 @@ namespace fovea {
 /// Whether `word` is an entry of `list`, whose entries are separated by `separator`: "cpu" in
 /// "cpu,cpuacct".
 bool has_word(std::string_view list, char separator, std::string_view word);
+
+/// Whether one of the names is this one.
+template <std::ranges::input_range Names>
+bool contains(const Names& names, std::string_view name) {
+  return std::ranges::find(names, name) != std::ranges::end(names);
+}
 
 /// The parts of a text, views of it: "a,,b" has three. An empty text has one, which is empty.
 std::vector<std::string_view> parts_between(std::string_view text, char separator);

@@ -179,6 +179,11 @@ std::string Json::pretty() const {
   return std::move(writer.text) + "\n";
 }
 
+Json::Object members_but(Json::Object members, std::span<const std::string_view> keys) {
+  std::erase_if(members, [&](const auto& member) { return contains(keys, member.first); });
+  return members;
+}
+
 std::string_view Json::kind() const {
   constexpr std::string_view kKinds[] = {"null",     "true or false", "a whole number",
                                          "a number", "a number",      "a number",

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,6 +89,9 @@ class Json {
                Object>
       value_;
 };
+
+/// The members of an object without these keys.
+Json::Object members_but(Json::Object members, std::span<const std::string_view> keys);
 
 /// Where a text came from, and the error code to throw if it cannot be read.
 struct JsonSource {

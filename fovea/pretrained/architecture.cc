@@ -685,4 +685,17 @@ std::optional<index> seen_keys(const Config& c) {
   return widest > 0 ? std::optional(widest + 1) : std::nullopt;
 }
 
+std::string windows_of(const std::vector<bool>& narrow, index seen) {
+  if (std::ranges::find(narrow, true) == narrow.end()) return {};
+  std::vector<index> windows;
+  for (const bool is_narrow : narrow) windows.push_back(is_narrow ? seen - 1 : 0);
+  return fmt::format("{}", fmt::join(windows, ","));
+}
+
+std::vector<bool> narrow_but_every(index layers, index every) {
+  std::vector<bool> narrow;
+  for (index n = 1; n <= layers; ++n) narrow.push_back(n % every != 0);
+  return narrow;
+}
+
 }  // namespace fovea

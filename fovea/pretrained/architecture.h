@@ -129,4 +129,10 @@ index query_scalar(const LanguageModelConfig& config);
 /// has one.
 std::optional<index> seen_keys(const LanguageModelConfig& config);
 
+/// The reverse: --window of layers of which those that are `narrow` see `seen` keys, at least 2.
+std::string windows_of(const std::vector<bool>& narrow, index seen);
+
+/// Every so many-th of the layers sees all keys, the others are narrow.
+std::vector<bool> narrow_but_every(index layers, index every);
+
 }  // namespace fovea

@@ -47,12 +47,9 @@ std::string class_with_head(const Json& config, BertHead head, const std::string
 Json::Object config_with_head(const std::string& text, const EncoderHead& head,
                               const std::string& where) {
   const Json json = parse_json(text, {where, ErrorCode::kModelDamaged});
-  Json::Object config = json.object();
   constexpr std::string_view kOfHead[] = {"architectures", "id2label",    "label2id",
                                           "num_labels",    "_num_labels", "problem_type"};
-  std::erase_if(config, [&](const auto& pair) {
-    return std::ranges::find(kOfHead, pair.first) != std::end(kOfHead);
-  });
+  Json::Object config = members_but(json.object(), kOfHead);
   std::vector<std::string> labels = head.labels;
   if (head.problem == EncoderProblem::kNumber) labels = {"LABEL_0"};
   Json::Object names, numbers;

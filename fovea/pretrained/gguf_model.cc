@@ -173,28 +173,20 @@ double scale_by(index scalar) { return 1 / std::sqrt(static_cast<double>(scalar)
 std::vector<bool> have_windows(const Keys& keys, index layers, index usual) {
   constexpr std::string_view kKey = "attention.sliding_window_pattern";
   const GgufValue* const value = keys.find(kKey);
-  std::vector<bool> narrow;
   if (value != nullptr && value->is_array()) {
+    std::vector<bool> narrow;
     if (static_cast<index>(value->size()) != layers) {
       fail(ErrorCode::kModelDamaged, "{}: {} entries for {} layers", kKey, value->size(), layers);
     }
     for (std::size_t n = 0; n < value->size(); ++n) narrow.push_back(value->flag(n));
     return narrow;
   }
-  const index every = keys.size(kKey, usual);
-  for (index n = 1; n <= layers; ++n) narrow.push_back(n % every != 0);
-  return narrow;
+  return narrow_but_every(layers, keys.size(kKey, usual));
 }
 
 void read_windows_of(const Keys& keys, index seen, index usual, LanguageModelConfig& c) {
   if (seen == 1) unknown("attention.sliding_window: fovea knows windows of at least 2 tokens");
-  std::vector<std::string> windows;
-  for (const bool narrow : have_windows(keys, c.layers, usual)) {
-    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
-  }
-  if (std::ranges::count(windows, "0") < c.layers) {
-    c.window = fmt::format("{}", fmt::join(windows, ","));
-  }
+  c.window = windows_of(have_windows(keys, c.layers, usual), seen);
 }
 
 // What is not said is as llama.cpp has it.

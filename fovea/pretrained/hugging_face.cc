@@ -206,14 +206,10 @@ std::vector<bool> narrow_from(index first, index layers) {
 
 void set_windows(const ForeignObject& config, const std::vector<bool>& usual, index seen,
                  Config& c) {
-  std::vector<std::string> windows;
-  for (const bool narrow : have_windows(config, usual)) {
-    if (narrow && seen < 2) config.fail_value("sliding_window", "at least 2");
-    windows.push_back(narrow ? std::to_string(seen - 1) : "0");
-  }
-  if (std::ranges::count(windows, "0") < c.layers) {
-    c.window = fmt::format("{}", fmt::join(windows, ","));
-  }
+  const std::vector<bool> narrow = have_windows(config, usual);
+  const bool has_some = std::ranges::find(narrow, true) != narrow.end();
+  if (has_some && seen < 2) config.fail_value("sliding_window", "at least 2");
+  c.window = windows_of(narrow, seen);
 }
 
 // Layers from `first` on have the window, unless the list of their kinds says otherwise.
@@ -267,10 +263,8 @@ void read_later_gemma(const ForeignObject& config, std::string_view name, Config
   c.score_scale = scalar == c.head_dim ? 0 : 1 / std::sqrt(static_cast<double>(scalar));
   c.softcap = read_cap(config, "attn_logit_softcapping", usual.cap);
   c.logit_softcap = read_cap(config, "final_logit_softcapping", usual.logit_cap);
-  std::vector<bool> narrow;
   const index every = config.whole("sliding_window_pattern", 1, kLargestSize, usual.pattern);
-  for (index n = 1; n <= c.layers; ++n) narrow.push_back(n % every != 0);
-  set_windows(config, narrow, size(config, "sliding_window", 4096), c);
+  set_windows(config, narrow_but_every(c.layers, every), size(config, "sliding_window", 4096), c);
   // What transformers does not read.
   config.ignore({"hidden_act", "_sliding_window_pattern", "cache_implementation"});
 }
@@ -416,11 +410,15 @@ bool has_images(const Json& config) {
   return name != nullptr && *name == "gemma3" && text != nullptr && !text->is_null();
 }
 
+index vocabulary_of(const ForeignObject& config, std::string_view name) {
+  const std::optional<index> usual =
+      is_gemma(name) ? std::optional(gemma_defaults(name).vocabulary) : std::nullopt;
+  return config.whole("vocab_size", 1, kLargestSize, usual);
+}
+
 HuggingFaceModel read_text_model(const ForeignObject& config, const Architecture& row) {
   Config c = row.layers();
-  c.vocabulary = is_gemma(row.name)
-                     ? size(config, "vocab_size", gemma_defaults(row.name).vocabulary)
-                     : size(config, "vocab_size");
+  c.vocabulary = vocabulary_of(config, row.name);
   read_family(config, row.name, c);
   ignore_what_says_nothing(config);
   config.require("is_causal", true);
@@ -451,11 +449,8 @@ HuggingFaceModel read_hugging_face_config(const ForeignObject& config) {
 Json::Object language_model_config(const Json& config) {
   if (!has_images(config)) return config.object();
   const Architecture& row = architecture("gemma3");
-  const Json part = config.at(kTextPart);
-  Json::Object text = part.object();
-  std::erase_if(text, [](const auto& one) {
-    return one.first == "architectures" || one.first == "model_type";
-  });
+  constexpr std::string_view kNames[] = {"architectures", "model_type"};
+  Json::Object text = members_but(config.at(kTextPart).object(), kNames);
   text.emplace_back("architectures", Json::Array{Json(row.class_name)});
   text.emplace_back("model_type", row.model_type);
   for (const char* const key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
@@ -583,9 +578,7 @@ PretrainedText read_text(const ModelFiles& files, const Json& whole) {
   const ForeignObject sizes(config, files.path(kConfigName));
   const std::string type = sizes.text("model_type");
   const std::string name(is_architecture(type) ? architecture(type).name : type);
-  const std::optional<index> usual =
-      is_gemma(name) ? std::optional(gemma_defaults(name).vocabulary) : std::nullopt;
-  const index rows = sizes.whole("vocab_size", 1, kLargestSize, usual);
+  const index rows = vocabulary_of(sizes, name);
   // The mark that an empty text begins with, whether or not others do.
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
   FolderSubwords read =

@@ -27,16 +27,16 @@ void require_as_base(std::span<const Field> said, std::span<const Field> base,
                      const std::vector<std::string>& set,
                      bool (*is_decided)(std::string_view field), const std::string& where) {
   for (std::size_t n = 0; n < said.size(); ++n) {
-    const bool is_set = std::ranges::find(set, said[n].name) != set.end();
-    if (is_set && is_decided(said[n].name)) require_as_base(said[n], base[n], where);
+    if (contains(set, said[n].name) && is_decided(said[n].name))
+      require_as_base(said[n], base[n], where);
   }
 }
 
 void require_none_idle(std::span<const Field> said, std::span<const Field> usual,
                        const std::vector<std::string>& set, bool (*is_idle)(std::string_view)) {
   for (std::size_t n = 0; n < said.size(); ++n) {
-    const bool is_set = std::ranges::find(set, said[n].name) != set.end();
-    if (!is_set || !is_idle(said[n].name) || value_text(said[n]) == value_text(usual[n])) continue;
+    if (!contains(set, said[n].name) || !is_idle(said[n].name)) continue;
+    if (value_text(said[n]) == value_text(usual[n])) continue;
     const std::string option = option_name(said[n].last_name());
     throw Error(ErrorCode::kOptionValue, fmt::format("{}: has no effect with --base", option),
                 fmt::format("leave {} out", option));

@@ -26,9 +26,6 @@ struct VectorCounts {
   }
 };
 
-/// Where the weights of a run come from: kNew reads its file of word vectors, kStored does not.
-enum class RunWeights { kNew, kStored };
-
 /// The vectors of the tokens that stand for text; the others have none. Those of the file must have
 /// this width; 0: any. Throws as read_word_vectors does.
 WordVectors vectors_of_tokens(const Tokenizer& tokenizer, const std::string& file, index width);

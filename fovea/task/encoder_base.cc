@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fovea/base/check.h"
+#include "fovea/base/words.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/classifier.h"
@@ -158,7 +159,7 @@ bool says_layers(std::string_view field) {
       "model.position",   "model.position_max", "model.norm",           "model.norm_position",
       "model.ln_variant", "model.norm_epsilon", "model.bias",           "model.activation",
       "model.base",       "model.revision",     "model.embedding_scale"};
-  return field.starts_with("model.base.") || std::ranges::find(kLayers, field) != std::end(kLayers);
+  return field.starts_with("model.base.") || contains(kLayers, field);
 }
 
 void require_length(index max_length, const EncoderText& text, const std::string& where) {
@@ -178,8 +179,7 @@ void require_length(index max_length, const EncoderText& text, const std::string
 
 void keep_base(EncoderBaseOptions& from, EncoderBase base, std::span<const std::string> set) {
   from.labels_left_out = std::move(base.labels);
-  const bool is_said = std::ranges::find(set, "recipe.warmup") != set.end();
-  from.warmup = is_said ? Warmup::kAsSaid : Warmup::kUsual;
+  from.warmup = contains(set, "recipe.warmup") ? Warmup::kAsSaid : Warmup::kUsual;
 }
 
 void load_encoder_base(const fs::path& base, std::span<Parameter* const> parameters) {
@@ -241,7 +241,7 @@ std::string head_note(const std::string& base, const std::vector<std::string>& l
     names += (n > 0 ? ", " : "") + escape_text(labels[n]);
   }
   if (labels.size() > kMost) names += fmt::format(" and {} more", labels.size() - kMost);
-  return fmt::format("{} has a head ({}): it is left out, and a new one begins", base, names);
+  return fmt::format("{} has a head ({}): it is left out", base, names);
 }
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encoder that a training of a classifier or a tagger begins from (--base): its layers, their
-// weights and its tokenizer are those of the run; its head is new.
+// The encoder that a training of a classifier, a tagger or a sentence encoder begins from (--base):
+// its layers, their weights and its tokenizer are those of the run. Its head is left out.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/words.h"
 #include "fovea/model/bert.h"
 #include "fovea/pretrained/encoder.h"
 #include "fovea/task/base.h"
+#include "fovea/task/run.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
 
@@ -22,7 +24,7 @@ namespace fovea {
 /// Whether the warm-up of a run is the usual one, which is shorter in a short run.
 enum class Warmup : std::uint8_t { kAsSaid, kUsual };
 
-/// What a run of a classifier or a tagger begins from.
+/// What such a run begins from.
 struct EncoderBaseOptions : BaseOptions {
   // No fields, as a run stores what follows from them.
   Warmup warmup = Warmup::kAsSaid;
@@ -61,11 +63,10 @@ void require_length(index max_length, const EncoderText& text, const std::string
 /// What training drops is as the base has it, but for what is `set`.
 template <class Config>
 void keep_dropouts(Config& model, const Config& said, std::span<const std::string> set) {
-  const auto is_set = [&](std::string_view name) {
-    return std::find(set.begin(), set.end(), name) != set.end();
-  };
-  if (is_set("model.dropout")) model.output_dropout = said.output_dropout;
-  if (is_set("model.encoder_dropout")) model.dropout = said.dropout;
+  if constexpr (requires { model.output_dropout; }) {
+    if (contains(set, "model.dropout")) model.output_dropout = said.output_dropout;
+  }
+  if (contains(set, "model.encoder_dropout")) model.dropout = said.dropout;
 }
 
 /// Keeps in the options of a run what else its base says and what is `set`.
@@ -90,10 +91,21 @@ bool freezes_embeddings(const BaseOptions& options);
 void apply_encoder_recipe(TrainOptions& recipe);
 /// Of a run of so many updates at least so many epochs; the usual warm-up is a tenth of a short
 /// run.
-void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch,
-                            Warmup warmup = Warmup::kUsual);
+void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmup warmup);
 
-/// "BASE has a head (A, B and 3 more): it is left out, and a new one begins"; "" without labels.
+/// "BASE has a head (A, B and 3 more): it is left out"; "" without labels.
 std::string head_note(const std::string& base, const std::vector<std::string>& labels);
+
+/// Says in a run what its weights begin with, and how many are not trained. `parameters`: those of
+/// its model, which need no values.
+template <class Run>
+void begin_from_base(Run& run, std::span<Parameter* const> parameters, RunWeights weights) {
+  run.from_base = weights == RunWeights::kNew;
+  freeze_encoder(parameters, run.settings.model, run.settings.from);
+  run.frozen = frozen_values(parameters);
+  if (!run.from_base) return;
+  std::string note = head_note(run.settings.from.base, run.settings.from.labels_left_out);
+  if (!note.empty()) run.overview.push_back(std::move(note));
+}
 
 }  // namespace fovea

@@ -23,10 +23,7 @@ namespace fs = std::filesystem;
 }
 
 void require_base(const fs::path& model, bool reads_pieces, bool is_foreign) {
-  if (is_foreign) {
-    refuse_export(model, "export is for models that fovea has trained",
-                  "this model has the form of another program already");
-  }
+  require_ours(model, !is_foreign);
   if (reads_pieces) return;
   refuse_export(model, "the model did not begin from an encoder, and transformers has no other",
                 "train one with --base MODEL");
@@ -43,7 +40,8 @@ struct ModelToWrite {
 // The rules of the tokenizer, by which other programs cut long texts as ours does.
 std::string rules_of(const std::string& text, const ModelToWrite& model) {
   constexpr std::string_view kOurs[] = {"model_max_length", "truncation_side"};
-  Json::Object rules = members_but(text, kOurs, "tokenizer_config.json");
+  const Json begun = parse_json(text, {"tokenizer_config.json", ErrorCode::kModelDamaged});
+  Json::Object rules = members_but(begun.object(), kOurs);
   rules.emplace_back("model_max_length", model.max_length);
   rules.emplace_back("truncation_side", model.truncate == Truncate::kFront ? "left" : "right");
   return Json(std::move(rules)).pretty();
@@ -52,12 +50,9 @@ std::string rules_of(const std::string& text, const ModelToWrite& model) {
 std::string write_encoder(const TokenizerData& kept, const ModelToWrite& model,
                           const fs::path& folder, DType dtype) {
   constexpr std::string_view kConfig = "config.json", kRules = "tokenizer_config.json";
-  constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
   const ModelFiles files = kept_encoder_files(kept.model, "tokenizer.txt");
   const std::string where = files.path(kConfig), begun = files.text(kConfig);
-  Json::Object config = members_but(config_with_head(begun, model.head, where), kTypes);
-  config.emplace_back("dtype", to_string(dtype));
-  const Json json(std::move(config));
+  const Json json(with_dtype(config_with_head(begun, model.head, where), dtype));
   std::vector<NamedFile> written;
   for (const auto& [name, text] : files.members()) {
     if (name != kConfig && name != kRules) written.push_back({name, text});
@@ -129,6 +124,12 @@ std::string export_encoder(const fs::path&, LoadedSentenceEncoder loaded, const 
                         .max_length = longest,
                         .more = sentence_files(loaded.model->config(), longest)},
                        folder, dtype);
+}
+
+void require_ours(const fs::path& model, bool is_ours) {
+  if (is_ours) return;
+  refuse_export(model, "export is for models that fovea has trained",
+                "this model has the form of another program already");
 }
 
 std::string export_encoder(const fs::path& model, LoadedClassifier loaded, const fs::path& folder,

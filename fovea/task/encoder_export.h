@@ -12,6 +12,9 @@
 
 namespace fovea {
 
+/// Throws kModelWrongKind for a model of another program, which has its form already.
+void require_ours(const std::filesystem::path& model, bool is_ours);
+
 /// Writes the files, or replaces those that are there; weights have the type `dtype`, kFloat32 or
 /// kBFloat16. Returns the class of transformers. Throws before anything is written: kModelWrongKind
 /// for a model that did not begin from an encoder, or with another head than transformers has;

@@ -11,15 +11,11 @@
 
 namespace fovea {
 
-Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,
-                         const std::string& where) {
-  return members_but(parse_json(text, {where, ErrorCode::kModelDamaged}).object(), keys);
-}
-
-Json::Object members_but(Json::Object members, std::span<const std::string_view> keys) {
-  std::erase_if(
-      members, [&](const auto& pair) { return std::ranges::find(keys, pair.first) != keys.end(); });
-  return members;
+Json::Object with_dtype(Json::Object config, DType dtype) {
+  constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
+  config = members_but(std::move(config), kTypes);
+  config.emplace_back("dtype", to_string(dtype));
+  return config;
 }
 
 NamedFile exported_weights(std::vector<NamedTensor> tensors, DType dtype) {

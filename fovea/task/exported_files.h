@@ -34,10 +34,8 @@ inline constexpr std::array<std::string_view, 16> kExportedFiles = {
     "model.safetensors",
     "config.json"};
 
-/// The members of the text of a config.json, or of another such file, without these keys.
-Json::Object members_but(const std::string& text, std::span<const std::string_view> keys,
-                         const std::string& where);
-Json::Object members_but(Json::Object members, std::span<const std::string_view> keys);
+/// A config.json that says this type of the weights, and no other.
+Json::Object with_dtype(Json::Object config, DType dtype);
 
 /// model.safetensors with these values in this type.
 NamedFile exported_weights(std::vector<NamedTensor> tensors, DType dtype);

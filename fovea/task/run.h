@@ -67,6 +67,10 @@ struct RunTime {
   std::string basis;   ///< how it was estimated, for people
 };
 
+/// Where the weights of a run come from. kNew: random numbers, a base, a file of word vectors;
+/// kStored: a checkpoint.
+enum class RunWeights { kNew, kStored };
+
 /// Where a run begins.
 struct StartAt {
   bool resume = false;  ///< from the newest intact checkpoint; from update 0 if there is none

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace fovea {
@@ -31,6 +32,17 @@ std::string xxh3_128(std::string_view first, std::span<const std::string_view> p
     if (!std::exchange(began, true) && !first.empty()) return first;
     while (next != pieces.end() && next->empty()) ++next;
     return next == pieces.end() ? std::string_view() : *next++;
+  });
+}
+
+std::string xxh3_128_of(const ByteSource& file) {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  std::string room;
+  std::uint64_t at = 0;
+  return xxh3_128_of([&] {
+    const std::uint64_t begin = at;
+    at = std::min(file.size(), begin + kPiece);
+    return file.view(begin, static_cast<std::size_t>(at - begin), room);
   });
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "fovea/base/bytes.h"
+
 namespace fovea {
 
 /// The 128-bit XXH3 of the pieces, one after another, as 32 lower-case hexadecimal digits. It
@@ -30,6 +32,9 @@ std::string_view bytes_of(const std::vector<T>& values) {
 /// The checksum of pieces that need not be in memory together: next() returns each piece, then an
 /// empty one at the end.
 std::string xxh3_128_of(const std::function<std::string_view()>& next);
+
+/// The checksum of a whole file, which is read piece by piece.
+std::string xxh3_128_of(const ByteSource& file);
 
 /// The CRC-32 of ZIP, gzip and PNG, which most languages offer. `before` is the CRC-32 of the bytes
 /// in front of these.

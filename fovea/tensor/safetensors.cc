@@ -619,10 +619,7 @@ std::string safetensors_bytes(std::span<const NamedTensor> tensors,
 void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                        const SafetensorsMetadata& metadata) {
   const SafetensorsPieces pieces = safetensors_pieces(tensors, metadata);
-  AtomicFile file(path);
-  file.write(pieces.header);
-  for (const std::string_view piece : pieces.values) file.write(piece);
-  file.publish();
+  write_file_atomically(path, pieces.header, pieces.values);
 }
 
 }  // namespace fovea

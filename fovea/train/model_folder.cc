@@ -77,10 +77,7 @@ std::uintmax_t NamedFile::size() const {
 }
 
 void write_named_file(const fs::path& folder, const NamedFile& file) {
-  AtomicFile written(folder / file.name);
-  written.write(file.bytes);
-  for (const std::string_view piece : file.more) written.write(piece);
-  written.publish();
+  write_file_atomically(folder / file.name, file.bytes, file.more);
 }
 
 Manifest manifest_of(std::string_view kind, index step, std::span<const NamedFile> files) {
@@ -255,17 +252,6 @@ FileSource opened_weights(const fs::path& folder) {
   return read_regular([&] { return FileSource(folder / kWeightsName); });
 }
 
-std::string checksum_of(const ByteSource& file) {
-  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-  std::string room;
-  std::uint64_t at = 0;
-  return xxh3_128_of([&] {
-    const std::uint64_t begin = at;
-    at = std::min(file.size(), begin + kPiece);
-    return file.view(begin, static_cast<std::size_t>(at - begin), room);
-  });
-}
-
 template <class F>
 FileCheck checked(std::string_view name, F&& read) {
   try {
@@ -340,7 +326,7 @@ ModelWeights::ModelWeights(const fs::path& folder)
 void ModelWeights::verify() const {
   tensors_.verify(ChecksumRule::kRequired);
   const ManifestEntry* const entry = manifest_.find(kWeightsName);
-  if (entry == nullptr || checksum_of(file_) == entry->checksum) return;
+  if (entry == nullptr || xxh3_128_of(file_) == entry->checksum) return;
   damaged(path_.string(), "wrong checksum: it is not that of the manifest");
 }
 

@@ -206,6 +206,19 @@ class TrainsEmbed(EmbedTest):
         for line in ("lr = 2e-05", "batch_size = 32", "temperature = 0.05", "max_length = 12", "schedule = 'linear'"):
             self.assertIn(line, shown)
 
+    def test_a_warm_up_that_is_said_is_kept(self):
+        self.begin("usual", "--stop-after", "20u")
+        self.assertEqual(self.config("usual")["recipe"]["warmup"], 2)
+        self.begin("said", "--stop-after", "20u", "--warmup", 50)
+        self.assertEqual(self.config("said")["recipe"]["warmup"], 50)
+
+    def test_a_head_of_the_base_is_left_out(self):
+        labelled = self.write("labelled.tsv", "".join(f"{'bad' if n % 2 else 'good'}\t{a}\n" for n, (a, _) in enumerate(pairs())))
+        self.succeed("train", "classify", "--base", self.base, "--train", labelled, "-o", self.folder / "first",
+                     "--stop-after", "2u", "--progress", "none")
+        said = self.begin("second", "--base", self.folder / "first", "--stop-after", "2u").stderr.decode()
+        self.assertIn("has a head (bad, good): it is left out", said)
+
     def test_bad_input(self):
         self.fails(2, "no model to begin from", base="")
         self.fails(2, ("--max-length 99", "at most 16"), "--max-length", 99)

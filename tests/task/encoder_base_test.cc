@@ -106,11 +106,11 @@ TEST(EncoderAsBase, IsNoneWithoutTheLayersOfOne) {
 TEST(EncoderAsBase, AShortRunWarmsUpForATenthOfIt) {
   TrainOptions recipe;
   apply_encoder_recipe(recipe);
-  resolve_encoder_recipe(recipe, 20);
+  resolve_encoder_recipe(recipe, 20, Warmup::kUsual);
   EXPECT_EQ(recipe.stop_after, "150u");
   EXPECT_EQ(recipe.warmup, 15);
   apply_encoder_recipe(recipe);
-  resolve_encoder_recipe(recipe, 500);
+  resolve_encoder_recipe(recipe, 500, Warmup::kUsual);
   EXPECT_EQ(recipe.stop_after, "3e");
   EXPECT_EQ(recipe.warmup, 50);
   resolve_encoder_recipe(recipe, 20, Warmup::kAsSaid);

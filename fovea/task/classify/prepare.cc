@@ -274,19 +274,6 @@ RunIdentity identity_of(const ClassifierRun& run, const ClassifierConfig& model,
                                                 : "");
 }
 
-void begin_from_base(ClassifierRun& run, RunWeights weights) {
-  const ClassifierSettings& settings = run.settings;
-  if (!settings.model.has_base()) return;
-  run.from_base = weights == RunWeights::kNew;
-  const Classifier shapes(settings.model,
-                          ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  freeze_encoder(shapes.parameters(), settings.model, settings.from);
-  run.frozen = frozen_values(shapes.parameters());
-  if (!run.from_base) return;
-  const std::string note = head_note(settings.from.base, settings.from.labels_left_out);
-  if (!note.empty()) run.overview.push_back(note);
-}
-
 // The texts of one half with what is true of them, for a model that reads texts itself.
 KnownTexts known_texts(const HalfOf& of, LabelledSet& set, bool validates) {
   KnownTexts half;
@@ -406,7 +393,11 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
                     {.epochs = kClassifierEpochs});
   }
   run.settings = std::move(settings);
-  begin_from_base(run, weights);
+  if (run.settings.model.has_base()) {
+    const Classifier shapes(run.settings.model,
+                            ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+    begin_from_base(run, shapes.parameters(), weights);
+  }
   note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
             std::move(validates.lengths));
   return run;

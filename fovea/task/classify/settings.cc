@@ -6,6 +6,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/linear/decide.h"
 #include "fovea/task/classify/search.h"
@@ -200,11 +201,8 @@ bool is_idle_with_encoder(std::string_view field) {
   constexpr std::string_view kOfText[] = {"text.tokenizer_model", "text.lower",
                                           "text.words",           "text.min_count",
                                           "text.embeddings",      "text.subword_sampling"};
-  const auto is_one_of = [&](const auto& names) {
-    return std::ranges::find(names, field) != std::end(names);
-  };
-  if (field.starts_with("model.")) return !says_layers(field) && !is_one_of(kRead);
-  return field.starts_with("linear.") || is_one_of(kOfText);
+  if (field.starts_with("model.")) return !says_layers(field) && !contains(kRead, field);
+  return field.starts_with("linear.") || contains(kOfText, field);
 }
 
 void choose_model(ClassifierSettings& settings) {

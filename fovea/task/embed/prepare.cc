@@ -82,15 +82,6 @@ void check_metric(const EmbedTextOptions& text, const TextGroups& validates) {
                    "leave it out");
 }
 
-void begin_from_encoder_base(EmbedRun& run, RunWeights weights) {
-  const EmbedSettings& settings = run.settings;
-  run.from_base = weights == RunWeights::kNew;
-  const SentenceEncoder shapes(settings.model,
-                               ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  freeze_encoder(shapes.parameters(), settings.model, settings.from);
-  run.frozen = frozen_values(shapes.parameters());
-}
-
 }  // namespace
 
 EmbedRun prepare_run(EmbedSettings settings, std::optional<TokenizerData> known,
@@ -104,7 +95,7 @@ EmbedRun prepare_run(EmbedSettings settings, std::optional<TokenizerData> known,
   run.columns = matryoshka_columns(text.matryoshka, settings.model.width);
   run.kept = known ? std::move(*known) : tokenizer_of_encoder(settings.from.base);
   run.pieces = text_of_kept(run.kept, settings.model, "tokenizer.txt");
-  require_room_for_marks(*run.pieces.tokenizer, text.max_length, "--max-length");
+  require_length(text.max_length, run.pieces, settings.from.base);
   auto [trains, validates] = read_sets(
       settings, {*run.pieces.tokenizer, settings.model.prompt, text.max_length}, run.notes);
   take_objective(text, trains);
@@ -124,9 +115,11 @@ EmbedRun prepare_run(EmbedSettings settings, std::optional<TokenizerData> known,
                                            .accumulate = settings.recipe.accumulate,
                                            .seed = settings.recipe.seed,
                                            .by_length = false});
-  resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch());
+  resolve_encoder_recipe(settings.recipe, run.training->updates_per_epoch(), settings.from.warmup);
   run.settings = std::move(settings);
-  begin_from_encoder_base(run, weights);
+  const SentenceEncoder shapes(run.settings.model,
+                               ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  begin_from_base(run, shapes.parameters(), weights);
   note_no_validation(run, "--patience has");
   return run;
 }

@@ -29,9 +29,6 @@ struct LoadedSentenceEncoder {
   EncoderText pieces;
   std::unique_ptr<SentenceEncoder> model;
   std::string checksum;  ///< of config.json and the weights
-
-  /// It has no head.
-  std::vector<std::string> labels_of_head() const { return {}; }
 };
 
 /// Whether it is the folder of such a model, by its config.json.

@@ -64,24 +64,19 @@ void take_base(EmbedSettings& settings, const std::vector<std::string>& set) {
     throw Error(ErrorCode::kUsage, "train embed: no model to begin from",
                 "name an encoder: --base MODEL");
   }
-  const double dropout = settings.model.dropout;
-  const EncoderBase read = read_encoder_base(base, BertHead::kNone);
+  EncoderBase read = read_encoder_base(base, BertHead::kNone);
   const SentenceSettings rules = sentence_settings_of_base(base, read);
-  take_layers(settings.model, read.layers);
-  settings.model.pooling = rules.pooling;
-  settings.model.normalizes = rules.normalizes;
-  settings.model.prompt = rules.prompt;
-  if (std::ranges::find(set, "model.encoder_dropout") != set.end()) {
-    settings.model.dropout = dropout;
-  }
+  SentenceEncoderConfig theirs;
+  take_layers(theirs, read.layers);
+  theirs.pooling = rules.pooling;
+  theirs.normalizes = rules.normalizes;
+  theirs.prompt = rules.prompt;
+  keep_dropouts(theirs, settings.model, set);
+  settings.model = std::move(theirs);
   index& longest = settings.text.max_length;
-  if (longest > read.text.max_length) {
-    throw Error(ErrorCode::kOptionValue,
-                fmt::format("--max-length {}: {} reads at most {} tokens", longest, base,
-                            read.text.max_length),
-                "give a smaller --max-length, or leave it out");
-  }
   if (longest == 0) longest = rules.max_length;
+  require_length(longest, read.text, base);
+  keep_base(settings.from, std::move(read), set);
 }
 
 void check_options(const EmbedSettings& s) {

@@ -47,19 +47,6 @@ bool may_be_adapted(const TensorPlace& place) {
          place.theirs.ends_with(kWeight);
 }
 
-std::string checksum_of(const fs::path& path) {
-  constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
-  const FileSource file(path);
-  std::string piece;
-  std::uint64_t done = 0;
-  return xxh3_128_of([&]() -> std::string_view {
-    piece.resize(static_cast<std::size_t>(std::min(kPiece, file.size() - done)));
-    if (!piece.empty()) file.read(done, piece);
-    done += piece.size();
-    return piece;
-  });
-}
-
 class AdaptedProducts {
  public:
   explicit AdaptedProducts(std::string_view text) {
@@ -117,6 +104,17 @@ double adapter_scale(const LanguageModelBase& o) {
   return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
+LowRankTarget target_at(const LanguageModel& model, const TensorPlace& place) {
+  const auto found = std::ranges::find(model.parameters(), place.ours, &Parameter::name);
+  check(found != model.parameters().end(), "no parameter {}", place.ours);
+  const std::string_view tensor(place.theirs);
+  return {
+      .name = fmt::format("{}{}", kPeftPrefix, tensor.substr(0, tensor.size() - kWeight.size())),
+      .weight = *found,
+      .first = place.first,
+      .rows = place.order == RowOrder::kTransposed ? place.shape[1] : place.shape[0]};
+}
+
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
                                            const LanguageModelBase& options,
                                            const std::string& name) {
@@ -126,15 +124,7 @@ std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
   std::vector<LowRankTarget> targets;
   for (const TensorPlace& place : tensor_places(row, ModelForm::kHuggingFace, config)) {
     if (!may_be_adapted(place) || !wanted.wants(place.theirs)) continue;
-    const auto found = std::ranges::find(model.parameters(), place.ours, &Parameter::name);
-    check(found != model.parameters().end(), "no parameter {}", place.ours);
-    const std::string_view tensor(place.theirs);
-    targets.push_back(
-        {.name = std::string(kPeftPrefix) +
-                 std::string(tensor.substr(0, tensor.size() - kWeight.size())),
-         .weight = *found,
-         .first = place.first,
-         .rows = place.order == RowOrder::kTransposed ? place.shape[1] : place.shape[0]});
+    targets.push_back(target_at(model, place));
   }
   wanted.require_all_found();
   return targets;
@@ -211,7 +201,7 @@ std::string weights_checksum(const fs::path& model) {
   }
   std::ranges::sort(files);
   std::string sums;
-  for (const fs::path& file : files) sums += checksum_of(file);
+  for (const fs::path& file : files) sums += xxh3_128_of(FileSource(file));
   return files.size() == 1 ? sums : xxh3_128(sums);
 }
 

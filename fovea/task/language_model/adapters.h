@@ -36,6 +36,9 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                const std::string& architecture,
                                                ParameterMemory memory = ParameterMemory::kAllocate);
 
+/// The weight at a matrix's place in the form of Hugging Face, as what an adapter changes.
+LowRankTarget target_at(const LanguageModel& model, const TensorPlace& place);
+
 /// The weights that get adapters.
 std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
                                            const LanguageModelBase& options,

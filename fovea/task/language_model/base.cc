@@ -11,6 +11,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/file.h"
+#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/base.h"
@@ -37,10 +38,6 @@ constexpr std::array<std::string_view, 6> kOfTokenizer = {"text.tokenizer",  "te
                                                           "text.lower",      "text.min_count",
                                                           "text.vocabulary", "text.marks"};
 
-bool has(const auto& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // A model of fovea knows all of its settings; one from elsewhere has a model alone.
 LanguageModelSettings settings_of_base(const fs::path& base) {
   if (!is_pretrained(base)) return load_settings(base);
@@ -51,7 +48,7 @@ LanguageModelSettings settings_of_base(const fs::path& base) {
 }
 
 bool is_decided(std::string_view field) {
-  return (field.starts_with("model.") && !has(kFree, field)) || has(kOfTokenizer, field);
+  return (field.starts_with("model.") && !contains(kFree, field)) || contains(kOfTokenizer, field);
 }
 
 }  // namespace
@@ -73,15 +70,15 @@ void take_base(LanguageModelSettings& settings, const std::vector<std::string>& 
   const fs::path base = settings.from.base;
   LanguageModelSettings theirs = settings_of_base(base);
   require_as_base(fields_of(settings), fields_of(theirs), set, is_decided, base.string());
-  if (has(set, "model.block") && settings.model.block > theirs.model.block) {
+  if (contains(set, "model.block") && settings.model.block > theirs.model.block) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--block {}: {} sees {} tokens", settings.model.block, base.string(),
                             theirs.model.block),
                 "give a smaller --block; --sequence-length is that of the sequences to train on");
   }
   if (settings.from.lora > 0) settings.from.base_checksum = weights_checksum(base);
-  if (has(set, "model.block")) theirs.model.block = settings.model.block;
-  if (has(set, "model.dropout")) theirs.model.dropout = settings.model.dropout;
+  if (contains(set, "model.block")) theirs.model.block = settings.model.block;
+  if (contains(set, "model.dropout")) theirs.model.dropout = settings.model.dropout;
   settings.model = std::move(theirs.model);
   TextOptions& text = settings.text;
   text.tokenizer = theirs.text.tokenizer;
@@ -90,8 +87,8 @@ void take_base(LanguageModelSettings& settings, const std::vector<std::string>& 
   text.min_count = theirs.text.min_count;
   text.vocabulary = theirs.text.vocabulary;
   text.marks = theirs.text.marks;
-  if (!has(set, "text.data")) text.data = theirs.text.data;
-  if (!has(set, "text.sequence_length")) {
+  if (!contains(set, "text.data")) text.data = theirs.text.data;
+  if (!contains(set, "text.sequence_length")) {
     text.sequence_length = std::min(text.sequence_length, settings.model.block);
   }
 }

@@ -57,20 +57,16 @@ NamedFile weights_of(const LoadedLanguageModel& loaded, const Architecture& row,
 using Files = std::vector<NamedFile>;
 
 // The config.json of the language model alone, which says this type of the weights.
-std::string with_dtype(const std::string& text, DType dtype) {
-  constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
+std::string config_as_begun(const std::string& text, DType dtype) {
   const Json whole = parse_json(text, {"config.json", ErrorCode::kModelDamaged});
-  Json::Object config =
-      members_but(Json(language_model_config(whole)).line(), kTypes, "config.json");
-  config.emplace_back("dtype", to_string(dtype));
-  return Json(std::move(config)).pretty();
+  return Json(with_dtype(language_model_config(whole), dtype)).pretty();
 }
 
 // The files of the folder that the model began from, with its new weights.
 Files files_as_begun(const LoadedLanguageModel& loaded, const Architecture& row, DType dtype) {
   Files files;
   for (ZipMember& one : kept_files(loaded.kept_text, "tokenizer.txt")) {
-    if (one.name == "config.json") one.bytes = with_dtype(one.bytes, dtype);
+    if (one.name == "config.json") one.bytes = config_as_begun(one.bytes, dtype);
     files.push_back({one.name, std::move(one.bytes)});
   }
   if (files.empty()) refuse_form("GGUF file", "gguf");

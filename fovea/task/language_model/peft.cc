@@ -310,14 +310,8 @@ std::vector<LowRankTarget> targets_of(const AdapterFolder& adapters, const Adapt
                               printable(module)),
                   kReadableHint);
     }
-    const auto weight = std::ranges::find(base.model.parameters(), place.ours, &Parameter::name);
-    check(weight != base.model.parameters().end(), "no parameter {}", place.ours);
-    const bool transposed = place.order == RowOrder::kTransposed;
-    LowRankTarget target{.name = fmt::format("{}{}", kPeftPrefix, module),
-                         .weight = *weight,
-                         .first = place.first,
-                         .rows = transposed ? place.shape[1] : place.shape[0]};
-    require_fitting(adapters, target, kPartA, {adapters.rank, (*weight)->value.shape()[1]});
+    LowRankTarget target = target_at(base.model, place);
+    require_fitting(adapters, target, kPartA, {adapters.rank, target.weight->value.shape()[1]});
     require_fitting(adapters, target, kPartB, {target.rows, adapters.rank});
     targets.push_back(std::move(target));
   }

@@ -248,19 +248,6 @@ void note_parts(TaggerRun& run, std::string_view text, const TaggedHalf& half, i
   run.notes.push_back(unread + "; they are left out");
 }
 
-void begin_tagger_from_base(TaggerRun& run, RunWeights weights) {
-  const TaggerSettings& settings = run.settings;
-  if (!settings.model.has_base()) return;
-  run.from_base = weights == RunWeights::kNew;
-  const Tagger shapes(settings.model, {},
-                      ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  freeze_encoder(shapes.parameters(), settings.model, settings.from);
-  run.frozen = frozen_values(shapes.parameters());
-  if (!run.from_base) return;
-  const std::string note = head_note(settings.from.base, settings.from.labels_left_out);
-  if (!note.empty()) run.overview.push_back(note);
-}
-
 std::string vocabulary_fingerprint(const TaggerVocabulary& vocabulary) {
   if (vocabulary.reads_pieces()) return xxh3_128(to_text(vocabulary.kept));
   const auto text_of = [](const std::unique_ptr<Tokenizer>& tokenizer) {
@@ -326,7 +313,11 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
     resolve_lengths(settings.recipe, run.training->updates_per_epoch(), {.epochs = kTaggerEpochs});
   }
   run.settings = std::move(settings);
-  begin_tagger_from_base(run, weights);
+  if (run.settings.model.has_base()) {
+    const Tagger shapes(run.settings.model, {},
+                        ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+    begin_from_base(run, shapes.parameters(), weights);
+  }
   describe(run);
   return run;
 }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "fovea/base/check.h"
+#include "fovea/base/words.h"
 #include "fovea/config/field.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/task/setting_parts.h"
@@ -137,14 +138,11 @@ void take_base(TaggerSettings& settings, const std::vector<std::string>& set) {
   const std::vector<Field> said = fields_of(settings), has = fields_of(theirs);
   require_as_base(said, has, set, says_layers, where);
   require_none_idle(said, has, set, is_idle_with_tagger_base);
-  const auto is_set = [&](std::string_view name) {
-    return std::ranges::find(set, name) != set.end();
-  };
   index& longest = settings.text.max_length;
-  if (!is_set("text.max_length")) longest = std::min(longest, base.text.max_length);
+  if (!contains(set, "text.max_length")) longest = std::min(longest, base.text.max_length);
   require_length(longest, base.text, where);
   keep_dropouts(theirs.model, settings.model, set);
-  if (is_set("model.head")) theirs.model.head = settings.model.head;
+  if (contains(set, "model.head")) theirs.model.head = settings.model.head;
   settings.model = std::move(theirs.model);
   settings.text.lower = false;
   settings.text.word_dropout = 0;
@@ -157,11 +155,8 @@ bool is_idle_with_tagger_base(std::string_view field) {
   constexpr std::string_view kOfText[] = {
       "text.lower",           "text.min_count",        "text.word_dropout", "text.tokenizer",
       "text.tokenizer_model", "text.subword_sampling", "text.embeddings"};
-  const auto is_one_of = [&](const auto& names) {
-    return std::ranges::find(names, field) != std::end(names);
-  };
-  if (field.starts_with("model.")) return !says_layers(field) && !is_one_of(kRead);
-  return is_one_of(kOfText);
+  if (field.starts_with("model.")) return !says_layers(field) && !contains(kRead, field);
+  return contains(kOfText, field);
 }
 
 bool reads_characters(const TaggerSettings& settings) {
