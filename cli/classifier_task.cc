@@ -140,9 +140,12 @@ struct ClassifierTestFiles {
   double threshold = 0.5;
   std::string plots;
   bool overwrite = false;
+  bool as_pairs = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
+    visit("as_pairs", as_pairs,
+          "of a model from elsewhere: its texts are pairs; --second-column names the second");
     visit("errors", errors, "print this many of the worst mistakes, with their texts");
     visit(
         "threshold", threshold,
@@ -203,7 +206,8 @@ int eval_classifier(const Arguments& arguments) {
   std::vector<std::string> said = read_options(arguments, options);
   check_pictures(options.plots, options.overwrite);
   const Context context = model_context_of(arguments);
-  const LoadedClassifier model = load_classifier(arguments.text("MODEL"));
+  const LoadedClassifier model = load_classifier(
+      arguments.text("MODEL"), options.as_pairs ? InputKind::kPairs : InputKind::kText);
   ClassifierTestOptions test{.table = model.settings.text.table,
                              .threshold = options.threshold,
                              .mistakes = options.errors};
@@ -327,6 +331,7 @@ std::string_view why_without_effect(std::string_view option, const LoadedClassif
   if (option == "sort" && task == ClassifierTask::kRegression) {
     return "the model tells a number, and no probability";
   }
+  if (option == "as_pairs") return model.is_foreign ? "" : "the model says itself what it reads";
   if (option == "second_column") {
     return model.reads_pairs() ? "" : "the model does not read pairs of texts";
   }

@@ -398,7 +398,8 @@ int answer(const Arguments& arguments, TableOptions table) {
   const std::string weights = weights_file(arguments);
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);
-  const LoadedClassifier model = load_classifier(arguments.text("DIR"));
+  const LoadedClassifier model =
+      load_classifier(arguments.text("DIR"), table.pairs ? InputKind::kPairs : InputKind::kText);
   require_input(command, table.pairs, model);
   require_effect(command, said, model);
   require_file(model, file);

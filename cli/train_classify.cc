@@ -188,9 +188,7 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
     const FieldNeeds& needs = field.traits.needs;
     const bool pairs = input_ == InputKind::kPairs;
     // Pairs have no linear models, and so no choice of one.
-    if (needs.fields == "model" || needs.fields == "base" || field.name == "model.model") {
-      return pairs;
-    }
+    if (needs.fields == "model" || field.name == "model.model") return pairs;
     if (needs.fields != "input") return pairs && field.name == "text.input";
     return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
   }

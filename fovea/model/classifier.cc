@@ -95,6 +95,10 @@ ClassifierConfig resolve(ClassifierConfig c) {
     c.ngrams = 1;
     check_layers(c);
     check_classes(c);
+    if (c.pair_encoder == PairEncoder::kBi) {
+      fail_option("pair_encoder", "bi", "cross, as a base reads pairs", ErrorCode::kOptionValue,
+                  Hint{"leave it out"});
+    }
     return c;
   }
   resolve_encoder(c);
@@ -122,6 +126,7 @@ std::vector<SizedStage> sized_stages(const ClassifierConfig& c) {
 }
 
 std::int32_t pair_separator(const ClassifierConfig& c) {
+  if (c.has_base()) return static_cast<std::int32_t>(c.base.separator);
   return c.pair_encoder == PairEncoder::kNone ? -1 : static_cast<std::int32_t>(c.vocabulary - 1);
 }
 
@@ -475,8 +480,12 @@ Variable ClassifierLayers::features(Tape& tape, const TextRows& texts, const Dro
 Variable ClassifierLayers::logits(Tape& tape, const TextRows& texts, const DropoutKey& key,
                                   const ClassifierView& view) const {
   if (pretrained_) {
-    const BertRows rows = pretrained_->forward(
-        tape, {.texts = texts, .dropout = key, .attention = view.attention, .inputs = view.inputs});
+    const auto types = separator_ < 0 ? Vec<const std::int32_t>() : segments_of(tape, texts);
+    const BertRows rows = pretrained_->forward(tape, {.texts = texts,
+                                                      .types = types,
+                                                      .dropout = key,
+                                                      .attention = view.attention,
+                                                      .inputs = view.inputs});
     return pretrained_->logits(tape, rows, {}, key);
   }
   Variable x = features(tape, texts, key, view);
@@ -509,7 +518,7 @@ PassCost plan_pass(const Context& context, const ClassifierConfig& config, const
   tokens.tokens /= rows_of_step;
   tokens.sequences = std::min(load.texts, tokens.tokens);
   PlannedRows rows(tokens, c.block, c.features > 0 ? tokens.tokens : c.vocabulary);
-  if (c.pair_encoder != PairEncoder::kNone) rows.separate(pair_separator(c));
+  if (pair_separator(c) >= 0) rows.separate(pair_separator(c));
   const auto texts = static_cast<index>(rows.offsets.size()) - 1;
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(texts));
   return plan(

@@ -62,7 +62,8 @@ inline std::span<const EnumName<ClassifierModel>> enum_names(ClassifierModel) {
 }
 
 /// How the two texts of a pair are read. The tokens of a pair are those of the first text, a
-/// separator (the last id of the vocabulary), those of the second, and a separator.
+/// separator (the last id of the vocabulary), those of the second, and a separator; of a base,
+/// which is a cross-encoder, those between its own marks.
 enum class PairEncoder : std::uint8_t {
   kNone,   ///< a text is no pair
   kBi,     ///< each by itself; the output reads [u, v, |u - v|, u * v] (Conneau et al. 2017, 3.1)
@@ -162,7 +163,8 @@ ClassifierConfig resolve(ClassifierConfig config);
 /// The stages of a resolved configuration, none for a bag of words. Throws kOptionValue or kShape.
 std::vector<SizedStage> sized_stages(const ClassifierConfig& config);
 
-/// The token between the two texts of a pair; -1: the texts are no pairs.
+/// The token behind the first text of a pair; -1: the texts are no pairs, or those of a base that
+/// does not tell both texts apart.
 std::int32_t pair_separator(const ClassifierConfig& config);
 
 /// How many logits a text gets: 1 with kBinary, else the classes.

@@ -57,6 +57,7 @@ struct PretrainedLayers {
   index padding = -1;
   index buckets = 0;
   bool relu_pooler = false;
+  index separator = -1;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -70,6 +71,10 @@ struct PretrainedLayers {
           {.range = ValueRange::in(0, kLargestSize), .is_option = false});
     visit("relu_pooler", relu_pooler, "the layer over the first row has a ReLU, and no tanh",
           {.is_option = false});
+    visit("separator", separator,
+          "the token behind the first text of a pair; what follows has the second type; -1: texts "
+          "are no pairs, or their tokens have one type",
+          {.range = ValueRange::in(-1, kLargestSize), .is_option = false});
   }
 
   friend bool operator==(const PretrainedLayers&, const PretrainedLayers&) = default;

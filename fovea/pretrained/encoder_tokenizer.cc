@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 class WordPieceOfEncoder : public EncoderTokenizer {
  public:
   explicit WordPieceOfEncoder(WordPieceModel model)
-      : EncoderTokenizer(model.before, model.after), pieces_(std::move(model)) {}
+      : EncoderTokenizer(model.marks), pieces_(std::move(model)) {}
 
   index size() const override { return pieces_.size(); }
   void append(std::vector<token>& ids, std::string_view text) const override {
@@ -46,8 +46,7 @@ class WordPieceOfEncoder : public EncoderTokenizer {
 class SubwordsOfEncoder : public EncoderTokenizer {
  public:
   explicit SubwordsOfEncoder(FolderSubwords read)
-      : EncoderTokenizer(std::move(read.before), std::move(read.after)),
-        subwords_(std::move(read.subwords)) {
+      : EncoderTokenizer(std::move(read.marks)), subwords_(std::move(read.subwords)) {
     for (token id = 0; id < subwords_->size() && !reaches_; ++id) {
       const std::string_view name = subwords_->name(id);
       reaches_ = name.find(' ') != name.npos || name.find(kSpaceSymbol, 1) != name.npos;
@@ -148,10 +147,11 @@ ModelFiles kept_encoder_files(std::string_view archive, const std::string& where
 }
 
 MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view text, index most) {
-  const auto last = static_cast<std::size_t>(most) - tokenizer.after().size();
+  const auto& [before, after, between, typed] = tokenizer.around();
+  const auto last = static_cast<std::size_t>(most) - after.size();
   MarkedTokens result;
   const auto read = [&](std::string_view part) {
-    result.ids = tokenizer.before();
+    result.ids = before;
     tokenizer.append(result.ids, part);
     result.truncated = result.ids.size() > last;
     if (result.truncated) result.ids.resize(last);
@@ -167,7 +167,7 @@ MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view t
     done = result.truncated;
   }
   if (!done) read(text);
-  result.ids.insert(result.ids.end(), tokenizer.after().begin(), tokenizer.after().end());
+  result.ids.insert(result.ids.end(), after.begin(), after.end());
   return result;
 }
 

@@ -34,17 +34,17 @@ class EncoderTokenizer {
   /// tokens that it has in the whole text.
   virtual bool reaches_over_blanks() const = 0;
 
-  /// The marks around a text: [CLS], and [SEP].
-  const std::vector<token>& before() const { return before_; }
-  const std::vector<token>& after() const { return after_; }
-  index marks() const { return std::ssize(before_) + std::ssize(after_); }
+  /// [CLS] and [SEP], or what they are called.
+  const MarksAround& around() const { return around_; }
+  /// How many stand around a text, and around the two of a pair.
+  index marks() const { return std::ssize(around_.before) + std::ssize(around_.after); }
+  index pair_marks() const { return marks() + std::ssize(around_.between); }
 
  protected:
-  EncoderTokenizer(std::vector<token> before, std::vector<token> after)
-      : before_(std::move(before)), after_(std::move(after)) {}
+  explicit EncoderTokenizer(MarksAround around) : around_(std::move(around)) {}
 
  private:
-  const std::vector<token> before_, after_;
+  const MarksAround around_;
 };
 
 std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model);

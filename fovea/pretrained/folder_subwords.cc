@@ -51,19 +51,17 @@ void pad(ByteBpeModel& model, index more) {
 
 FolderSubwords pieces(const Json& json, const std::string& where, index rows, token begin) {
   PiecesOfJson read = pieces_of_json(json, where);
-  read.model.begin = read.before.empty() ? begin : read.before.back();
+  read.model.begin = read.marks.before.empty() ? begin : read.marks.before.back();
   read.model.names.resize(read.model.names.size() +
                           static_cast<std::size_t>(padding(where, read.model.names.size(), rows)));
-  return {std::make_shared<const PiecePipeline>(std::move(read.model)), std::move(read.before),
-          std::move(read.after)};
+  return {std::make_shared<const PiecePipeline>(std::move(read.model)), std::move(read.marks)};
 }
 
 FolderSubwords bytes(const Json& json, const std::string& where, index rows, token begin) {
   BpeOfJson read = bpe_of_json(json, where);
   pad(read.model, padding(where, read.model.names.size(), rows));
   read.model.begin = read.marks.before.empty() ? begin : read.marks.before.back();
-  return {std::make_shared<const ByteBpe>(std::move(read.model)), std::move(read.marks.before),
-          std::move(read.marks.after)};
+  return {std::make_shared<const ByteBpe>(std::move(read.model)), std::move(read.marks)};
 }
 
 // ------------------------------------------------------------------ folders without tokenizer.json
@@ -178,7 +176,7 @@ FolderSubwords vocabulary_files(const ModelFiles& files, std::string_view archit
   }
   pad(model, padding(where, model.names.size(), rows));
   model.begin = begin;
-  return {std::make_shared<const ByteBpe>(std::move(model)), {}, {}};
+  return {.subwords = std::make_shared<const ByteBpe>(std::move(model))};
 }
 
 // tokenizer.model: the pieces of SentencePiece, as its library cuts with them.
@@ -215,7 +213,7 @@ FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
     const Json json = files.json(kSettingsName);
     begins = ForeignObject(json, files.path(kSettingsName)).flag("add_bos_token", true);
   }
-  if (begins && model.begin != kNoToken) result.before = {model.begin};
+  if (begins && model.begin != kNoToken) result.marks.before = {model.begin};
   result.subwords = std::make_shared<const ScoredPieces>(std::move(model), where);
   return result;
 }

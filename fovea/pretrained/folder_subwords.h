@@ -10,12 +10,13 @@
 
 #include "fovea/pretrained/model_files.h"
 #include "fovea/text/tokenizer/subwords.h"
+#include "fovea/text/tokenizer/wordpiece.h"
 
 namespace fovea {
 
 struct FolderSubwords {
   std::shared_ptr<const Subwords> subwords;
-  std::vector<token> before, after;  ///< the marks around each text
+  MarksAround marks{};
 };
 
 /// The vocabulary, for a model with a table of `rows` embeddings, which may be more

@@ -583,14 +583,14 @@ PretrainedText read_text(const ModelFiles& files, const Json& whole) {
   const index begin = sizes.whole("bos_token_id", -1, kLargestSize, -1);
   FolderSubwords read =
       read_folder_subwords(files, name, rows, begin < rows ? static_cast<token>(begin) : kNoToken);
-  if (read.before.size() > 1 || !read.after.empty()) {
+  if (read.marks.before.size() > 1 || !read.marks.after.empty()) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the tokenizer puts marks behind each text, or several before it",
                             files.path(kTokenizerName)),
                 kReadableHint);
   }
   PretrainedText text{.architecture = name, .subwords = std::move(read.subwords)};
-  if (!read.before.empty()) text.begin = read.before.front();
+  if (!read.marks.before.empty()) text.begin = read.marks.before.front();
   const auto settings = json_if_there(files, "tokenizer_config.json");
   const auto generation = json_if_there(files, "generation_config.json");
   if (generation) add_ends(text, generation->find("eos_token_id"));

@@ -321,9 +321,7 @@ PiecesOfJson read(const Json& json, const std::string& where) {
   if (file.has("post_processor")) {
     const ForeignObject marks = file.object("post_processor");
     if (marks.text("type") != "TemplateProcessing") marks.refuse("type", "TemplateProcessing");
-    MarksAround around = marks_of_template(marks, std::ssize(model.names));
-    pieces.before = std::move(around.before);
-    pieces.after = std::move(around.after);
+    pieces.marks = marks_of_template(marks, std::ssize(model.names));
   }
   file.refuse_others();
   return pieces;

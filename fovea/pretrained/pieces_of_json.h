@@ -9,12 +9,13 @@
 #include "fovea/config/json.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/text/tokenizer/piece_pipeline.h"
+#include "fovea/text/tokenizer/wordpiece.h"
 
 namespace fovea {
 
 struct PiecesOfJson {
   PiecePipelineModel model;
-  std::vector<token> before, after;  ///< the marks around a text
+  MarksAround marks{};
 };
 
 /// Whether the tokenizer of a tokenizer.json, whose text was parsed, is one of these: a unigram

@@ -85,29 +85,59 @@ void read_cuts(const ForeignObject& file, ByteBpeModel& model) {
   if (!cuts(part)) model.split = {.name = "whole", .pattern = SplitPattern::kNone};
 }
 
-// The marks around a text, by their names.
+// Marks by their names, as MarksAround has their ids.
 struct MarkNames {
-  std::vector<std::string> before, after;
+  std::vector<std::string> before{}, after{}, between{};
+  bool typed = false;
 };
 
-// Of "$A", "<s> $A" or "<s> $A </s>".
+constexpr std::size_t kMostMarks = 64;
+
+// What stands between the texts of "<s> $A </s> </s> $B </s>"; nothing for a pair that has other
+// marks around its texts than one text has. What reads no pairs need not know it.
+void take_pair(const ForeignObject& part, MarkNames& names) {
+  const Json* const pair = part.find("pair");
+  const auto* const pieces = pair == nullptr ? nullptr : pair->get_if<Json::Array>();
+  if (pieces == nullptr || pieces->size() > kMostMarks) return;
+  std::array<std::vector<std::string>, 3> groups;
+  std::size_t texts = 0;
+  bool typed = false;
+  for (const Json& piece : *pieces) {
+    const Json* const mark = piece.find("SpecialToken");
+    if (mark != nullptr) {
+      groups[texts].push_back(mark->at("id").text());
+      continue;
+    }
+    if (++texts == groups.size()) return;
+    typed = piece.at("Sequence").at("type_id").whole() != 0;
+  }
+  if (texts != 2 || groups[0] != names.before || groups[2] != names.after) return;
+  names.between = std::move(groups[1]);
+  names.typed = typed;
+}
+
+// Of "$A", "<s> $A" or "<s> $A </s>", each of type 0.
 MarkNames marks_by_template(const ForeignObject& part) {
-  constexpr std::size_t kMostMarks = 64;
   part.ignore({"pair", "special_tokens"});
   if (part.array("single").size() > kMostMarks) part.refuse("single", "fewer marks");
   MarkNames names;
   bool seen = false;
-  for (const Json& one : part.array("single")) {
-    const Json* const mark = one.find("SpecialToken");
-    if (mark != nullptr) {
-      (seen ? names.after : names.before).push_back(mark->at("id").text());
+  for (const Json& piece : part.array("single")) {
+    const ForeignObject from(piece, part.where() + ": single");
+    const bool is_text = from.has("Sequence");
+    const ForeignObject one = from.object(is_text ? "Sequence" : "SpecialToken");
+    from.refuse_others();
+    one.require("type_id", 0);
+    if (!is_text) {
+      (seen ? names.after : names.before).push_back(one.text("id"));
       continue;
     }
-    if (seen || one.find("Sequence") == nullptr) part.refuse("single", "one text, and marks");
+    if (one.text("id") != "A" || seen) one.refuse("id", "one text, A");
     seen = true;
   }
-  if (!seen) part.refuse("single", "one text, and marks");
+  if (!seen) part.fail_value("single", "a place for the text");
   part.refuse_others();
+  take_pair(part, names);
   return names;
 }
 
@@ -125,7 +155,8 @@ MarkNames marks_by(const ForeignObject& part) {
   if (type != "RobertaProcessing") {
     part.refuse("type", "ByteLevel, TemplateProcessing and RobertaProcessing");
   }
-  MarkNames names{{name_of_mark(part, "cls")}, {name_of_mark(part, "sep")}};
+  const std::string sep = name_of_mark(part, "sep");
+  MarkNames names{{name_of_mark(part, "cls")}, {sep}, {sep, sep}};
   part.ignore({"trim_offsets", "add_prefix_space"});  // what is told of offsets
   part.refuse_others();
   return names;
@@ -252,6 +283,8 @@ BpeOfJson read(const Json& json, const std::string& where) {
   };
   for (const std::string& mark : marks.before) result.marks.before.push_back(id_of(mark));
   for (const std::string& mark : marks.after) result.marks.after.push_back(id_of(mark));
+  for (const std::string& mark : marks.between) result.marks.between.push_back(id_of(mark));
+  result.marks.typed = marks.typed;
   return result;
 }
 
@@ -278,26 +311,15 @@ void append_marks(const ForeignObject& processor, const std::string& name, index
 
 }  // namespace
 
-// A text is `single`: marks, the text, marks; all of type 0.
 MarksAround marks_of_template(const ForeignObject& processor, index tokens) {
-  MarksAround marks;
-  bool seen = false;
-  for (const Json& piece : processor.array("single")) {
-    const ForeignObject from(piece, processor.where() + ": single");
-    const bool is_text = from.has("Sequence");
-    const ForeignObject part = from.object(is_text ? "Sequence" : "SpecialToken");
-    from.refuse_others();
-    part.require("type_id", 0);
-    if (!is_text) {
-      append_marks(processor, part.text("id"), tokens, seen ? marks.after : marks.before);
-      continue;
-    }
-    if (part.text("id") != "A" || seen) part.refuse("id", "one text, A");
-    seen = true;
-  }
-  if (!seen) processor.fail_value("single", "a place for the text");
-  processor.ignore({"pair"});
-  processor.refuse_others();
+  const MarkNames names = marks_by_template(processor);
+  MarksAround marks{.typed = names.typed};
+  const auto take = [&](const std::vector<std::string>& from, std::vector<token>& to) {
+    for (const std::string& name : from) append_marks(processor, name, tokens, to);
+  };
+  take(names.before, marks.before);
+  take(names.after, marks.after);
+  take(names.between, marks.between);
   return marks;
 }
 
@@ -413,17 +435,20 @@ void read_processor(const ForeignObject& file, WordPieceModel& model) {
   const ForeignObject from = file.object("post_processor");
   const std::string type = from.text("type");
   if (type == "TemplateProcessing") {
-    MarksAround marks = marks_of_template(from, std::ssize(model.names));
-    model.before = std::move(marks.before);
-    model.after = std::move(marks.after);
+    model.marks = marks_of_template(from, std::ssize(model.names));
     return;
   }
   if (type != "BertProcessing" && type != "RobertaProcessing") {
     from.refuse("type", "TemplateProcessing, BertProcessing and RobertaProcessing");
   }
   from.ignore({"trim_offsets", "add_prefix_space"});  // of RobertaProcessing: what offsets are told
-  model.before = {bert_mark(from, "cls")};
-  model.after = {bert_mark(from, "sep")};
+  const token sep = bert_mark(from, "sep");
+  model.marks = {
+      .before = {bert_mark(from, "cls")}, .after = {sep}, .between = {sep}, .typed = true};
+  if (type == "RobertaProcessing") {
+    model.marks.between.push_back(sep);
+    model.marks.typed = false;
+  }
   from.refuse_others();
 }
 
@@ -483,8 +508,9 @@ WordPieceModel wordpiece_from_vocabulary(std::string_view text, const std::strin
   };
   mark("pad_token", "[PAD]");
   mark("unk_token", "[UNK]");
-  model.before = {mark("cls_token", "[CLS]")};
-  model.after = {mark("sep_token", "[SEP]")};
+  model.marks.before = {mark("cls_token", "[CLS]")};
+  model.marks.after = model.marks.between = {mark("sep_token", "[SEP]")};
+  model.marks.typed = true;
   mark("mask_token", "[MASK]");
   return model;
 }

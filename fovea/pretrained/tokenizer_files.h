@@ -19,13 +19,9 @@
 
 namespace fovea {
 
-/// The marks that a model wants around a text.
-struct MarksAround {
-  std::vector<token> before, after;
-};
-
-/// `single` of a TemplateProcessing, one of the post-processors of a tokenizer.json with `tokens`
-/// tokens. Throws kModelWrongKind, kModelDamaged.
+/// The marks of a TemplateProcessing, one of the post-processors of a tokenizer.json with `tokens`
+/// tokens: by its `single`, and by its `pair` if that has the same marks around both texts. Throws
+/// kModelWrongKind, kModelDamaged.
 MarksAround marks_of_template(const ForeignObject& processor, index tokens);
 
 /// What `read` returns. A value of another type, which it finds in a file, is kModelDamaged.
@@ -41,7 +37,7 @@ auto named_as_damaged(const std::string& where, const Read& read) {
 
 struct BpeOfJson {
   ByteBpeModel model;
-  MarksAround marks{};  ///< of each text
+  MarksAround marks{};
 };
 
 /// The tokenizer in a tokenizer.json, whose text was parsed. `where` begins each message. Throws

@@ -162,13 +162,21 @@ bool says_layers(std::string_view field) {
   return field.starts_with("model.base.") || contains(kLayers, field);
 }
 
-void require_length(index max_length, const EncoderText& text, const std::string& where) {
-  const index marks = text.tokenizer->marks();
-  if (max_length <= marks) {
+void require_length(index max_length, const EncoderText& text, const std::string& where,
+                    TextCount count) {
+  const bool pair = count == TextCount::kPair;
+  if (pair && text.tokenizer->around().between.empty()) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: its tokenizer does not say how two texts are read as one", where),
+                "its tokenizer.json needs a `pair` in the post_processor");
+  }
+  const index marks = pair ? text.tokenizer->pair_marks() : text.tokenizer->marks();
+  const index fewest = marks + (pair ? 2 : 1);
+  if (max_length < fewest) {
     throw Error(ErrorCode::kOptionValue,
-                fmt::format("--max-length {}: {} has {} marks in each text, and no room is left",
-                            max_length, where, marks),
-                fmt::format("give at least --max-length {}", marks + 1));
+                fmt::format("--max-length {}: {} has {} marks in each {}, and no room is left",
+                            max_length, where, marks, pair ? "pair" : "text"),
+                fmt::format("give at least --max-length {}", fewest));
   }
   if (max_length <= text.max_length) return;
   throw Error(ErrorCode::kOptionValue,

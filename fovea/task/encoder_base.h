@@ -36,7 +36,7 @@ struct EncoderBaseOptions : BaseOptions {
                               "begin from this encoder: a folder of Hugging Face or "
                               "sentence-transformers, or one of fovea that began from such; its "
                               "layers and its tokens are kept, not its head",
-                              {"input", "text"});
+                              {"input", "text|pairs"});
   }
 };
 
@@ -56,9 +56,14 @@ EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
 /// what these layers are.
 bool says_layers(std::string_view field);
 
-/// Throws kOptionValue unless texts of so many tokens have room beside their marks, and the base,
-/// which is called `where`, reads as many.
-void require_length(index max_length, const EncoderText& text, const std::string& where);
+/// Whether a model reads texts, or pairs of texts.
+enum class TextCount : std::uint8_t { kOne, kPair };
+
+/// Throws kOptionValue unless texts (or pairs) of so many tokens have room beside their marks, and
+/// the base, which is called `where`, reads as many; kModelWrongKind if its tokenizer does not say
+/// what stands between the texts of a pair.
+void require_length(index max_length, const EncoderText& text, const std::string& where,
+                    TextCount count = TextCount::kOne);
 
 /// What training drops is as the base has it, but for what is `set`.
 template <class Config>

@@ -162,7 +162,8 @@ TEST_F(FileTest, WritesOnlyWhereARegularFileIsOrCanBe) {
   const auto before = names();
   using Write = std::function<void(const fs::path&, std::string_view)>;
   const Write durably = [](const fs::path& to, std::string_view x) { write_file_durably(to, x); };
-  for (const Write& write : {Write(write_file_atomically), durably}) {
+  const Write whole = [](const fs::path& to, std::string_view x) { write_file_atomically(to, x); };
+  for (const Write& write : {whole, durably}) {
     EXPECT_THROWS(write(path("none/a"), "x"), kWrite, "No such file or directory");
     EXPECT_THROWS(write(path("folder"), "x"), kWrite, "irectory");
     EXPECT_THROWS(write(path("fifo"), "x"), kWrite, "fifo");

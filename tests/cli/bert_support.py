@@ -65,15 +65,19 @@ def tokenizer_json():
         return {"id": VOCABULARY.index(text), "content": text, "single_word": False, "lstrip": False, "rstrip": False,
                 "normalized": False, "special": True}
 
-    def mark(text):
-        return {"SpecialToken": {"id": text, "type_id": 0}}
+    def mark(text, kind=0):
+        return {"SpecialToken": {"id": text, "type_id": kind}}
+
+    def text(name, kind=0):
+        return {"Sequence": {"id": name, "type_id": kind}}
 
     return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [added(text) for text in MARKS],
             "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
                            "strip_accents": None, "lowercase": True},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
             "post_processor": {"type": "TemplateProcessing",
-                               "single": [mark("[CLS]"), {"Sequence": {"id": "A", "type_id": 0}}, mark("[SEP]")], "pair": [],
+                               "single": [mark("[CLS]"), text("A"), mark("[SEP]")],
+                               "pair": [mark("[CLS]"), text("A"), mark("[SEP]"), text("B", 1), mark("[SEP]", 1)],
                                "special_tokens": {text: {"id": text, "ids": [VOCABULARY.index(text)], "tokens": [text]}
                                                   for text in ("[CLS]", "[SEP]")}},
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},

@@ -282,7 +282,6 @@ class Classifies(BaseTest):
         self.begin("run", "--width", 8, "--stop-after", "1u")  # as it is
         self.assert_error(self.run_fovea("train", "classify", "--train", self.data, "--model", "pretrained", "-o",
                                          self.folder / "x"), 2, "--model: pretrained is not a model without --base")
-        self.assert_error(self.run_fovea("train", "pairs", "--base", self.base, "--train", self.data), 2, "--base")
 
     def test_bases_that_are_none(self):
         for base, needle in self.bad_bases():

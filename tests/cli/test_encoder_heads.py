@@ -99,7 +99,6 @@ class Classifier(HeadTest):
         self.assertIn("a model of Hugging Face, model_type bert", self.succeed("inspect", self.model).stdout.decode())
         self.assert_error(self.run_fovea("explain", self.model, "the cat"), 4, "an encoder from elsewhere")
         self.assert_error(self.run_fovea("tag", self.model, stdin=b"the\n"), 4, "...ForTokenClassification here")
-        self.assert_error(self.run_fovea("pairs", self.model, stdin=b"a\tb\n"), 4, "the model reads single texts")
         self.assert_error(self.run_fovea("generate", self.model, "the"), 4)
         self.assert_error(self.run_fovea("classify", self.model, stdin=b"the\n\xff\n"), 3, "standard input:2:1")
         write_json(self.model / "config.json", {"model_type": "bert", "architectures": ["BertModel"]})

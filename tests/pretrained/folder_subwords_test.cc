@@ -56,7 +56,7 @@ TEST_F(FolderSubwordsTest, AVocabularyAndItsMerges) {
   EXPECT_THAT(encoded(gpt2, "ab ba<|endoftext|>"), ElementsAre(2, 3, 1, 0, 4));
   EXPECT_TRUE(gpt2.subwords->is_mark(4));
   EXPECT_TRUE(gpt2.subwords->is_unused(6));
-  EXPECT_TRUE(gpt2.before.empty());
+  EXPECT_TRUE(gpt2.marks.before.empty());
   EXPECT_EQ(gpt2.subwords->special().begin, 4);
 }
 
@@ -83,11 +83,11 @@ TEST_F(FolderSubwordsTest, PiecesOfSentencePiece) {
     EXPECT_EQ(llama.subwords->decode(ids), text);
   }
   EXPECT_THAT(encoded(llama, "a</s>b"), ElementsAre(3, 4, 2, 3, 5));
-  EXPECT_THAT(llama.before, ElementsAre(1));
+  EXPECT_THAT(llama.marks.before, ElementsAre(1));
   EXPECT_EQ(llama.subwords->special().end, 2);
   EXPECT_TRUE(llama.subwords->is_unused(9));
   write("tokenizer_config.json", R"({"add_bos_token": false})");
-  EXPECT_TRUE(read("llama", 10).before.empty());
+  EXPECT_TRUE(read("llama", 10).marks.before.empty());
 }
 
 TEST_F(FolderSubwordsTest, WhatContradictsItselfIsRefused) {

@@ -45,8 +45,8 @@ TEST(PiecesOfJson, IdsAndTextAreThoseOfTokenizers) {
   for (const GoldenPieces& golden : kGoldenPieces) {
     SCOPED_TRACE(golden.name);
     PiecesOfJson file = read(golden.file);
-    EXPECT_EQ(file.before, golden.before);
-    EXPECT_EQ(file.after, golden.after);
+    EXPECT_EQ(file.marks.before, golden.before);
+    EXPECT_EQ(file.marks.after, golden.after);
     const PiecePipeline pieces(std::move(file.model));
     for (const GoldenText& one : golden.texts) {
       EXPECT_EQ(encoded(pieces, one.text), one.ids) << one.text;

@@ -150,6 +150,22 @@ class EncoderTest(FolderTest):
                     lines = self.said("classify", TEXTS, "--json", "--top", "3")
                     self.assert_near([[line["probabilities"][label] for label in LABELS.values()] for line in lines], expected)
 
+    def test_pairs(self):
+        """Both texts as one, cut where transformers cuts them; the second one has types of its own where the tokenizer says so."""
+        texts = [text.replace("\t", " ") for text in TEXTS]  # a tab stands between the texts of a pair
+        pairs = [*zip(texts, reversed(texts), strict=True), ("words " * 9, "words " * 40), ("so " * 30, "it " * 31)]
+        for name in MODELS:
+            with self.subTest(name):
+                model = self.save(name, transformers.AutoModelForSequenceClassification, id2label=LABELS)
+                batch = self.tokenizer([a for a, _ in pairs], [b for _, b in pairs], padding=True, truncation=True,
+                                       return_tensors="pt", return_token_type_ids=True)
+                if name in ("distilbert", "mpnet") or model.config.type_vocab_size == 1:
+                    del batch["token_type_ids"]
+                with torch.no_grad():
+                    expected = model(**batch).logits.softmax(-1)
+                said = self.said("pairs", ["\t".join(pair) for pair in pairs], "--json", "--top", "3", "--header", "no", "--format", "tsv")
+                self.assert_near([[line["probabilities"][label] for label in LABELS.values()] for line in said], expected)
+
     def test_numbers(self):
         for name in MODELS:
             with self.subTest(name):

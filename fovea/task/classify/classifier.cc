@@ -175,13 +175,18 @@ ClassifierTask task_of(EncoderProblem problem) {
 }
 
 // A model from elsewhere. Its settings say what predictions and their messages ask for.
-LoadedClassifier load_foreign(const fs::path& folder) {
+LoadedClassifier load_foreign(const fs::path& folder, InputKind input) {
   EncoderFolder read(folder, BertHead::kText);
   LoadedClassifier loaded;
   ClassifierConfig& config = loaded.settings.model;
   config = classifier_on(read.config);
   config.task = task_of(read.problem);
   config.classes = read.config.outputs;
+  loaded.settings.text.input = input;
+  if (input == InputKind::kPairs) {
+    read_pairs(config, *read.text.tokenizer);
+    require_length(read.text.max_length, read.text, folder.string(), TextCount::kPair);
+  }
   loaded.settings.text.tokenizer = kPretrainedKind;
   loaded.settings.text.max_length = read.text.max_length;
   loaded.model = std::make_unique<Classifier>(
@@ -197,8 +202,8 @@ LoadedClassifier load_foreign(const fs::path& folder) {
 
 index LoadedClassifier::parameters() const { return parameter_count(settings.model); }
 
-LoadedClassifier load_classifier(const fs::path& folder) {
-  if (is_hugging_face(folder)) return load_foreign(folder);
+LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign) {
+  if (is_hugging_face(folder)) return load_foreign(folder, foreign);
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
@@ -220,7 +225,8 @@ LoadedClassifier load_classifier(const fs::path& folder) {
     loaded.pieces =
         text_of_kept(read_tokenizer_data(folder), config, (folder / "tokenizer.txt").string());
     check_stored((folder / "config.json").string(), [&] {
-      require_length(loaded.settings.text.max_length, loaded.pieces, folder.string());
+      require_length(loaded.settings.text.max_length, loaded.pieces, folder.string(),
+                     loaded.reads_pairs() ? TextCount::kPair : TextCount::kOne);
     });
   }
   if (has_tokenizer(loaded.settings)) {
@@ -269,10 +275,11 @@ index vocabulary_of(const Tokenizer& tokenizer, InputKind input) {
 
 namespace {
 
-// Cuts the longer of both texts first, until `most` tokens are left, at least one of each.
+// Cuts the longer of both texts first, until `most` tokens are left, at least one of each. If both
+// are cut, the second one keeps `half`, and the first the rest.
 void cut_pair(std::vector<token>& first, std::vector<token>& second, std::size_t most,
-              Truncate truncate) {
-  const std::size_t of_first = std::min(first.size(), most - std::min(second.size(), most / 2));
+              std::size_t half, Truncate truncate) {
+  const std::size_t of_first = std::min(first.size(), most - std::min(second.size(), half));
   const auto keep = [&](std::vector<token>& ids, std::size_t count) {
     if (ids.size() <= count) return;
     const auto dropped = static_cast<std::ptrdiff_t>(ids.size() - count);
@@ -294,12 +301,39 @@ TextTokens tokens_of_pair(const Tokenizer& tokenizer, const ClassifierTextOption
   TextTokens tokens;
   tokens.length = static_cast<index>(first.size() + 1 + second.size() + 1);
   if (options.max_length > 0 && tokens.length > options.max_length) {
-    cut_pair(first, second, static_cast<std::size_t>(options.max_length - 2), options.truncate);
+    const auto most = static_cast<std::size_t>(options.max_length - 2);
+    cut_pair(first, second, most, most / 2, options.truncate);
   }
   for (const std::vector<token>* ids : {&first, &second}) {
     tokens.ids.insert(tokens.ids.end(), ids->begin(), ids->end());
     tokens.ids.push_back(static_cast<token>(tokenizer.vocabulary_size()));
   }
+  return tokens;
+}
+
+void append(std::vector<token>& ids, const std::vector<token>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+}
+
+// Cut as the library tokenizers does ("longest_first").
+TextTokens pieces_of_pair(const EncoderTokenizer& tokenizer, const ClassifierTextOptions& options,
+                          std::string_view text) {
+  const TextPair pair = pair_of(text);
+  std::vector<token> first, second;
+  tokenizer.append(first, pair.first);
+  tokenizer.append(second, pair.second);
+  const index all = std::ssize(first) + std::ssize(second) + tokenizer.pair_marks();
+  if (all > options.max_length) {
+    const auto most = static_cast<std::size_t>(options.max_length - tokenizer.pair_marks());
+    const std::size_t half = first.size() > second.size() ? most / 2 : (most + 1) / 2;
+    cut_pair(first, second, most, half, options.truncate);
+  }
+  const auto& [before, after, between, typed] = tokenizer.around();
+  TextTokens tokens{.ids = before, .length = all};
+  append(tokens.ids, first);
+  append(tokens.ids, between);
+  append(tokens.ids, second);
+  append(tokens.ids, after);
   return tokens;
 }
 
@@ -317,14 +351,16 @@ TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOption
 TextTokens tokens_of_text(const EncoderTokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name) {
   require_utf8(text, name);
+  if (options.input == InputKind::kPairs) return pieces_of_pair(tokenizer, options, text);
   std::vector<token> own;
   tokenizer.append(own, text);
-  TextTokens tokens{.ids = tokenizer.before(), .length = std::ssize(own) + tokenizer.marks()};
+  TextTokens tokens{.ids = tokenizer.around().before,
+                    .length = std::ssize(own) + tokenizer.marks()};
   const index room = options.max_length - tokenizer.marks();
   const index kept = std::min(std::ssize(own), room);
   const auto first = options.truncate == Truncate::kFront ? own.end() - kept : own.begin();
   tokens.ids.insert(tokens.ids.end(), first, first + kept);
-  tokens.ids.insert(tokens.ids.end(), tokenizer.after().begin(), tokenizer.after().end());
+  append(tokens.ids, tokenizer.around().after);
   return tokens;
 }
 

@@ -77,10 +77,12 @@ struct LoadedClassifier {
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
-/// ...ForSequenceClassification (pretrained/encoder.h). Throws kModelMissing if there is none,
+/// ...ForSequenceClassification (pretrained/encoder.h), of which `foreign` says whether it reads
+/// texts or pairs, as it does not do so itself. Throws kModelMissing if there is none,
 /// kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do not belong
 /// together, kOutOfMemory.
-LoadedClassifier load_classifier(const std::filesystem::path& folder);
+LoadedClassifier load_classifier(const std::filesystem::path& folder,
+                                 InputKind foreign = InputKind::kText);
 
 /// The tokens of a text; for a sample of numbers, the numbers of its time steps in a FrameSet.
 struct TextTokens {
@@ -107,8 +109,8 @@ TextEncoding encoding_of(const ClassifierTextOptions& options);
 TextTokens tokens_of_text(const Tokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
 
-/// The tokens of a text by the tokenizer of an encoder, with the marks around them. Throws
-/// kEncoding.
+/// The tokens of a text, or a pair_text(), by the tokenizer of an encoder, with the marks around
+/// them. Throws kEncoding.
 TextTokens tokens_of_text(const EncoderTokenizer& tokenizer, const ClassifierTextOptions& options,
                           std::string_view text, std::string_view name);
 

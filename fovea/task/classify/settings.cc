@@ -106,8 +106,8 @@ void check_linear(ClassifierSettings s) {
 
 void check_base(const ClassifierSettings& s) {
   if (s.from.base.empty()) return;
-  require_together(s.text.input == InputKind::kText, "--base",
-                   "an encoder reads texts, and here no pairs or numbers", "leave --base out");
+  require_together(s.text.input != InputKind::kNpz, "--base",
+                   "an encoder reads texts, and no numbers", "leave --base out");
   require_together(s.search.budget.empty(), "--auto, --base",
                    "a search tries models of its own, and none that begins from another",
                    "leave one of them out");
@@ -170,10 +170,17 @@ void apply_base_recipe(ClassifierSettings& settings) {
 namespace {
 
 bool is_decided_by_encoder(std::string_view field) {
-  return says_layers(field) || field == "text.tokenizer";
+  return says_layers(field) || field == "text.tokenizer" || field == "model.pair_encoder";
 }
 
 }  // namespace
+
+void read_pairs(ClassifierConfig& model, const EncoderTokenizer& tokenizer) {
+  model.pair_encoder = PairEncoder::kCross;
+  const MarksAround& marks = tokenizer.around();
+  const bool has_types = marks.typed && model.base.types > 1;
+  if (has_types && !marks.between.empty()) model.base.separator = marks.between.back();
+}
 
 void take_base(ClassifierSettings& settings, const std::vector<std::string>& set) {
   check_base(settings);
@@ -181,13 +188,16 @@ void take_base(ClassifierSettings& settings, const std::vector<std::string>& set
   const std::string& where = settings.from.base;
   ClassifierSettings theirs(settings.text.input);
   theirs.model = classifier_on(base.layers);
+  const TextCount count =
+      settings.text.input == InputKind::kPairs ? TextCount::kPair : TextCount::kOne;
+  if (count == TextCount::kPair) read_pairs(theirs.model, *base.text.tokenizer);
   theirs.text.tokenizer = kPretrainedKind;
   theirs.text.lower = false;
   const std::vector<Field> said = fields_of(settings), has = fields_of(theirs);
   require_as_base(said, has, set, is_decided_by_encoder, where);
   require_none_idle(said, has, set, is_idle_with_encoder);
   const index longest = settings.text.max_length;
-  require_length(longest == 0 ? base.text.max_length : longest, base.text, where);
+  require_length(longest == 0 ? base.text.max_length : longest, base.text, where, count);
   keep_dropouts(theirs.model, settings.model, set);
   settings.model = std::move(theirs.model);
   settings.text.tokenizer = theirs.text.tokenizer;

@@ -50,6 +50,9 @@ InputWords words_of(InputKind input);
 /// The least --max-length: a pair has a token of each text, and two separators.
 index fewest_tokens(InputKind input);
 
+/// Makes a model on the layers of an encoder with this tokenizer one of pairs.
+void read_pairs(ClassifierConfig& model, const EncoderTokenizer& tokenizer);
+
 /// FieldTraits::part of the settings of texts that only a bag or an encoder reads.
 inline constexpr std::string_view kNetworkPart = "network";
 

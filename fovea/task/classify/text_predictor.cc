@@ -34,7 +34,7 @@ constexpr std::size_t kBytesOfToken = 6;
 
 TextTokens tokens_of_pieces(const LoadedClassifier& model, const NamedText& text) {
   const ClassifierTextOptions& options = model.settings.text;
-  if (options.truncate == Truncate::kFront) {
+  if (options.truncate == Truncate::kFront || model.reads_pairs()) {
     return tokens_of_text(*model.pieces.tokenizer, options, text.text, text.name);
   }
   require_utf8(text.text, text.name);

@@ -155,8 +155,8 @@ std::vector<index> append_subwords(TaggedWords& all, const EncoderTokenizer& tok
                                    std::span<const std::string> words,
                                    std::span<const std::vector<std::int32_t>> tags) {
   const index room = most - tokenizer.marks(), count = std::ssize(words);
-  all.before = tokenizer.before();
-  all.after = tokenizer.after();
+  all.before = tokenizer.around().before;
+  all.after = tokenizer.around().after;
   all.tags.resize(tags.size());
   std::vector<index> places;
   index held = 0;

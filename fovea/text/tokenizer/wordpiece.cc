@@ -49,7 +49,7 @@ WordPiece::WordPiece(WordPieceModel model)
   unknown_ = id_of(model_.unknown);
   if (unknown_ == kNoToken) damaged(fmt::format("{} is missing", printable(model_.unknown)));
   add_added();
-  for (const auto* marks : {&model_.before, &model_.after}) {
+  for (const auto* marks : {&model_.marks.before, &model_.marks.after, &model_.marks.between}) {
     for (const token id : *marks) {
       if (id < 0 || id >= size()) damaged(fmt::format("mark {} is no token of {}", id, size()));
     }

@@ -36,6 +36,13 @@ std::string normalized(std::string_view text, const BertNormalizer& normalizer);
 /// Whether each such character is a word of its own: punctuation, and signs of ASCII.
 bool is_bert_punctuation(char32_t c);
 
+/// The marks that a model wants around a text, or around the two of a pair.
+struct MarksAround {
+  std::vector<token> before{}, after{};
+  std::vector<token> between{};  ///< the texts of a pair; empty: the model reads none
+  bool typed = false;            ///< what follows them has the second type of tokens
+};
+
 struct WordPieceModel {
   std::vector<std::string> names;  ///< of the tokens; "##ing" continues a word
   std::string unknown = "[UNK]";
@@ -43,8 +50,8 @@ struct WordPieceModel {
   index longest_word = 100;  ///< a word of more characters is unknown
   std::optional<BertNormalizer> normalizer = BertNormalizer{};
   std::vector<AddedToken> added{};
-  std::vector<token> before{}, after{};  ///< the marks around a text
-  bool tidies = true;                    ///< decode() leaves out blanks before punctuation
+  MarksAround marks{};
+  bool tidies = true;  ///< decode() leaves out blanks before punctuation
 };
 
 /// Immutable; any number of threads may use one at once.

@@ -116,8 +116,8 @@ TEST(WordPiece, AVocabularyThatContradictsItselfIsAnError) {
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.unknown = "<unk>"; }));
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.added[0].id = 4; }));
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.added[0].id = 99; }));
-  EXPECT_TRUE(refuses([](WordPieceModel& m) { m.before = {-1}; }));
-  EXPECT_TRUE(refuses([](WordPieceModel& m) { m.after = {15}; }));
+  EXPECT_TRUE(refuses([](WordPieceModel& m) { m.marks.before = {-1}; }));
+  EXPECT_TRUE(refuses([](WordPieceModel& m) { m.marks.after = {15}; }));
 }
 
 }  // namespace
