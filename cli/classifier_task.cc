@@ -258,7 +258,8 @@ Explanation explain_classifier(const Context& context, const fs::path& folder,
                                const Arguments& arguments, const ExplainRequest& request) {
   refuse_options(arguments, {"token", "column"},
                  ": only taggers have tags of each token, and translators a translation");
-  const LoadedClassifier model = load_classifier(folder);
+  const LoadedClassifier model =
+      load_classifier(folder, arguments.has("SECOND") ? InputKind::kPairs : InputKind::kText);
   refuse_other_input(arguments, model.reads_frames());
   if (model.reads_frames()) {
     return explain_sample(context, model, frames_for(arguments), request.sample.sample,

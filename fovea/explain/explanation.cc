@@ -39,6 +39,16 @@ std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& 
   return layers_named("layer", stages);
 }
 
+std::vector<AttentionLayerName> attention_layers(const BertConfig& config) {
+  std::vector<AttentionLayerName> layers;
+  for (index n = 1; n <= config.layers; ++n) {
+    layers.push_back({.name = fmt::format("layer {} (transformer)", n),
+                      .heads = config.heads,
+                      .residual = true});
+  }
+  return layers;
+}
+
 std::vector<AttentionLayerName> attention_layers(const TranslatorConfig& config) {
   std::vector<AttentionLayerName> layers = layers_named("encoder", encoder_stages(config));
   if (config.kind == TranslatorKind::kBahdanauGru) {

@@ -11,6 +11,7 @@
 
 #include "fovea/base/fields.h"
 #include "fovea/base/types.h"
+#include "fovea/model/bert.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/translator.h"
 #include "fovea/report/html.h"
@@ -36,6 +37,8 @@ struct AttentionLayerName {
 
 /// The attentions of an encoder, in the order in which HeadStatistics come.
 std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& stages);
+/// Those of the layers of a base.
+std::vector<AttentionLayerName> attention_layers(const BertConfig& config);
 /// "encoder 1 (transformer)", then of each layer of the decoder "decoder 1 (self-attention)" and
 /// "decoder 1 (cross-attention)"; of a recurrent one "decoder (additive attention)" alone.
 /// `config` must be resolved.
@@ -153,7 +156,7 @@ struct ExplainedLabel {
 /// The answer of a tagger in one tag column.
 struct ExplainedTags {
   std::string column = {};                 ///< of one among several
-  std::vector<std::string> tags = {};      ///< [T]
+  std::vector<std::string> tags = {};      ///< [T]; "" of a token that begins no word
   std::vector<double> probabilities = {};  ///< [T] of these
 };
 

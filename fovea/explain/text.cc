@@ -133,10 +133,11 @@ class ExplanationText {
       const auto t = static_cast<std::size_t>(token);
       text += fmt::format("{:>5} {}", token + 1, sized(names_[t], widths.name));
       for (const ExplainedTags& tags : columns) {
-        text += fmt::format("  {} {:.4f}", sized(escape_text(tags.tags[t]), widths.tag),
-                            tags.probabilities[t]);
+        const std::string number =
+            tags.tags[t].empty() ? "" : fmt::format("{:.4f}", tags.probabilities[t]);
+        text += fmt::format("  {} {:6}", sized(escape_text(tags.tags[t]), widths.tag), number);
       }
-      text += '\n';
+      text = without_blanks_at_end(std::move(text)) + '\n';
     }
     return text;
   }

@@ -37,6 +37,9 @@ class WordPieceOfEncoder : public EncoderTokenizer {
       return added.text.find(' ') != std::string::npos;
     });
   }
+  std::string name(token id) const override {
+    return pieces_.model().names[static_cast<std::size_t>(id)];
+  }
 
  private:
   const WordPiece pieces_;
@@ -67,6 +70,11 @@ class SubwordsOfEncoder : public EncoderTokenizer {
     append(ids, behind_blank);
   }
   bool reaches_over_blanks() const override { return reaches_; }
+  std::string name(token id) const override {
+    std::string text;
+    subwords_->append_bytes(text, id);
+    return text;
+  }
 
  private:
   const std::shared_ptr<const Subwords> subwords_;

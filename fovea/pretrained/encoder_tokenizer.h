@@ -34,6 +34,10 @@ class EncoderTokenizer {
   /// tokens that it has in the whole text.
   virtual bool reaches_over_blanks() const = 0;
 
+  /// What a token is called: "##ing" of a WordPiece, else its bytes wherever it stands, of a mark
+  /// its name.
+  virtual std::string name(token id) const = 0;
+
   /// [CLS] and [SEP], or what they are called.
   const MarksAround& around() const { return around_; }
   /// How many stand around a text, and around the two of a pair.

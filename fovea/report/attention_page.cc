@@ -240,9 +240,11 @@ std::string labels_of(const AttentionPage& page, const Words& say) {
     const std::vector<std::string>& tokens = page.texts[labels.text].tokens;
     for (std::size_t token = 0; token < tokens.size(); ++token) {
       const double p = labels.probabilities[token];
-      const std::string label =
-          labels.labels.empty() ? "" : bdi(short_token(labels.labels[token])) + " ";
-      const std::string line = fmt::format("{}{:.4f}", label, p);
+      std::string line = fmt::format("{:.4f}", p);
+      if (!labels.labels.empty()) {
+        const std::string& label = labels.labels[token];
+        line = label.empty() ? "" : bdi(short_token(label)) + " " + line;
+      }
       html += strip_token({tokens[token], line, std::clamp(p, 0.0, 1.0)});
     }
     html += "</div>\n";

@@ -23,9 +23,6 @@ struct LoadedLanguageModel;
 struct LoadedTagger;
 struct LoadedTranslator;
 
-/// Throws kModelWrongKind for a classifier or a tagger from elsewhere.
-void refuse_encoder(bool is_from_elsewhere);
-
 /// The text is cut as in training; with options.truncate its last tokens are kept.
 Explanation explain_text(const Context& context, const LoadedLanguageModel& model,
                          std::string_view text, const ExplainOptions& options);

@@ -108,7 +108,12 @@ class Classifies(BaseTest):
         for idle in ("model.pooling", "model.init", "text.words", "text.min_count", "linear."):
             self.assertNotIn(idle, shown)
         self.succeed("inspect", self.folder / "run", "--verify")
-        self.assert_error(self.run_fovea("explain", self.folder / "run", "the king"), 4, "began from one")
+        shown = json.loads(self.succeed("explain", self.folder / "run", "the running king", "--json").stdout)
+        self.assertEqual(shown["tokens"], ["[CLS]", "the", "run", "##ning", "king", "[SEP]"])
+        self.assertEqual((len(shown["layers"]), shown["prediction"][0]["label"]), (2, "royal"))
+        self.assertAlmostEqual(sum(json.loads(self.succeed(
+            "explain", self.folder / "run", "the king", "--json", "--saliency", "rollout").stdout)["saliency"]["values"]), 1, places=5)
+        self.assert_error(self.run_fovea("explain", self.folder / "run", ""), 3, "no token")
         self.succeed("report", self.folder / "run", "-o", self.folder / "page.html")
 
     def test_the_first_weights_are_those_of_the_base(self):
@@ -333,7 +338,14 @@ class Tags(BaseTest):
                 said = json.loads(self.succeed("tag", run, "--json", stdin=b"sees old king !").stdout)
                 self.assertEqual(said["spans"], [{"type": "royal", "begin": 1, "end": 3, "text": "old king"}])
                 self.assertIn("tag B-royal", self.succeed("inspect", run).stdout.decode())
-                self.assert_error(self.run_fovea("explain", run, "the king"), 4, "began from one")
+                shown = json.loads(self.succeed("explain", run, "sees running old king !", "--json").stdout)
+                self.assertEqual(shown["tokens"], ["[CLS]", "sees", "run", "##ning", "old", "king", "!", "[SEP]"])
+                self.assertEqual(shown["tags"], ["", "O", "O", "", "B-royal", "I-royal", "O", ""])
+                self.assertEqual((shown["probabilities"][3], len(shown["layers"])), (0, 2))
+                for saliency in ("rollout", "gradient"):
+                    self.succeed("explain", run, "old king", "--saliency", saliency, "--token", 3)
+                self.assert_error(self.run_fovea("explain", run, "running king", "--token", 3), 2, '"##ning" begins no word')
+                self.assert_error(self.run_fovea("explain", run, "old " * 30), 2, "at most 16 at once")
         self.succeed("report", self.folder / "crf", "-o", self.folder / "page.html")
 
     def test_the_first_weights_are_those_of_the_base(self):

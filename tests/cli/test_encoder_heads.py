@@ -97,7 +97,9 @@ class Classifier(HeadTest):
 
     def test_inspect_and_what_is_not_there(self):
         self.assertIn("a model of Hugging Face, model_type bert", self.succeed("inspect", self.model).stdout.decode())
-        self.assert_error(self.run_fovea("explain", self.model, "the cat"), 4, "an encoder from elsewhere")
+        shown = json.loads(self.succeed("explain", self.model, "the cat", "--json").stdout)
+        self.assertEqual(shown["tokens"], ["[CLS]", "the", "cat", "[SEP]"])
+        self.succeed("explain", self.model, "the cat", "the dog", "--page", self.folder / "pair.html")
         self.assert_error(self.run_fovea("tag", self.model, stdin=b"the\n"), 4, "...ForTokenClassification here")
         self.assert_error(self.run_fovea("generate", self.model, "the"), 4)
         self.assert_error(self.run_fovea("classify", self.model, stdin=b"the\n\xff\n"), 3, "standard input:2:1")
@@ -161,7 +163,8 @@ class Tagger(HeadTest):
         test.write_text("".join(f"{word} {tag}\n" for word, tag in zip(SENTENCE, self.tags(SENTENCE))))
         said = json.loads(self.succeed("eval", self.model, "--test", test, "--json").stdout)
         self.assertEqual(said["accuracy"]["value"], 1)
-        self.assert_error(self.run_fovea("explain", self.model, "the cat"), 4, "an encoder from elsewhere")
+        shown = json.loads(self.succeed("explain", self.model, " ".join(SENTENCE), "--json").stdout)
+        self.assertEqual([tag for tag in shown["tags"] if tag], self.tags(SENTENCE))
         self.assert_error(self.run_fovea("classify", self.model, stdin=b"the\n"), 4, "...ForSequenceClassification here")
 
 

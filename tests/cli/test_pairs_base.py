@@ -47,7 +47,9 @@ class PairsOfABase(BaseTest):
         said = self.answers(self.folder / "run", [("the old king", "a dog"), ("dog", "sees the king")])
         self.assertEqual([answer["label"] for answer in said], ["first", "second"])
         self.succeed("inspect", self.folder / "run", "--verify")
-        self.assert_error(self.run_fovea("explain", self.folder / "run", "the king", "the dog"), 4, "began from one")
+        shown = json.loads(self.succeed("explain", self.folder / "run", "the king", "a dog", "--json").stdout)
+        self.assertEqual(shown["tokens"], ["[CLS]", "the", "king", "[SEP]", "[UNK]", "dog", "[SEP]"])
+        self.assertEqual(shown["prediction"][0]["label"], "first")
         self.assert_error(self.run_fovea("classify", self.folder / "run", stdin=b"a\n"), 4, "pairs of texts")
 
     def test_mpnet_whose_tokens_have_no_types(self):

@@ -166,6 +166,40 @@ class EncoderTest(FolderTest):
                 said = self.said("pairs", ["\t".join(pair) for pair in pairs], "--json", "--top", "3", "--header", "no", "--format", "tsv")
                 self.assert_near([[line["probabilities"][label] for label in LABELS.values()] for line in said], expected)
 
+    def test_what_a_model_looked_at(self):
+        """Weights of each head, and gradient x input of the likeliest label."""
+        text = "The weights of attention, don't they sum?"
+        for name in MODELS:
+            with self.subTest(name):
+                model = self.save(name, transformers.AutoModelForSequenceClassification, id2label=LABELS)
+                model.set_attn_implementation("eager")
+                ids = self.tokenizer(text, return_tensors="pt")["input_ids"]
+                rows = model.get_input_embeddings()(ids).detach().requires_grad_()
+                found = model(inputs_embeds=rows, output_attentions=True)
+                found.logits[0].max().backward()
+                done = support.fovea("explain", self.folder, text, "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                said = json.loads(done.stdout)
+                self.assertEqual(len(said["tokens"]), ids.shape[1])
+                self.assert_near([[head["weights"] for head in layer["heads"]] for layer in said["layers"]],
+                                 torch.cat(found.attentions).detach().numpy())
+                self.assert_near(said["saliency"]["values"], (rows.grad * rows).sum(-1)[0].detach().numpy(), 2e-4)
+
+    def test_what_a_tagger_looked_at(self):
+        model = self.save("roberta with blanks before words", transformers.AutoModelForTokenClassification, id2label={0: "O", 1: "B-x"})
+        model.set_attn_implementation("eager")
+        words = SENTENCES[0]
+        batch = self.tokenizer(words, is_split_into_words=True, return_tensors="pt", return_token_type_ids=False)
+        with torch.no_grad():
+            found = model(**batch, output_attentions=True)
+        done = support.fovea("explain", self.folder, "\n".join(words), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assert_near([[head["weights"] for head in layer["heads"]] for layer in said["layers"]],
+                         torch.cat(found.attentions).numpy())
+        places = [n for n, word in enumerate(batch.word_ids(0)) if word is not None and word != batch.word_ids(0)[n - 1]]
+        self.assertEqual([n for n, tag in enumerate(said["tags"]) if tag], places)
+
     def test_numbers(self):
         for name in MODELS:
             with self.subTest(name):

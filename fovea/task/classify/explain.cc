@@ -69,13 +69,18 @@ Variable pick(Tape& tape, Variable logits, const Logit& logit) {
 // Whether the logits are linear in the embeddings of tokens and n-grams, but for the bias: then
 // gradient x input is what each adds.
 bool is_linear(const ClassifierConfig& config) {
-  return sized_stages(config).empty() && config.pooling != PoolingKind::kAttention &&
-         config.position == PositionKind::kNone && config.pair_encoder == PairEncoder::kNone &&
-         config.features == 0;
+  return !config.has_base() && sized_stages(config).empty() &&
+         config.pooling != PoolingKind::kAttention && config.position == PositionKind::kNone &&
+         config.pair_encoder == PairEncoder::kNone && config.features == 0;
 }
 
 bool has_pooling_weights(const ClassifierConfig& config) {
   return config.pooling == PoolingKind::kAttention || ends_with_text_cnn(sized_stages(config));
+}
+
+// Which rows of a text the head reads; that of a base reads the first.
+PoolingKind pooling_of(const ClassifierConfig& config) {
+  return config.has_base() ? PoolingKind::kFirst : config.pooling;
 }
 
 // How much of each row of a text the result of pooling holds. `weights` are those of pooling, if it
@@ -140,10 +145,10 @@ void add_prediction(const LoadedClassifier& model, Vec<const float> values,
 
 void add_rollout(const ClassifierConfig& config, const ObservedText& text, index of_first,
                  const std::vector<double>& pooling, Explanation& explanation) {
+  const PoolingKind kind = pooling_of(config);
   explanation.saliency.values = by_token(
-      rollout_of(text, explanation, pooled_apart(config.pooling, pooling, text.rows(), of_first)),
-      text);
-  const std::string_view name = to_string(config.pooling);
+      rollout_of(text, explanation, pooled_apart(kind, pooling, text.rows(), of_first)), text);
+  const std::string_view name = to_string(kind);
   const bool numbers = explanation.numbers.has_value();
   explanation.saliency.of = {fmt::format("the pooled {} ({})", numbers ? "sample" : "text", name),
                              fmt::format("池化后的{}（{}）", numbers ? "样本" : "文本", name)};
@@ -271,7 +276,8 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
           [&](Tape& tape, std::span<HeadStatistics> seen, Variable* inputs) {
             return model.model->logits(tape, rows, {.attention = seen, .inputs = inputs});
           },
-      .layers = attention_layers(sized_stages(config)),
+      .layers = config.has_base() ? attention_layers(pretrained_layers(config))
+                                  : attention_layers(sized_stages(config)),
       .tokens = T,
       .tape_bytes = plan_pass(context, config, load).bytes(),
       .joints = joints};
@@ -378,6 +384,11 @@ Explanation explain_linear(const LoadedClassifier& model, std::string_view text,
 // The name of each token; unknown words as the text has them.
 std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::span<const token> ids,
                                          std::string_view text) {
+  if (model.reads_pieces()) {
+    std::vector<std::string> names;
+    for (const token id : ids) names.push_back(model.pieces.tokenizer->name(id));
+    return names;
+  }
   const bool front = model.settings.text.truncate == Truncate::kFront;
   const auto names_in = [&](std::span<const token> some, std::string_view of) {
     std::vector<std::string> names = token_texts(*model.tokenizer, some);
@@ -398,35 +409,38 @@ std::vector<std::string> names_of_tokens(const LoadedClassifier& model, std::spa
   return names;
 }
 
-}  // namespace
-
-void refuse_encoder(bool is_from_elsewhere) {
-  if (!is_from_elsewhere) return;
-  throw Error(ErrorCode::kModelWrongKind,
-              "explain: the model is an encoder from elsewhere, or began from one: fovea does not "
-              "show yet what it looks at",
-              "explain a language model from elsewhere, or a model that fovea has trained from the "
-              "start");
+TextTokens tokens_of(const LoadedClassifier& model, std::string_view text) {
+  const ClassifierTextOptions& options = model.settings.text;
+  if (!model.reads_pieces()) {
+    TextTokens tokens = tokens_of_text(*model.tokenizer, options, text, "text");
+    // A text without a token became one of padding, which no text has.
+    require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
+    return tokens;
+  }
+  const EncoderTokenizer& tokenizer = *model.pieces.tokenizer;
+  TextTokens tokens = tokens_of_text(tokenizer, options, text, "text");
+  require_tokens(tokens.length >
+                 (model.reads_pairs() ? tokenizer.pair_marks() : tokenizer.marks()));
+  return tokens;
 }
+
+}  // namespace
 
 Explanation explain_text(const Context& context, const LoadedClassifier& model,
                          std::string_view text, const ExplainOptions& options) {
-  refuse_encoder(model.reads_pieces());
   if (model.reads_frames()) {
     throw Error(ErrorCode::kModelWrongKind, "explain: the model reads numbers, not texts",
                 "name an .npz file: fovea explain DIR FILE.npz --sample N");
   }
   if (model.linear) return explain_linear(model, text, options);
   require_explainable(model, options);
-  const TextTokens tokens = tokens_of_text(*model.tokenizer, model.settings.text, text, "text");
-  // A text without a token became one of padding, which no text has.
-  require_tokens(tokens.ids.size() > 1 || tokens.ids[0] != kPadToken);
+  const TextTokens tokens = tokens_of(model, text);
   const auto T = static_cast<index>(tokens.ids.size());
   const std::array<std::int32_t, 2> offsets{0, static_cast<std::int32_t>(T)};
   Explanation explanation{.kind = kTextClassifier,
                           .tokens = names_of_tokens(model, tokens.ids, text),
                           .cut = tokens.length - T};
-  note_unknown(*model.tokenizer, tokens.ids, explanation);
+  if (model.tokenizer) note_unknown(*model.tokenizer, tokens.ids, explanation);
   explain_rows(context, model, {.ids = {tokens.ids.data(), T}, .offsets = {offsets.data(), 2}},
                options, explanation);
   return explanation;
