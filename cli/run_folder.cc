@@ -10,8 +10,10 @@
 #include "fovea/base/file.h"
 #include "fovea/base/words.h"
 #include "fovea/task/classify/search.h"
+#include "fovea/task/language_model/preference.h"
 #include "fovea/task/report/run_page.h"
 #include "fovea/task/task_table.h"
+#include "fovea/tensor/safetensors.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/average.h"
 #include "fovea/train/checkpoint.h"
@@ -110,6 +112,10 @@ void require_config(const std::string& text, const std::string& name) {
 // Whether one of early_files() has contents that fovea can read.
 bool is_from_fovea(const fs::path& file) {
   try {
+    if (file.filename() == kReferenceName) {
+      read_safetensors(file, ChecksumRule::kRequired);
+      return true;
+    }
     const std::string text = read_file(file);
     if (file.filename() == "config.json") {
       require_config(text, file.string());

@@ -129,6 +129,7 @@ class LanguageModelTraining final
   LanguageModelSettings usual(const LanguageModelSettings& given) const override {
     LanguageModelSettings settings;
     settings.from.lora = given.from.lora;
+    settings.text.objective = given.text.objective;
     if (!given.from.base.empty()) apply_base_recipe(settings);
     return settings;
   }

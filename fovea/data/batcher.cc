@@ -50,9 +50,10 @@ index Sequences::target_count() const {
 }
 
 index Sequences::largest(index n) const {
-  std::vector<index> lengths;
-  lengths.reserve(slices.size());
-  for (const Slice slice : slices) lengths.push_back(slice.targets);
+  std::vector<index> lengths(static_cast<std::size_t>(items()));
+  for (std::size_t s = 0; s < slices.size(); ++s) {
+    lengths[s / static_cast<std::size_t>(together)] += slices[s].targets;
+  }
   return sum_of_largest(std::move(lengths), n);
 }
 
@@ -89,17 +90,17 @@ EvaluationBatches::EvaluationBatches(Sequences sequences, index batch_size)
 }
 
 index EvaluationBatches::size() const {
-  const auto n = static_cast<index>(sequences_.slices.size());
+  const index n = sequences_.items();
   return n / batch_size_ + (n % batch_size_ > 0 ? 1 : 0);
 }
 
 Batch EvaluationBatches::operator[](index i) const {
   check(i >= 0 && i < size(), "evaluation: there is no batch {} of {}", i, size());
-  const auto n = static_cast<index>(sequences_.slices.size());
+  const index n = sequences_.items(), together = sequences_.together;
   const index begin = i * batch_size_;
   const index end = batch_size_ < n - begin ? begin + batch_size_ : n;
   Batch batch;
-  for (index s = begin; s < end; ++s) {
+  for (index s = begin * together; s < end * together; ++s) {
     append(batch, sequences_, s);
   }
   return batch;
@@ -347,7 +348,7 @@ class ShuffledLines final : public TrainingBatches {
   ShuffledLines(Sequences sequences, const BatchOptions& options)
       : sequences_(std::move(sequences)),
         options_(options),
-        order_({.size = static_cast<index>(sequences_.slices.size()),
+        order_({.size = sequences_.items(),
                 .batch_size = options.batch_size,
                 .accumulate = options.accumulate,
                 .seed = options.seed,
@@ -355,10 +356,10 @@ class ShuffledLines final : public TrainingBatches {
 
   Batch batch(index update, index number) override {
     Batch batch;
-    for (const index sequence :
-         order_.batch(update, number, [this](index i) { return length(i); })) {
-      if (drawn_ && drawn_->append_part(batch, sequence, update / updates_per_epoch())) continue;
-      append(batch, sequences_, sequence);
+    const index together = sequences_.together;
+    for (const index item : order_.batch(update, number, [this](index i) { return length(i); })) {
+      if (drawn_ && drawn_->append_part(batch, item, update / updates_per_epoch())) continue;
+      for (index n = 0; n < together; ++n) append(batch, sequences_, item * together + n);
     }
     return batch;
   }
@@ -370,8 +371,10 @@ class ShuffledLines final : public TrainingBatches {
   const Sequences& sequences() const override { return sequences_; }
 
  private:
-  index length(index sequence) const {
-    return sequences_.slices[static_cast<std::size_t>(sequence)].targets;
+  index length(index item) const {
+    const auto first = sequences_.slices.begin() + item * sequences_.together;
+    return std::accumulate(first, first + sequences_.together, index{0},
+                           [](index sum, Slice slice) { return sum + slice.targets; });
   }
 
   Sequences sequences_;  // of the usual cut

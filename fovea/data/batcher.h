@@ -59,11 +59,15 @@ struct Sequences {
   std::vector<token> stream = {};
   std::vector<Slice> slices = {};
   std::vector<bool> counted = {};  ///< whether a token of the stream is a target; none: all are
-  index single_lines = 0;          ///< lines of one token, which are left out: they have no target
+  /// So many after each other belong together, and are in one batch: two answers to a question.
+  index together = 1;
+  index single_lines = 0;     ///< lines of one token, which are left out: they have no target
   index truncated_lines = 0;  ///< lines of which tokens are dropped, for CutOptions::max_length
 
   index target_count() const;
-  /// The most tokens that `n` of the sequences can have together.
+  /// What batches are made of: sequences, or those that belong together.
+  index items() const { return static_cast<index>(slices.size()) / together; }
+  /// The most tokens that `n` items can have together.
   index largest(index n) const;
 };
 
@@ -74,8 +78,8 @@ void append(Batch& batch, const std::vector<token>& stream, Slice slice, std::ui
 /// The same for one of the sequences; tokens that are not counted become kIgnoredTarget.
 void append(Batch& batch, const Sequences& sequences, index sequence);
 
-/// A data set in order, `batch_size` sequences at a time (the last batch may have fewer); samples
-/// are numbered from 0.
+/// A data set in order, `batch_size` items at a time (the last batch may have fewer); samples are
+/// numbered from 0.
 class EvaluationBatches {
  public:
   EvaluationBatches(Sequences sequences, index batch_size);
@@ -111,7 +115,7 @@ struct CutOptions {
 
 struct BatchOptions {
   index block = 0;       ///< most targets of a sequence
-  index batch_size = 0;  ///< sequences of a batch
+  index batch_size = 0;  ///< sequences of a batch, or items of those that belong together
   index accumulate = 1;  ///< batches of an update
   std::uint64_t seed = 0;
   index max_length = 0;  ///< this and the next as in CutOptions

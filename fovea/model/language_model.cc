@@ -220,14 +220,65 @@ LanguageModelLayers::LanguageModelLayers(const LanguageModelConfig& c, const Par
   if (!c.tie) output_.emplace(logits_options(c, sized_stages(c).back()), scope["output"]);
 }
 
+Variable LanguageModel::rows(Tape& tape, const TokenBatch& batch,
+                             const LossOptions& options) const {
+  const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
+  return layers().encoder().forward(tape, batch.ids, rows, options.dropout, options.attention,
+                                    options.inputs);
+}
+
+Variable LanguageModel::loss_of_sequence(Tape& tape, Variable rows, const TokenBatch& batch,
+                                         index sequence, double factor) const {
+  const auto begin = batch.offsets[sequence], end = batch.offsets[sequence + 1];
+  auto* const places = tape.saved<std::int32_t>(end - begin);
+  auto* const targets = tape.saved<std::int32_t>(end - begin);
+  index count = 0;
+  for (std::int32_t n = begin; n < end; ++n) {
+    if (batch.targets[n] < 0) continue;
+    places[count] = n;
+    targets[count++] = batch.targets[n];
+  }
+  if (count == 0) return {};
+  const Variable of_targets = embedding(tape, TableRows{rows, {places, count}});
+  return linear_cross_entropy(tape, of_targets, tape.parameter(layers().output_weight()),
+                              parameter_or_none(tape, layers().output_bias()), {{targets, count}},
+                              {.scale = factor, .softcap = config_.logit_softcap});
+}
+
+Variable LanguageModel::loss_of_rows(Tape& tape, Variable rows, const TokenBatch& batch,
+                                     Vec<const double> factors) const {
+  check(factors.size + 1 == batch.offsets.size, "language model: {} factors for {} sequences",
+        factors.size, batch.offsets.size - 1);
+  Variable loss;
+  for (index s = 0; s < factors.size; ++s) {
+    const Variable one = loss_of_sequence(tape, rows, batch, s, factors[s]);
+    if (one.defined()) loss = loss.defined() ? add(tape, loss, one) : one;
+  }
+  return loss.defined() ? loss : zero_loss(tape);
+}
+
+std::vector<double> LanguageModel::losses_of_rows(Tape& tape, Variable rows,
+                                                  const TokenBatch& batch) const {
+  std::vector<double> losses;
+  for (index s = 0; s + 1 < batch.offsets.size; ++s) {
+    const Variable loss = loss_of_sequence(tape, rows, batch, s, 1);
+    if (!loss.defined()) {
+      losses.push_back(0);
+      continue;
+    }
+    with_type(loss.dtype(), [&]<class T>(std::type_identity<T>) {
+      losses.push_back(double{loss.value<T>()[0][0]});
+    });
+  }
+  return losses;
+}
+
 Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
                              const LossOptions& options) const {
   check(batch.targets.size == batch.ids.size, "language model: {} targets for {} tokens",
         batch.targets.size, batch.ids.size);
-  const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
   if (batch.ids.empty()) return zero_loss(tape);
-  const Variable x = layers().encoder().forward(tape, batch.ids, rows, options.dropout,
-                                                options.attention, options.inputs);
+  const Variable x = rows(tape, batch, options);
   return linear_cross_entropy(tape, x, tape.parameter(layers().output_weight()),
                               parameter_or_none(tape, layers().output_bias()), {batch.targets},
                               {.scale = options.scale, .softcap = config_.logit_softcap});
@@ -235,9 +286,7 @@ Variable LanguageModel::loss(Tape& tape, const TokenBatch& batch,
 
 Variable LanguageModel::logits(Tape& tape, const TokenBatch& batch,
                                const LossOptions& options) const {
-  const PackedRows rows = lay_out_texts(tape, batch.sequences(), config_.block);
-  return project(tape, layers().encoder().forward(tape, batch.ids, rows, options.dropout,
-                                                  options.attention, options.inputs));
+  return project(tape, rows(tape, batch, options));
 }
 
 Variable LanguageModel::project(Tape& tape, Variable x) const {

@@ -173,6 +173,14 @@ class LanguageModel : public ModelOf<LanguageModelConfig, LanguageModelLayers> {
   /// such values, without another factor.
   Variable loss(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
 
+  /// The rows [N, C] from which the tokens that follow are predicted.
+  Variable rows(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
+  /// The loss() of these rows, but each sequence has a factor of its own: [1, 1].
+  Variable loss_of_rows(Tape& tape, Variable rows, const TokenBatch& batch,
+                        Vec<const double> factors) const;
+  /// The loss() of each sequence, for an inference tape.
+  std::vector<double> losses_of_rows(Tape& tape, Variable rows, const TokenBatch& batch) const;
+
   /// The logits [N, V] for the token that follows each token; `batch.targets` is not read.
   Variable logits(Tape& tape, const TokenBatch& batch, const LossOptions& options = {}) const;
 
@@ -180,6 +188,9 @@ class LanguageModel : public ModelOf<LanguageModelConfig, LanguageModelLayers> {
   friend class LanguageModelDecoder;
 
   Variable project(Tape& tape, Variable x) const;
+  // Undefined without a target.
+  Variable loss_of_sequence(Tape& tape, Variable rows, const TokenBatch& batch, index sequence,
+                            double factor) const;
 };
 
 /// Generation: takes tokens and returns the logits of the next one. The layers keep what they need

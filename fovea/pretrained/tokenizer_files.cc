@@ -135,7 +135,7 @@ MarkNames marks_by_template(const ForeignObject& part) {
     if (one.text("id") != "A" || seen) one.refuse("id", "one text, A");
     seen = true;
   }
-  if (!seen) part.fail_value("single", "a place for the text");
+  if (!seen) part.refuse("single", "one text, and marks");
   part.refuse_others();
   take_pair(part, names);
   return names;

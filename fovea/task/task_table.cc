@@ -27,6 +27,7 @@ using Text = std::string_view;
 using Name = const std::string&;
 
 constexpr std::string_view kFilesOfWords[] = {kWordListName};
+constexpr std::string_view kLanguageModelFiles[] = {kWordListName, kReferenceName};
 constexpr std::string_view kTaggerFiles[] = {kWordListName, kCharactersName, kKnownWordsName};
 constexpr std::string_view kTranslatorFiles[] = {kWordListName, kTargetWordListName,
                                                  kTargetTokenizerName};
@@ -35,10 +36,11 @@ constexpr TaskRow kTasks[] = {
     {.kind = ModelKind::kLanguageModel,
      .key = kLanguageModelKind,
      .name = {"language model", "语言模型"},
-     .files = kFilesOfWords,
+     .files = kLanguageModelFiles,
      .scores = [](Text) { return false; },
      .check_config = [](Text config, Name name) { settings_from_text(config, name); },
-     .loss_unit = [](Text, Name) { return kNatsPerToken; }},
+     .loss_unit = [](Text config,
+                     Name name) { return loss_unit_of(settings_from_text(config, name)); }},
     {.kind = ModelKind::kClassifier,
      .key = kClassifierKind,
      .name = {"classifier", "分类器"},

@@ -96,6 +96,8 @@ class Training(TypedDict, total=False):
     vocabulary: Text | None
     data: Text | None
     loss_on: Literal["answers", "all"] | None
+    objective: Literal["next-token", "dpo"] | None
+    dpo_beta: SupportsFloat | None
     marks: bool | None
     max_length: SupportsIndex | None
     truncate: Literal["end", "front"] | None

@@ -261,6 +261,7 @@ class Pages(CommandTest):
         write_model(self.folder / "minilm")
         (self.folder / "smollm2.gguf").write_bytes(gguf(llama_context_length=(U32, 400)))
         (self.folder / "chat.jsonl").write_text('{"prompt": "a", "completion": "b"}\n' * 20)
+        (self.folder / "preferences.jsonl").write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n' * 20)
         (self.folder / "notes.txt").write_text(words(8), encoding="utf-8")
         (self.folder / "texts.txt").write_text(words(7, 30), encoding="utf-8")
         (self.folder / "two-texts.tsv").write_text("the cat\tthe dog\n")

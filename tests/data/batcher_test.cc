@@ -425,6 +425,35 @@ TEST(Lines, OfAnUpdateMayHaveAnyLengths) {
   EXPECT_EQ(seen.size(), batches->sequences().slices.size());
 }
 
+TEST(Sequences, ThatBelongTogetherAreInOneBatch) {
+  Sequences sequences = cut_lines(verses(300), bytes(), {.block = 128}, "t");
+  if (sequences.slices.size() % 2 == 1) sequences.slices.pop_back();
+  sequences.together = 2;
+  const index items = sequences.items();
+  EXPECT_EQ(2 * items, static_cast<index>(sequences.slices.size()));
+  const auto batches = shuffled_sequences(sequences, {.block = 128, .batch_size = 4});
+  std::set<std::uint64_t> seen;
+  const auto expect_pairs = [&](const Batch& batch, index largest) {
+    ASSERT_EQ(batch.samples.size() % 2, 0u);
+    EXPECT_LE(batch.tokens(), largest);
+    for (std::size_t n = 0; n < batch.samples.size(); n += 2) {
+      EXPECT_EQ(batch.samples[n] % 2, 0u);
+      EXPECT_EQ(batch.samples[n + 1], batch.samples[n] + 1);
+      EXPECT_TRUE(seen.insert(batch.samples[n]).second);
+    }
+  };
+  for (index update = 0; update < batches->updates_per_epoch(); ++update) {
+    expect_pairs(batches->batch(update, 0), batches->largest_batch());
+  }
+  EXPECT_EQ(static_cast<index>(seen.size()), items);
+  seen.clear();
+  const EvaluationBatches evaluation(sequences, 4);
+  for (index i = 0; i < evaluation.size(); ++i) {
+    expect_pairs(evaluation[i], evaluation.largest_batch());
+  }
+  EXPECT_EQ(static_cast<index>(seen.size()), items);
+}
+
 TEST(Lines, MeetOthersInEachEpoch) {
   const auto batches = shuffled_lines(verses(3000), bytes(), {.block = 128, .batch_size = 16});
   const index updates = batches->updates_per_epoch();

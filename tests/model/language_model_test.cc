@@ -21,22 +21,44 @@ using Logits = std::vector<float>;
 
 class EveryModel : public testing::TestWithParam<LanguageModelConfig> {};
 
-TEST_P(EveryModel, GradientIsThatOfTheLoss) {
-  LanguageModelConfig c = GetParam();
+LanguageModel small_model(LanguageModelConfig c) {
   c.width = 4;
   c.ff = 5;
   c.vocabulary = 5;
-  const LanguageModel model(c, 1, DType::kFloat64);
+  LanguageModel model(c, 1, DType::kFloat64);
   for (Parameter* p : model.parameters()) {  // a fresh model is too flat to tell errors apart
     Random random(3, RandomUse::kTest, p->value.size());
     const double least = has_range(p->name) ? 0.1 : -1;
     for (double& x : p->value.vec<double>()) x = random.uniform(least, 1);
   }
+  return model;
+}
+
+TEST_P(EveryModel, GradientIsThatOfTheLoss) {
+  const LanguageModel model = small_model(GetParam());
   const OwnedBatch batch({3, 0, 5}, 5);
   const auto report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
     return model.loss(tape, batch.view(), {.scale = 0.2, .dropout = {1, 2, 0}});
   });
   EXPECT_LE(report.error, 1e-7) << report.where;
+}
+
+// Each sequence has a factor of its own; without factors the sum is the loss.
+TEST_P(EveryModel, GradientWithAFactorForEachSequence) {
+  const LanguageModel model = small_model(GetParam());
+  const OwnedBatch batch({3, 1, 5}, 5);
+  const double factors[] = {0.7, -0.3, 2};
+  const auto report = check_gradients(Context(2), model.parameters(), [&](Tape& tape) {
+    const Variable rows = model.rows(tape, batch.view(), {.dropout = {1, 2, 0}});
+    return model.loss_of_rows(tape, rows, batch.view(), {factors, 3});
+  });
+  EXPECT_LE(report.error, 1e-7) << report.where;
+  Tape tape(Context(2), TapeMode::kInference);
+  const std::vector<double> losses =
+      model.losses_of_rows(tape, model.rows(tape, batch.view()), batch.view());
+  ASSERT_EQ(losses.size(), 3u);
+  const double whole = model.loss(tape, batch.view()).value<double>()[0][0];
+  EXPECT_NEAR(losses[0] + losses[1] + losses[2], whole, 1e-12 * whole);
 }
 
 Logits all_logits(const LanguageModel& model, std::vector<std::int32_t> ids) {

@@ -56,7 +56,10 @@ bool is_decided(std::string_view field) {
 void apply_base_recipe(LanguageModelSettings& s) {
   s.text.batch_size = 4;
   s.text.sequence_length = kUsualSequence;
-  s.recipe.lr = s.from.lora > 0 ? 5e-4 : 1e-4;
+  const bool adapts = s.from.lora > 0;
+  s.recipe.lr = adapts ? 5e-4 : 1e-4;
+  // As those who train with preferences have it (docs/commands/train-lm.md).
+  if (s.text.objective == LanguageObjective::kDpo) s.recipe.lr = adapts ? 5e-6 : 5e-7;
   s.recipe.min_lr = s.recipe.lr / 10;
   s.recipe.warmup = 20;
   s.recipe.beta2 = 0.999;
@@ -87,7 +90,9 @@ void take_base(LanguageModelSettings& settings, const std::vector<std::string>& 
   text.min_count = theirs.text.min_count;
   text.vocabulary = theirs.text.vocabulary;
   text.marks = theirs.text.marks;
-  if (!contains(set, "text.data")) text.data = theirs.text.data;
+  if (!contains(set, "text.data")) {
+    text.data = text.objective == LanguageObjective::kDpo ? std::string(kChat) : theirs.text.data;
+  }
   if (!contains(set, "text.sequence_length")) {
     text.sequence_length = std::min(text.sequence_length, settings.model.block);
   }

@@ -31,9 +31,10 @@ constexpr const char* kForms =
 struct Line {
   const Json& json;
   const std::string& where;
+  const char* forms;
 
   [[noreturn]] void fail_with(const std::string& what) const {
-    throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what), kForms);
+    throw Error(ErrorCode::kInputFormat, fmt::format("{}: {}", where, what), forms);
   }
 
   std::string text(const Json& object, const char* key) const {
@@ -93,6 +94,38 @@ Turns turns_of(const Line& line) {
   line.fail_with("no conversation");
 }
 
+// The messages in a member that is a list of them, or one of this role that is its text.
+Turns messages_in(const Line& line, const char* key, std::string_view role) {
+  const Json* const found = line.json.find(key);
+  if (found == nullptr) line.fail_with(fmt::format("expected \"{}\"", key));
+  if (const auto* const text = found->get_if<std::string>()) return {{std::string(role), *text}};
+  return turns_in(line, *found, "role", "content");
+}
+
+// Both conversations, that with the preferred answer first.
+std::pair<Turns, Turns> answers_of(const Line& line) {
+  if (line.json.get_if<Json::Object>() == nullptr) line.fail_with("expected an object");
+  const auto of = [&](const char* key) {
+    Turns turns;
+    if (line.json.find("prompt") != nullptr) turns = messages_in(line, "prompt", kUser);
+    for (ChatTurn& turn : messages_in(line, key, kAssistant)) turns.push_back(std::move(turn));
+    if (turns.empty() || turns.back().role != kAssistant) {
+      line.fail_with(fmt::format("\"{}\" does not end with an answer", key));
+    }
+    return turns;
+  };
+  std::pair<Turns, Turns> both{of("chosen"), of("rejected")};
+  const auto& [chosen, rejected] = both;
+  const auto is_same = [](const ChatTurn& a, const ChatTurn& b) {
+    return a.role == b.role && a.text == b.text;
+  };
+  if (!std::equal(chosen.begin(), chosen.end() - 1, rejected.begin(), rejected.end() - 1,
+                  is_same)) {
+    line.fail_with("the conversations differ before their last answers");
+  }
+  return both;
+}
+
 // Turns up to the last answer, behind the system prompt if there is one.
 Turns up_to_last_answer(const Line& line, Turns turns) {
   const std::size_t first = !turns.empty() && turns[0].role == kSystem ? 1 : 0;
@@ -113,30 +146,35 @@ class ConversationReader {
       : template_(base), ends_(base.ends), cut_(cut), answers_alone_(loss_on == LossOn::kAnswers) {}
 
   void add(const Line& line) {
-    Turns turns = up_to_last_answer(line, turns_of(line));
-    if (turns[0].role != kSystem && !template_.usual_system().empty()) {
-      turns.insert(turns.begin(), {std::string(kSystem), template_.usual_system()});
-    }
-    for (const ChatTurn& turn : turns) require_utf8(turn.text, line.where);
+    const Turns turns = whole(line, turns_of(line));
     ++found_.conversations;
-    auto [tokens, counted] = written(line, turns);
-    const auto most = static_cast<std::size_t>(cut_.block) + 1;
-    if (tokens.size() > most) {
-      ++found_.truncated;
-      ++found_.sequences.truncated_lines;
-      tokens.resize(most);
-      counted.resize(most);
+    Written one = cut(written(line, turns, kAllAnswers));
+    if (answers_alone_ && !has_target(one)) {
+      ++found_.left_out;
+    } else {
+      append(one);
     }
-    // A first token is no target.
-    const bool has_target = std::find(counted.begin() + 1, counted.end(), true) != counted.end();
-    if (answers_alone_ && !has_target) {
+  }
+
+  void add_pair(const Line& line) {
+    const auto [chosen, rejected] = answers_of(line);
+    found_.sequences.together = 2;
+    ++found_.conversations;
+    if (chosen.back().text == rejected.back().text) {
+      ++found_.equal;
+      return;
+    }
+    const Turns turns = whole(line, chosen), others = whole(line, rejected);
+    const index truncated = found_.truncated;
+    const Written first = cut(written(line, turns, kLastAnswer)),
+                  second = cut(written(line, others, kLastAnswer));
+    found_.truncated = std::min(found_.truncated, truncated + 1);  // pairs are counted
+    if (!has_target(first) || !has_target(second)) {
       ++found_.left_out;
       return;
     }
-    Sequences& all = found_.sequences;
-    all.slices.push_back({std::ssize(all.stream), std::ssize(tokens) - 1});
-    all.stream.insert(all.stream.end(), tokens.begin(), tokens.end());
-    if (answers_alone_) all.counted.insert(all.counted.end(), counted.begin(), counted.end());
+    append(first);
+    append(second);
   }
 
   ChatSequences take() { return std::move(found_); }
@@ -146,10 +184,45 @@ class ConversationReader {
     std::vector<token> tokens;
     std::vector<bool> counted;  // of answers
   };
+  enum Answers { kAllAnswers, kLastAnswer };
+
+  Turns whole(const Line& line, Turns said) const {
+    Turns turns = up_to_last_answer(line, std::move(said));
+    if (turns[0].role != kSystem && !template_.usual_system().empty()) {
+      turns.insert(turns.begin(), {std::string(kSystem), template_.usual_system()});
+    }
+    for (const ChatTurn& turn : turns) require_utf8(turn.text, line.where);
+    return turns;
+  }
+
+  Written cut(Written one) {
+    const auto most = static_cast<std::size_t>(cut_.block) + 1;
+    if (one.tokens.size() > most) {
+      ++found_.truncated;
+      ++found_.sequences.truncated_lines;
+      one.tokens.resize(most);
+      one.counted.resize(most);
+    }
+    return one;
+  }
+
+  // A first token is no target.
+  static bool has_target(const Written& one) {
+    return std::find(one.counted.begin() + 1, one.counted.end(), true) != one.counted.end();
+  }
+
+  void append(const Written& one) {
+    Sequences& all = found_.sequences;
+    all.slices.push_back({std::ssize(all.stream), std::ssize(one.tokens) - 1});
+    all.stream.insert(all.stream.end(), one.tokens.begin(), one.tokens.end());
+    if (answers_alone_) {
+      all.counted.insert(all.counted.end(), one.counted.begin(), one.counted.end());
+    }
+  }
 
   // The tokens up to the mark that ends the last answer. A question behind an answer brings its
   // end.
-  Written written(const Line& line, const Turns& turns) const {
+  Written written(const Line& line, const Turns& turns, Answers answers) const {
     Turns asked = turns;
     asked.push_back({std::string(kUser), "?"});
     Written all{.tokens = template_.tokens(asked), .counted = {}};
@@ -157,6 +230,7 @@ class ConversationReader {
     auto end = all.tokens.begin();
     for (std::size_t n = 0; n < turns.size(); ++n) {
       if (turns[n].role != kAssistant) continue;
+      const bool counts = answers == kAllAnswers || n + 1 == turns.size();
       // Later answers are dropped.
       if (end - all.tokens.begin() > cut_.block + 1) break;
       const std::vector<token> before =
@@ -171,6 +245,7 @@ class ConversationReader {
                     "take a model with another template");
       }
       ++end;
+      if (!counts) continue;
       std::fill(all.counted.begin() + (begin - all.tokens.begin()),
                 all.counted.begin() + (end - all.tokens.begin()), true);
     }
@@ -187,12 +262,50 @@ class ConversationReader {
   ChatSequences found_;
 };
 
-Json parsed(std::string_view line, const std::string& where) {
+Json parsed(std::string_view line, const std::string& where, const char* forms) {
   try {
     return parse_json(line, {where, ErrorCode::kInputFormat});
   } catch (const Error& error) {
-    throw Error(error.code(), error.what(), kForms);
+    throw Error(error.code(), error.what(), forms);
   }
+}
+
+}  // namespace
+
+namespace {
+
+constexpr const char* kPairForms =
+    "a line is {\"prompt\": \"...\", \"chosen\": \"...\", \"rejected\": \"...\"}, or has lists of "
+    "messages in their place";
+
+// Calls add(line) for each line that is not empty.
+template <class Add>
+void for_lines(std::string_view text, std::string_view name, const char* forms, const Add& add) {
+  for (index number = 1; !text.empty(); ++number) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.find_first_not_of(" \t") == line.npos) continue;
+    const std::string where = fmt::format("{}, line {}", name, number);
+    const Json json = parsed(line, where, forms);
+    add({json, where, forms});
+  }
+}
+
+ChatSequences require_some(ChatSequences found, std::string_view name, index block,
+                           std::string_view entry, const char* forms) {
+  if (!found.sequences.slices.empty()) return found;
+  if (found.conversations == 0) {
+    throw Error(ErrorCode::kInputTooSmall, fmt::format("{} holds no {}", name, entry), forms);
+  }
+  if (found.equal == found.conversations) {
+    throw Error(ErrorCode::kInputTooSmall,
+                fmt::format("{}: in each pair both answers are equal", name),
+                "give answers of which one is better");
+  }
+  throw Error(ErrorCode::kInputTooSmall,
+              fmt::format("{}: no answer fits into a sequence of {} tokens", name, block),
+              "give a larger --sequence-length");
 }
 
 }  // namespace
@@ -200,25 +313,15 @@ Json parsed(std::string_view line, const std::string& where) {
 ChatSequences read_conversations(std::string_view text, const PretrainedText& base,
                                  const CutOptions& cut, LossOn loss_on, std::string_view name) {
   ConversationReader reader(base, cut, loss_on);
-  for (index number = 1; !text.empty(); ++number) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.find_first_not_of(" \t") == line.npos) continue;
-    const std::string where = fmt::format("{}, line {}", name, number);
-    const Json json = parsed(line, where);
-    reader.add({json, where});
-  }
-  ChatSequences found = reader.take();
-  if (found.sequences.slices.empty()) {
-    throw Error(
-        ErrorCode::kInputTooSmall,
-        found.conversations == 0
-            ? fmt::format("{} holds no conversation", name)
-            : fmt::format("{}: no answer fits into a sequence of {} tokens", name, cut.block),
-        found.conversations == 0 ? kForms : "give a larger --sequence-length");
-  }
-  return found;
+  for_lines(text, name, kForms, [&](const Line& line) { reader.add(line); });
+  return require_some(reader.take(), name, cut.block, "conversation", kForms);
+}
+
+ChatSequences read_preferences(std::string_view text, const PretrainedText& base,
+                               const CutOptions& cut, std::string_view name) {
+  ConversationReader reader(base, cut, LossOn::kAnswers);
+  for_lines(text, name, kPairForms, [&](const Line& line) { reader.add_pair(line); });
+  return require_some(reader.take(), name, cut.block, "pair of answers", kPairForms);
 }
 
 }  // namespace fovea

@@ -18,6 +18,7 @@ struct ChatSequences {
   index conversations = 0;
   index truncated = 0;  ///< that are longer than a sequence; their end is dropped
   index left_out = 0;   ///< of these, those of which no answer is left
+  index equal = 0;      ///< pairs of equal answers, which are left out
 };
 
 /// Reads lines of one of these forms:
@@ -34,5 +35,18 @@ struct ChatSequences {
 /// and kInputTooSmall for a text without conversations.
 ChatSequences read_conversations(std::string_view text, const PretrainedText& base,
                                  const CutOptions& cut, LossOn loss_on, std::string_view name);
+
+/// Reads lines of two conversations that are the same but for their last answers, each a sequence,
+/// that with the preferred answer first:
+///
+///   {"prompt": "...", "chosen": "...", "rejected": "..."}
+///   {"prompt": [{"role": "user", "content": "..."}], "chosen": [{"role": "assistant", ...}],
+///    "rejected": [{"role": "assistant", ...}]}
+///   {"chosen": [all messages], "rejected": [all messages]}
+///
+/// The targets are the tokens of the last answers, with the marks that end them. A pair of which an
+/// answer is cut away, or whose answers are equal, is left out. Throws as read_conversations().
+ChatSequences read_preferences(std::string_view text, const PretrainedText& base,
+                               const CutOptions& cut, std::string_view name);
 
 }  // namespace fovea

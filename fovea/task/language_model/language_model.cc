@@ -239,7 +239,28 @@ struct TaskOf<LanguageModelRun> {
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
-  return RunTraining(context, run, folder, std::move(start)).train(run.settings.recipe, observer);
+  // Here the model is still that of the beginning, or has no checkpoint; adapters change nothing
+  // yet.
+  const bool measures = !start.resume || (run.from_base && !fs::exists(folder / kReferenceName));
+  RunTraining training(context, run, folder, std::move(start));
+  if (run.settings.text.objective == LanguageObjective::kDpo) {
+    LanguageModelObjective& objective = training.objective();
+    if (measures) {
+      const auto works = [&](double done) {
+        observer.works("what the base makes of the answers", done);
+        return observer.request() != Request::kStop;
+      };
+      std::optional<PreferenceReference> reference = objective.measure_reference(works);
+      if (!reference) return TrainResult{.state = {}, .stopped = true};
+      write_reference(folder, *reference);
+      objective.set_reference(std::move(*reference));
+    } else {
+      objective.set_reference(
+          read_reference(folder, run.training->sequences().items(),
+                         run.validation ? run.validation->sequences().items() : 0));
+    }
+  }
+  return training.train(run.settings.recipe, observer);
 }
 
 void require_token_memory(std::string_view text, const Tokenizer& tokenizer, index block) {
@@ -336,12 +357,98 @@ std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Seq
 }
 
 Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
-  return model_.loss(tape_, view(batch), options_);
+  return prefers() ? preference_loss(batch) : model_.loss(tape_, view(batch), options_);
 }
+
+double LanguageModelObjective::forward(index number) {
+  const double loss = ObjectiveOf::forward(number);
+  return prefers() ? std::exchange(preference_loss_, 0) : loss;
+}
+
+double LanguageModelObjective::weight_of(const Batch& batch) const {
+  if (prefers()) return static_cast<double>(batch.sequences()) / 2;
+  return static_cast<double>(targets_of(batch));
+}
+
+std::vector<double> LanguageModelObjective::reference_of(const Batch& batch,
+                                                         const std::vector<double>& all) const {
+  std::vector<double> ratios;
+  for (std::size_t n = 0; n < batch.samples.size(); n += 2) {
+    const auto pair = static_cast<std::size_t>(batch.samples[n] / 2);
+    ratios.push_back(all.empty() ? 0 : all[pair]);
+  }
+  return ratios;
+}
+
+// The gradient of the loss by the losses of the answers is known before backward: these are
+// computed of the rows first, on a tape of their own.
+Variable LanguageModelObjective::preference_loss(const Batch& batch) {
+  const Variable rows = model_.rows(tape_, view(batch), options_);
+  loss_tape_.reset(TapeMode::kInference);
+  const Variable values = loss_tape_.constant(Rows<const float>(rows.value<float>()));
+  const std::vector<double> losses = model_.losses_of_rows(loss_tape_, values, view(batch));
+  const std::vector<double> reference = reference_of(batch, reference_.training);
+  PreferenceStep step = preference_step(losses, reference, run_.settings.text.dpo_beta);
+  preference_loss_ = options_.scale * step.loss;
+  hits_ = {step.preferred, batch.sequences() / 2};
+  for (double& factor : step.factors) factor *= options_.scale;
+  return model_.loss_of_rows(tape_, rows, view(batch), step.factors);
+}
+
+// In inference.
+std::vector<double> LanguageModelObjective::losses_of(const Batch& batch) {
+  Tape& tape = free_tape();
+  tape.reset(TapeMode::kInference);
+  return model_.losses_of_rows(tape, model_.rows(tape, view(batch)), view(batch));
+}
+
+std::optional<PreferenceReference> LanguageModelObjective::measure_reference(
+    const std::function<bool(double)>& works) {
+  const index batch_size = run_.settings.text.batch_size;
+  const EvaluationBatches training(run_.training->sequences(), batch_size);
+  const index all = training.size() + (run_.validation ? run_.validation->size() : 0);
+  index done = 0;
+  const auto measure = [&](const EvaluationBatches& set, std::vector<double>& ratios) {
+    for (index i = 0; i < set.size(); ++i) {
+      if (!works(static_cast<double>(done++) / static_cast<double>(all))) return false;
+      const std::vector<double> losses = losses_of(set[i]), of_batch = log_ratios(losses);
+      ratios.insert(ratios.end(), of_batch.begin(), of_batch.end());
+    }
+    return true;
+  };
+  PreferenceReference reference;
+  if (!measure(training, reference.training)) return std::nullopt;
+  if (run_.validation && !measure(*run_.validation, reference.validation)) return std::nullopt;
+  return reference;
+}
+
+std::optional<Validation> LanguageModelObjective::measure_preferences(
+    const EvaluationBatches& set, const Interrupted& interrupted) {
+  double loss = 0;
+  index preferred = 0;
+  for (index i = 0; i < set.size(); ++i) {
+    if (interrupted && interrupted()) return std::nullopt;
+    const Batch batch = set[i];
+    const std::vector<double> losses = losses_of(batch);
+    const std::vector<double> reference = reference_of(batch, reference_.validation);
+    const PreferenceStep step = preference_step(losses, reference, run_.settings.text.dpo_beta);
+    loss += step.loss;
+    preferred += step.preferred;
+  }
+  const auto pairs = static_cast<double>(set.sequences().items());
+  return Validation{.loss = loss / pairs,
+                    .metrics = {{"accuracy", static_cast<double>(preferred) / pairs}}};
+}
+
+std::string_view loss_unit_of(const LanguageModelSettings& settings) {
+  return settings.text.objective == LanguageObjective::kDpo ? kNatsPerPair : kNatsPerToken;
+}
+
+std::string_view LanguageModelObjective::loss_unit() const { return loss_unit_of(run_.settings); }
 
 LanguageModelObjective::LanguageModelObjective(const Context& context, const LanguageModel& model,
                                                const LanguageModelRun& run, LossOptions options)
-    : ObjectiveOf(context, model, run, options) {
+    : ObjectiveOf(context, model, run, options), loss_tape_(context) {
   if (run.settings.from.lora == 0) return;
   adapters_ = make_adapters(model, run.settings, architecture_name(run.pretrained));
 }

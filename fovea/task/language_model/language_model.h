@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "fovea/nn/low_rank.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/language_model/preference.h"
 #include "fovea/task/language_model/settings.h"
 #include "fovea/task/objective.h"
 #include "fovea/task/run.h"
@@ -149,18 +151,41 @@ class LanguageModelObjective final
 
   /// The adapters alone, of a run that has some.
   std::span<Parameter* const> parameters() override;
+  std::string_view loss_unit() const override;
+  double forward(index number) override;
   std::vector<double> rates() override;
   std::optional<Validation> validate_training(const Interrupted& interrupted) override;
 
+  /// --objective dpo: what the model makes of all answers now. Calls `works` with the share that is
+  /// done; nothing if it returns false.
+  std::optional<PreferenceReference> measure_reference(const std::function<bool(double)>& works);
+  void set_reference(PreferenceReference reference) { reference_ = std::move(reference); }
+
  private:
+  bool prefers() const { return run_.settings.text.objective == LanguageObjective::kDpo; }
+  // The log-ratios of the reference of the pairs of a batch.
+  std::vector<double> reference_of(const Batch& batch, const std::vector<double>& all) const;
+  std::vector<double> losses_of(const Batch& batch);
+  Variable preference_loss(const Batch& batch);
+  std::optional<Validation> measure_preferences(const EvaluationBatches& set,
+                                                const Interrupted& interrupted);
+
   std::unique_ptr<LowRankAdapters> adapters_;
+  PreferenceReference reference_;  // none where updates are only timed
+  Tape loss_tape_;                 // --objective dpo: the losses of the answers of a batch
+  double preference_loss_ = 0;     // of the last batch
 
   index targets_of(const Batch& batch) const override { return batch.target_count(); }
+  double weight_of(const Batch& batch) const override;
   Variable loss_of_batch(const Batch& batch) override;
   std::optional<Validation> measure_set(const EvaluationBatches& set,
                                         const Interrupted& interrupted) override {
+    if (prefers()) return measure_preferences(set, interrupted);
     return validation_of(loss_of(free_tape(), model_, set, interrupted));
   }
 };
+
+/// The unit of losses.
+std::string_view loss_unit_of(const LanguageModelSettings& settings);
 
 }  // namespace fovea

@@ -103,11 +103,32 @@ void note_text(LanguageModelRun& run) {
   run.notes.push_back(note);
 }
 
+// What is said of pairs that are shortened, or left out.
+void note_pairs(const ChatSequences& found, std::string_view name, index block,
+                std::vector<std::string>& notes) {
+  if (found.truncated > 0) {
+    notes.push_back(fmt::format(
+        "{}: pairs with more than {} tokens: {} of {}; their ends are dropped, and {} without both "
+        "answers then are left out",
+        name, block, found.truncated, found.conversations, found.left_out));
+  }
+  if (found.equal > 0) {
+    notes.push_back(fmt::format("{}: pairs of equal answers: {} of {}; they are left out", name,
+                                found.equal, found.conversations));
+  }
+}
+
 Sequences conversations(LanguageModelRun& run, std::string_view text, std::string_view name,
                         const LanguageModelSettings& settings) {
   if (!run.pretrained) {
     throw Error(ErrorCode::kModelWrongKind, "--data chat: the base has no chat template",
                 "begin from a model that was trained on conversations");
+  }
+  if (settings.text.objective == LanguageObjective::kDpo) {
+    const CutOptions cut = batches_of(settings).cut();
+    ChatSequences pairs = read_preferences(text, *run.pretrained, cut, name);
+    note_pairs(pairs, name, cut.block, run.notes);
+    return std::move(pairs.sequences);
   }
   ChatSequences found = read_conversations(text, *run.pretrained, batches_of(settings).cut(),
                                            settings.text.loss_on, name);

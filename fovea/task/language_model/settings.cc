@@ -135,6 +135,14 @@ void check_options(const LanguageModelSettings& s) {
                    "adapters leave all of the model as it is", "leave --freeze out");
   require_together(s.from.lora == 0 || s.from.layer_lr_decay == 1, "--lora, --layer-lr-decay",
                    "adapters of all layers have one learning rate", "leave one of them out");
+  if (s.text.objective == LanguageObjective::kDpo) {
+    require_together(!s.recipe.evaluate_training, "--evaluate-training, --objective dpo",
+                     "the training set is measured by next tokens alone", "leave one of them out");
+    require_together(s.model.dropout == 0, "--dropout, --objective dpo",
+                     "answers are compared by a model without dropout", "leave --dropout out");
+    require_together(s.text.loss_on == LossOn::kAnswers, "--loss-on all, --objective dpo",
+                     "answers are compared, and the question is in both", "leave --loss-on out");
+  }
   require_option(s.text.sequence_length <= s.model.block,
                  Hint{"the model sees --block tokens at once"}, "sequence_length",
                  s.text.sequence_length, "at most --block ({})", s.model.block);

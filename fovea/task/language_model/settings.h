@@ -24,6 +24,17 @@ inline constexpr EnumName<LossOn> kLossOnNames[] = {{LossOn::kAnswers, "answers"
                                                     {LossOn::kAll, "all"}};
 inline std::span<const EnumName<LossOn>> enum_names(LossOn) { return kLossOnNames; }
 
+/// What a training makes probable.
+enum class LanguageObjective {
+  kNextToken,  ///< each next token of the text
+  kDpo,        ///< of two answers the one that is preferred (task/language_model/preference.h)
+};
+inline constexpr EnumName<LanguageObjective> kLanguageObjectiveNames[] = {
+    {LanguageObjective::kNextToken, "next-token"}, {LanguageObjective::kDpo, "dpo"}};
+inline std::span<const EnumName<LanguageObjective>> enum_names(LanguageObjective) {
+  return kLanguageObjectiveNames;
+}
+
 /// The text, and how it is cut into sequences.
 struct TextOptions {
   std::vector<std::string> train;
@@ -37,6 +48,8 @@ struct TextOptions {
   std::string vocabulary;
   std::string data = "blocks";
   LossOn loss_on = LossOn::kAnswers;
+  LanguageObjective objective = LanguageObjective::kNextToken;
+  double dpo_beta = 0.1;
   bool marks = true;
   index max_length = 0;
   Truncate truncate = Truncate::kEnd;
@@ -68,6 +81,14 @@ struct TextOptions {
           "conversation, for a --base with a chat template",
           {.names = [] { return names_in(kDataKinds, "|"); }});
     visit("loss_on", loss_on, "--data chat: which tokens are learned", {.needs = {"data", "chat"}});
+    visit("objective", objective,
+          "--data chat: next-token; or dpo: each line has two answers, of which one is preferred "
+          "(Rafailov et al. 2023)",
+          {.needs = {"data", "chat"}, .resume = OnResume::kNo});
+    visit(
+        "dpo_beta", dpo_beta,
+        "--objective dpo: how strongly the model is held to what --base says; larger: more",
+        {.range = ValueRange::over(0), .needs = {"objective", "dpo"}, .resume = OnResume::kNoted});
     visit("marks", marks, "--data lines: a begin token before each line, an end token behind it");
     visit("max_length", max_length,
           "--data lines: most tokens of a line, marks included; 0: any number",
@@ -75,7 +96,7 @@ struct TextOptions {
     visit("truncate", truncate, "which end of a line longer than --max-length is dropped",
           {.needs = {"max_length"}});
     visit("by_length", by_length, "--data lines: a batch holds lines of about the same length");
-    visit("batch_size", batch_size, "sequences per batch",
+    visit("batch_size", batch_size, "sequences per batch; with --objective dpo pairs of them",
           {.resume = OnResume::kNoted, .place = HelpPlace::kTraining});
     visit("sequence_length", sequence_length,
           "most tokens of a sequence to train on; 0: as many as the model sees, --block",

@@ -17,8 +17,8 @@ namespace {
 WordPieceModel small_vocabulary() {
   WordPieceModel words;
   words.names = {"[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "##b"};
-  words.before = {1};
-  words.after = {2};
+  words.marks.before = {1};
+  words.marks.after = {2};
   return words;
 }
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Direct preference optimisation (train lm --objective dpo): small models of random weights, and pairs of answers."""
+
+import json
+import math
+import shutil
+import signal
+import time
+import unittest
+
+from gguf_support import U32
+from test_base import BaseTest, tensors_of
+
+QUESTIONS = ["hello", "who?", "say it", "a b c"]
+
+
+def pairs(count=12):
+    """The answer that begins with "the" is preferred."""
+    return [{"prompt": QUESTIONS[n % 4], "chosen": f"the {n % 5}", "rejected": f"no {n % 3}"} for n in range(count)]
+
+
+class Preferences(BaseTest):
+    def setUp(self):
+        super().setUp()
+        self.base = self.foreign(llama_context_length=(U32, 200))
+        self.data = self.lines(pairs())
+
+    def lines(self, rows, name="pairs.jsonl", more=""):
+        path = self.folder / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows) + more)
+        return path
+
+    def dpo(self, output, *more, data=None, run=None, **options):
+        words = ["train", "lm", "--base", self.base, "--train", data or self.data, "--objective", "dpo", "-o", self.folder / output,
+                 "--batch-size", 4, "--sequence-length", 150, "--valid-fraction", 0, "--threads", 2, "--progress", "none",
+                 "--lr", "3e-3", "--warmup", 2, "--stop-after", "30u", "--save-every", "10u", *more]
+        return (run or self.succeed)(*words, **options)
+
+    def losses(self, output):
+        lines = [json.loads(line) for line in (self.folder / output / "metrics.jsonl").read_text().splitlines()]
+        return [line["loss"] for line in lines if "loss" in line]
+
+    def bits(self, output):
+        return tensors_of(self.folder / output / "model.safetensors")
+
+    def test_prefers_what_was_preferred(self):
+        for name, more in (("whole", ()), ("adapters", ("--lora", 4, "--lr", "2e-2"))):
+            with self.subTest(name):
+                self.dpo(name, *more, "--log-every", 1)
+                losses = self.losses(name)
+                self.assertAlmostEqual(losses[0], math.log(2), 6)  # the model is still that of the beginning
+                self.assertLess(losses[-1], 0.4)
+                config = json.loads((self.folder / name / "config.json").read_text())["text"]
+                self.assertEqual((config["data"], config["objective"], config["dpo_beta"]), ("chat", "dpo", 0.1))
+        self.succeed("report", self.folder / "whole", "-o", self.folder / "page.html")
+        self.assertIn("nats per pair", (self.folder / "page.html").read_text())
+
+    def test_validation_counts_pairs(self):
+        self.dpo("run", "--valid", self.lines(pairs(5), "valid.jsonl"), "--eval-every", "10u")
+        rows = [json.loads(line) for line in (self.folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        found = [row["values"]["accuracy"] for row in rows if row["kind"] == "metrics"]
+        self.assertEqual((len(found), found[-1]), (3, 1))
+
+    def test_any_number_of_threads_and_a_resumed_run_give_the_same_bits(self):
+        for lora in ((), ("--lora", 2)):
+            self.dpo("two", *lora, "--overwrite")
+            self.dpo("three", *lora, "--threads", 3, "--overwrite")
+            self.assertEqual(self.bits("three"), self.bits("two"))
+            again = self.folder / "again"
+            shutil.rmtree(again, ignore_errors=True)
+            shutil.copytree(self.folder / "two", again)
+            for step in (20, 30):
+                shutil.rmtree(again / "checkpoints" / f"step-{step:06}", ignore_errors=True)
+            self.succeed("train", "lm", "--resume", "-o", again, "--threads", 1)
+            self.assertEqual(self.bits("again"), self.bits("two"))
+
+    def test_what_the_base_made_of_the_answers_is_kept(self):
+        self.dpo("run", "--keep", 5)
+        reference = self.folder / "run" / "reference.safetensors"
+        self.assertEqual(len(tensors_of(reference)["training"]), 12 * 8)
+        reference.unlink()
+        self.assert_error(self.run_fovea("train", "lm", f"--resume={self.folder}/run/checkpoints/step-000010", "--overwrite"), 4,
+                          "reference.safetensors: no such file")
+        # Adapters of an unchanged base: it can be asked again.
+        self.dpo("adapters", "--lora", 2, "--keep", 5)
+        expected = self.bits("adapters")
+        (self.folder / "adapters" / "reference.safetensors").unlink()
+        self.succeed("train", "lm", f"--resume={self.folder}/adapters/checkpoints/step-000010", "--overwrite")
+        self.assertEqual(self.bits("adapters"), expected)
+
+    def test_stops_and_goes_on(self):
+        process = self.dpo("run", "--stop-after", "100000u", "--save-every", "1000u", run=self.start)
+        while not (self.folder / "run" / "metrics.jsonl").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("to go on", process.communicate(timeout=60)[1].decode())
+        self.succeed("train", "lm", "--resume", "-o", self.folder / "run", "--stop-after", "1u")
+
+    def test_lists_of_messages(self):
+        user, answer = {"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}
+        other = {"role": "assistant", "content": "never"}
+        forms = [{"prompt": "hello", "chosen": "yes", "rejected": "never"},
+                 {"prompt": [user], "chosen": [answer], "rejected": [other]},
+                 {"chosen": [user, answer], "rejected": [user, other]}]
+        weights = []
+        for n, form in enumerate(forms):
+            self.dpo(f"run{n}", "--stop-after", "5u", data=self.lines([form] * 4, f"{n}.jsonl"))
+            weights.append(self.bits(f"run{n}"))
+        self.assertEqual(weights[1], weights[0])
+        self.assertEqual(weights[2], weights[0])
+
+    def test_pairs_that_are_left_out_are_counted(self):
+        long = {"prompt": "x" * 300, "chosen": "y", "rejected": "z"}
+        same = {"prompt": "x", "chosen": "y", "rejected": "y"}
+        said = self.dpo("run", "--stop-after", "1u", data=self.lines([*pairs(), long, same])).stderr.decode()
+        self.assertIn("pairs with more than 150 tokens: 1 of 14", said)
+        self.assertIn("pairs of equal answers: 1 of 14; they are left out", said)
+        self.assert_error(self.dpo("x", data=self.lines([same]), run=self.run_fovea), 3, "both answers are equal")
+        self.assert_error(self.dpo("x", data=self.lines([long]), run=self.run_fovea), 3, "no answer fits")
+
+    def test_bad_input(self):
+        user, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+        for bad, needle in (({"prompt": "a", "chosen": "b"}, 'line 13: expected "rejected"'),
+                            ({"prompt": "a", "completion": "b"}, 'line 13: expected "chosen"'),
+                            ({"chosen": [user], "rejected": [user]}, 'line 13: "chosen" does not end with an answer'),
+                            ({"chosen": [user, answer], "rejected": [{**user, "content": "c"}, answer]}, "differ before"),
+                            ({"prompt": "a", "chosen": [user, answer], "rejected": "c"}, "line 13"), ([1], "expected an object")):
+            with self.subTest(needle):
+                self.assert_error(self.dpo("x", data=self.lines([*pairs(), bad]), run=self.run_fovea), 3, needle)
+        self.assert_error(self.dpo("x", data=self.lines(pairs(), more="{"), run=self.run_fovea), 3, "line 13")
+        for more, needle in ((("--data", "blocks"), "--objective"), (("--loss-on", "all"), "--loss-on all"),
+                             (("--evaluate-training",), "--evaluate-training"), (("--dropout", 0.1), "--dropout"),
+                             (("--dpo-beta", 0), "--dpo-beta")):
+            with self.subTest(needle):
+                self.assert_error(self.dpo("x", *more, run=self.run_fovea), 2, needle)
+        self.assert_error(self.run_fovea("train", "lm", "--train", self.data, "--objective", "dpo", "-o", self.folder / "x"), 2, "--objective")
+
+
+if __name__ == "__main__":
+    unittest.main()
