@@ -26,6 +26,7 @@ std::string translate_epilog() {
   fovea train translate --train pairs.tsv --preset tiny -o model     a sentence, a tab, its translation
   fovea train translate --source train.zh --target train.en --tokenizer char --target-tokenizer word -o model
   fovea train translate --source train.en --target train.de --encoder-layers 6 --decoder-layers 2 -o model
+  fovea train translate --base model --train terms.tsv -o ours       go on with other sentences
   fovea train translate --resume -o model                            go on after an interruption)",
        .data = "Line n of the source and line n of the target belong together. Files may be packed "
                "by gzip or zstd.",
@@ -59,8 +60,18 @@ class TranslatorTraining final
   TranslatorSettings settings_in(const std::string& config, const std::string& name) override {
     return translator_settings_from_text(config, name);
   }
+  TranslatorSettings usual(const TranslatorSettings& given) const override {
+    TranslatorSettings settings;
+    if (!given.from.base.empty()) apply_base_recipe(settings);
+    return settings;
+  }
   // Layers of a preset are those of a Transformer.
   void complete(TranslatorSettings& settings, const Said& said) const override {
+    if (!settings.from.base.empty() && !said.resumes) {
+      require_together(!said.has_preset, "--base, --preset", "a base has its own layers",
+                       "leave one of them out");
+      return take_base(settings, said.set);
+    }
     TranslatorConfig& model = settings.model;
     if (!said.has_preset || model.kind != TranslatorKind::kBahdanauGru) return;
     const TranslatorConfig usual;
@@ -73,12 +84,12 @@ class TranslatorTraining final
   }
 
   TranslatorRun make_run(const StoredRun* stored) const override {
-    if (stored == nullptr) return prepare_run(settings_);
+    if (stored == nullptr) return prepare_run(settings_);  // also from a base
     TranslatorVocabulary known{.of_source = tokenizer_of(stored), .of_target = nullptr};
     if (!settings_.text.shared_vocabulary) {
       known.of_target = tokenizer_of(stored, kTargetTokenizerName);
     }
-    return prepare_run(settings_, std::move(known));
+    return prepare_run(settings_, std::move(known), weights_of(stored));
   }
 };
 

@@ -472,6 +472,7 @@ class TranslatorTraining(TypedDict, total=False):
     seed: SupportsIndex | None
     average: SupportsIndex | None
     average_best: SupportsIndex | None
+    base: Text | None
     preset: Text | None
     config: Text | None
     threads: SupportsIndex | None

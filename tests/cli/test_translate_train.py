@@ -4,6 +4,7 @@
 
 import gzip
 import json
+import shutil
 import signal
 import time
 import unittest
@@ -231,6 +232,67 @@ class Refuses(TrainTest):
         said = self.fit(pairs=pairs, small=[*SMALL, "--stop-after", "20u"]).stderr.decode()
         self.assertIn("pairs with an empty side: 1; they are left out", said)
         self.assertIn("pairs longer than --block (32 tokens): 1; they are left out", said)
+
+
+class FromABase(TrainTest):
+    """A translator goes on with other sentences."""
+
+    FEW = ("--batch-tokens", "160", "--stop-after", "60u", "--eval-every", "20u", "--save-every", "20u", "--lr", "5e-3",
+           "--dropout", "0", "--warmup", "5", "--label-smoothing", "0", "--progress", "none")
+
+    def setUp(self):
+        super().setUp()
+        self.fit("--stop-after", "100u", output="base")
+        other = [(source, target.replace("rot", "zwei")) for source, target in sentences(seed=3)]  # red is two here
+        self.other = self.write("other.tsv", "".join(f"{s}\t{t}\n" for s, t in other))
+
+    def go_on(self, output, *more, run=None):
+        return (run or self.succeed)("train", "translate", "--base", self.folder / "base", "--train", self.other, "-o",
+                                     self.folder / output, *self.FEW, *more)
+
+    def test_learns_the_other_sentences_with_the_tokens_of_the_base(self):
+        self.go_on("run")
+        for name in ("tokenizer.txt", "target-tokenizer.txt"):
+            self.assertEqual((self.folder / "run" / name).read_bytes(), (self.folder / "base" / name).read_bytes())
+        self.assertEqual(self.config("run")["model"], {**self.config("base")["model"], "dropout": 0})
+        self.assertLess(self.best_loss("run"), 0.3)
+        self.go_on("one", "--stop-after", "1u", "--lr", "1e-30", "--min-lr", "1e-30", "--weight-decay", "0")
+        self.assertEqual(self.data("one"), self.data("base"))
+        said = self.succeed("translate", self.folder / "run", stdin=b"one red\n").stdout.decode()
+        self.assertEqual(said.strip(), "eins zwei")
+
+    def test_bits_and_resuming_without_the_base(self):
+        self.go_on("two", "--threads", "2")
+        self.go_on("three", "--threads", "3")
+        self.assertEqual(self.data("three"), self.data("two"))
+        shutil.rmtree(self.folder / "base")
+        self.succeed("train", "translate", f"--resume={self.folder}/three/checkpoints/step-000040", "--overwrite")
+        self.assertEqual(self.data("three"), self.data("two"))
+
+    def test_what_the_base_decides(self):
+        for option, value in (("--width", "64"), ("--encoder-layers", "2"), ("--tokenizer", "char"), ("--min-count", "3"),
+                              ("--heads", "4")):
+            with self.subTest(option):
+                self.assert_error(self.go_on("x", option, value, run=self.run_fovea), 2, f"{option}: ",
+                                  "a training that begins from it keeps that")
+        self.go_on("same", "--width", "32", "--stop-after", "1u")
+        self.assert_error(self.go_on("x", "--preset", "tiny", run=self.run_fovea), 2, "--base, --preset")
+        defaults = self.succeed("train", "translate", "--base", self.folder / "base", "--train", self.other, "--dump-config").stdout
+        for line in (b"lr = 0.0002", b"schedule = 'linear'", b"width = 32"):
+            self.assertIn(line, defaults)
+
+    def test_what_is_no_base(self):
+        def refused(base, status, needle):
+            self.assert_error(self.run_fovea("train", "translate", "--base", base, "--train", self.other, "-o", self.folder / "x"),
+                              status, needle)
+            self.assertFalse((self.folder / "x").exists())
+
+        refused(self.folder / "nowhere", 4, "nowhere")
+        lines = self.write("labelled.tsv", "a\tone two\nb\tred\n" * 20)
+        self.succeed("train", "classify", "--train", lines, "-o", self.folder / "classifier", "--progress", "none")
+        refused(self.folder / "classifier", 4, "translator")
+        (self.folder / "base" / "tokenizer.txt").unlink()
+        refused(self.folder / "base", 4, "tokenizer.txt")
 
 
 if __name__ == "__main__":

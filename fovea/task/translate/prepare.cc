@@ -201,7 +201,8 @@ std::unique_ptr<PairTraining> training_of(PairTokens pairs, const TranslatorVoca
 
 }  // namespace
 
-TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorVocabulary> known) {
+TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorVocabulary> known,
+                          RunWeights weights) {
   if (settings.text.target_tokenizer.empty()) {
     settings.text.target_tokenizer = settings.text.tokenizer;
   }
@@ -209,7 +210,11 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   check_sizes(settings);
   const PairSet set = read_set(settings.text, settings.recipe.seed);
   TranslatorRun run;
-  run.vocabulary = known ? std::move(*known) : learn_vocabulary(set, settings.text);
+  const std::string& base = settings.from.base;
+  run.from_base = !base.empty() && weights == RunWeights::kNew;
+  run.vocabulary = known          ? std::move(*known)
+                   : base.empty() ? learn_vocabulary(set, settings.text)
+                                  : load_vocabulary(base, settings);
   TranslatorConfig& model = settings.model;
   model.vocabulary = run.vocabulary.source().vocabulary_size();
   model.target_vocabulary = run.vocabulary.target().vocabulary_size();
@@ -239,7 +244,7 @@ TranslatorRun prepare_run(TranslatorSettings settings, std::optional<TranslatorV
   if (validates.tokens.size() > 0) run.validation.emplace(std::move(validates.tokens), batch);
   if (settings.recipe.evaluate_training) run.trained.emplace(run.training->pairs(), batch);
   resolve_lengths(settings.recipe, run.training->updates_per_epoch(),
-                  {.epochs = kTranslatorEpochs});
+                  {.epochs = base.empty() ? kTranslatorEpochs : kEpochsFromBase});
   run.settings = std::move(settings);
   note_warmup(run);
   describe(run, set.pairs.empty + trains.empty + validates.empty,

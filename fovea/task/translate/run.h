@@ -27,13 +27,15 @@ namespace fovea {
 struct TranslatorRun : PreparedRun<TranslatorSettings, PairTraining, PairEvaluation> {
   TranslatorVocabulary vocabulary;
   SentencePairs validation_texts;  ///< of `validation`, in its order
+  bool from_base = false;          ///< its model begins with the weights of --base
 };
 
-/// Checks all options, reads the pairs, and learns the vocabularies unless `known` is given. Writes
-/// nothing. Throws kOptionValue, kUsage without a file to train on, what read_pairs() throws,
-/// kInputTooSmall if no pair is left.
+/// Checks all options, reads the pairs, and learns the vocabularies unless they are `known`, or
+/// those of a --base. Writes nothing. Throws kOptionValue, kUsage without a file to train on, what
+/// read_pairs() throws, kInputTooSmall if no pair is left.
 TranslatorRun prepare_run(TranslatorSettings settings,
-                          std::optional<TranslatorVocabulary> known = {});
+                          std::optional<TranslatorVocabulary> known = {},
+                          RunWeights weights = RunWeights::kNew);
 
 extern template RunCost cost_of(const TranslatorRun&);
 extern template double flops_of_update(const Context&, const TranslatorRun&);

@@ -5,7 +5,11 @@
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/base/words.h"
+#include "fovea/task/base.h"
+#include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
+#include "fovea/task/translate/translator.h"
 #include "fovea/text/tokenizer.h"
 
 namespace fovea {
@@ -92,6 +96,43 @@ std::span<const TranslatorPreset> translator_presets() { return kTranslatorPrese
 
 void apply_preset(std::string_view name, TranslatorSettings& settings) {
   choose(kTranslatorPresets, name, "preset").apply(settings);
+}
+
+void apply_base_recipe(TranslatorSettings& settings) {
+  settings.recipe.lr = 2e-4;
+  settings.recipe.min_lr = 2e-5;
+  settings.recipe.schedule = ScheduleKind::kLinear;
+  settings.recipe.warmup = 100;
+}
+
+namespace {
+
+bool is_decided(std::string_view field) {
+  constexpr std::string_view kOfTokens[] = {"text.tokenizer",       "text.target_tokenizer",
+                                            "text.tokenizer_model", "text.shared_vocabulary",
+                                            "text.lower",           "text.words",
+                                            "text.min_count",       "text.target_tokenizer_model"};
+  return (field.starts_with("model.") && field != "model.dropout") || contains(kOfTokens, field);
+}
+
+}  // namespace
+
+void take_base(TranslatorSettings& settings, const std::vector<std::string>& set) {
+  const std::filesystem::path base = settings.from.base;
+  TranslatorSettings theirs = translator_settings_from_text(read_model_file(base, "config.json"),
+                                                            (base / "config.json").string());
+  require_as_base(fields_of(settings), fields_of(theirs), set, is_decided, base.string());
+  if (contains(set, "model.dropout")) theirs.model.dropout = settings.model.dropout;
+  settings.model = std::move(theirs.model);
+  TranslatorTextOptions &text = settings.text, &of_base = theirs.text;
+  text.tokenizer = std::move(of_base.tokenizer);
+  text.target_tokenizer = std::move(of_base.target_tokenizer);
+  text.tokenizer_model = std::move(of_base.tokenizer_model);
+  text.target_tokenizer_model = std::move(of_base.target_tokenizer_model);
+  text.shared_vocabulary = of_base.shared_vocabulary;
+  text.lower = of_base.lower;
+  text.words = of_base.words;
+  text.min_count = of_base.min_count;
 }
 
 void check_options(const TranslatorSettings& s) {

@@ -129,21 +129,43 @@ struct TranslatorRecipe : TrainOptions {
   }
 };
 
+/// The translator that a training begins from.
+struct TranslatorBase {
+  std::string base;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    under("A model to begin from", visit)(
+        "base", base,
+        "begin from this translator, a folder of fovea; its layers and its tokens are kept",
+        {.is_path = true, .place = HelpPlace::kModel, .shown = "DIR"});
+  }
+};
+
 struct TranslatorSettings {
   TranslatorSettings();
 
   TranslatorTextOptions text;
   TranslatorConfig model;
   TranslatorRecipe recipe;
+  TranslatorBase from;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit_groups(visit, *this);
+    visit("from", from, "the model to begin from", {.resume = OnResume::kNo});
   }
 };
 
-/// How long a run is by default.
-inline constexpr index kTranslatorEpochs = 20;
+/// How long a run is by default; and one that begins from a translator.
+inline constexpr index kTranslatorEpochs = 20, kEpochsFromBase = 5;
+
+/// The recipe for weights that have learned already.
+void apply_base_recipe(TranslatorSettings& settings);
+/// Takes from settings.from.base its model and its tokens. `set`: the names of the fields that a
+/// user has set. Throws kOptionValue for what the base has otherwise, and what reading its
+/// config.json throws.
+void take_base(TranslatorSettings& settings, const std::vector<std::string>& set);
 
 /// Named settings to start from; options that are given too override them.
 struct TranslatorPreset {

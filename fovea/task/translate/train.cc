@@ -159,6 +159,9 @@ struct TaskOf<TranslatorRun> {
   }
 
   static Translator make(const TranslatorRun& run) {
+    if (run.from_base) {
+      return load_weights_of(run.settings.from.base, run.settings.model, run.settings.recipe.seed);
+    }
     return Translator(run.settings.model, run.settings.recipe.seed);
   }
 

@@ -56,19 +56,30 @@ double model_memory(const TranslatorConfig& config) {
   return 4 * (static_cast<double>(parameter_count(c)) + table);
 }
 
+TranslatorVocabulary load_vocabulary(const fs::path& folder, const TranslatorSettings& settings) {
+  const TranslatorConfig& config = settings.model;
+  TranslatorVocabulary vocabulary{.of_source = load_tokenizer(folder, config.vocabulary),
+                                  .of_target = nullptr};
+  if (!settings.text.shared_vocabulary) {
+    vocabulary.of_target = load_tokenizer(folder, config.target_vocabulary, kTargetTokenizerName);
+  }
+  require_marks(vocabulary.source(), folder);
+  require_marks(vocabulary.target(), folder);
+  return vocabulary;
+}
+
+Translator load_weights_of(const fs::path& folder, const TranslatorConfig& config,
+                           std::uint64_t seed) {
+  return std::move(*load_model<Translator>(folder, sizes_of, config, seed));
+}
+
 LoadedTranslator load_translator(const fs::path& folder) {
   LoadedTranslator loaded;
   loaded.settings = translator_settings_from_text(read_model_file(folder, "config.json"),
                                                   (folder / "config.json").string());
-  const TranslatorConfig& config = loaded.settings.model;
-  loaded.vocabulary.of_source = load_tokenizer(folder, config.vocabulary);
-  if (!loaded.settings.text.shared_vocabulary) {
-    loaded.vocabulary.of_target =
-        load_tokenizer(folder, config.target_vocabulary, kTargetTokenizerName);
-  }
-  require_marks(loaded.vocabulary.source(), folder);
-  require_marks(loaded.vocabulary.target(), folder);
-  loaded.model = load_model<Translator>(folder, sizes_of, config, loaded.settings.recipe.seed);
+  loaded.vocabulary = load_vocabulary(folder, loaded.settings);
+  loaded.model =
+      load_model<Translator>(folder, sizes_of, loaded.settings.model, loaded.settings.recipe.seed);
   return loaded;
 }
 

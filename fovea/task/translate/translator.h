@@ -44,6 +44,12 @@ struct LoadedTranslator {
 /// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
 /// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
 LoadedTranslator load_translator(const std::filesystem::path& folder);
+/// Its vocabularies alone.
+TranslatorVocabulary load_vocabulary(const std::filesystem::path& folder,
+                                     const TranslatorSettings& settings);
+/// Its weights, with what `config` changes of what is in its config.json.
+Translator load_weights_of(const std::filesystem::path& folder, const TranslatorConfig& config,
+                           std::uint64_t seed);
 
 /// The text of config.json, and the settings from that text; `name` is the file's name in errors.
 /// Throws kModelWrongKind, kModelDamaged.
