@@ -334,7 +334,9 @@ std::string_view why_without_effect(std::string_view option, const LoadedClassif
   }
   if (option == "as_pairs") return model.is_foreign ? "" : "the model says itself what it reads";
   if (option == "second_column") {
-    return model.reads_pairs() ? "" : "the model does not read pairs of texts";
+    return model.reads_pairs() ? ""
+           : model.is_foreign  ? "without --as-pairs the model reads single texts"
+                               : "the model does not read pairs of texts";
   }
   if (option == "weights") return model.reads_frames() ? "" : "the model reads texts, not numbers";
   return model.reads_frames() ? "the model reads numbers, not texts" : "";

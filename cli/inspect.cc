@@ -21,6 +21,7 @@
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/report/progress.h"
+#include "fovea/task/language_model/preference.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/average.h"
@@ -385,6 +386,7 @@ int inspect(const Arguments& arguments) {
   std::vector<CheckedFile> files;
   add(folder, verify_model_folder(folder), files);
   add(folder, verify_best_weights(folder), files);
+  add(folder, verify_reference(folder), files);
   for (const fs::path& checkpoint : checkpoints_in(folder)) {
     // A training that goes on removes old checkpoints meanwhile: such a folder was renamed first.
     try {

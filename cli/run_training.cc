@@ -59,24 +59,16 @@ class TrainingLog final : public TrainingObserver {
   }
 
   void begins(const RunState& state) override {
-    const Terminal terminal = message_terminal();
-    const ProgressStyle style = style_of(kind_, terminal);
-    const auto show = [&](std::ostream& out, ProgressStyle how) {
-      shown_.emplace_back(
-          out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
-                                 return terminal_columns(STDERR_FILENO);
-                               }});
-    };
-    show(std::cerr, style);
-    if (std::ostream* log = log_stream()) {
-      show(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
-    }
+    show();
     if (state.step > 0) note(fmt::format("going on after update {}", state.step));
     if (state.evaluated_step >= 0) valid_ = {state.valid_loss, state.evaluated_step};
   }
 
   void noticed(const std::string& what) override { warn(what); }
-  void told(const std::string& what) override { note(what); }
+  void told(const std::string& what) override {
+    show();
+    note(what);
+  }
   Request request() override { return requested(); }
 
   void updated(const UpdateRecord& record, double fraction_done) override {
@@ -92,6 +84,7 @@ class TrainingLog final : public TrainingObserver {
   }
 
   void works(std::string_view what, double fraction_done) override {
+    show();
     std::optional<double> left;
     if (fraction_done > 0) {
       left = (monotonic_seconds() - began_) * (1 - fraction_done) / fraction_done;
@@ -130,6 +123,23 @@ class TrainingLog final : public TrainingObserver {
   }
 
  private:
+  // From the first event on, which may come before the training begins.
+  void show() {
+    if (!shown_.empty()) return;
+    const Terminal terminal = message_terminal();
+    const ProgressStyle style = style_of(kind_, terminal);
+    const auto show_on = [&](std::ostream& out, ProgressStyle how) {
+      shown_.emplace_back(
+          out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
+                                 return terminal_columns(STDERR_FILENO);
+                               }});
+    };
+    show_on(std::cerr, style);
+    if (std::ostream* log = log_stream()) {
+      show_on(*log, style == ProgressStyle::kNone ? style : ProgressStyle::kPlain);
+    }
+  }
+
   void note(const std::string& line) {
     if (quiet()) return;
     for (Progress& progress : shown_) progress.note(line);
@@ -358,6 +368,7 @@ void print_result(const Job& job, const RunCost& cost, const TrainResult& result
                       folds_text(stored.folds), folder));
     return;
   }
+  if (result.stopped && state.step == 0) return;  // before the first update: no model is there
   // Updates and tokens are those of the whole run; the time is that of this process.
   print(fmt::format("{}, {}; ", counted(state.step, "update"), targets));
   print(s.tokens_per_second > 0 ? fmt::format("{:.1f} s here, {:.0f} {}s/s\n", seconds,

@@ -193,8 +193,8 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
     return pairs ? !has_word(needs.values, '|', "pairs") : needs.values == "pairs";
   }
   void complete(ClassifierSettings& settings, const Said& said) const override {
-    take_pooling(settings.model, said);
     if (!said.resumes && !settings.from.base.empty()) return take_base(settings, said.set);
+    take_pooling(settings.model, said);
     if (!said.resumes) {
       const bool sized = said.has("model.width");
       if (!settings.text.embeddings.empty() && !sized) settings.model.width = 0;  // the vectors'

@@ -72,10 +72,6 @@ void check_layers(const EncoderConfig& c) {
   check_size("width", c.width, 1);
   check_size("ff", c.ff, 1);
   check_size("block", c.block, 1, kLargestSize - c.base.padding - 1);
-  if (c.base.separator >= 0) {
-    check_size("separator", c.base.separator, 0, c.vocabulary - 1);
-    check_size("types", c.base.types, 2);
-  }
   require_option(c.heads > 0 && c.width % c.heads == 0, "heads", c.heads, "a divisor of --width {}",
                  c.width);
   if (c.encoder.empty() && c.features == 0) return;

@@ -93,25 +93,69 @@ struct MarkNames {
 
 constexpr std::size_t kMostMarks = 64;
 
-// What stands between the texts of "<s> $A </s> </s> $B </s>"; nothing for a pair that has other
-// marks around its texts than one text has. What reads no pairs need not know it.
-void take_pair(const ForeignObject& part, MarkNames& names) {
+// A piece of a template: a mark, or one of the texts A and B.
+struct TemplatePiece {
+  std::string name;
+  bool is_text = false;
+  std::int64_t type = 0;
+};
+
+std::optional<TemplatePiece> piece_of(const Json& json) {
+  const auto* const object = json.get_if<Json::Object>();
+  if (object == nullptr || object->size() != 1) return std::nullopt;
+  const auto& [kind, inside] = object->front();
+  if (inside.get_if<Json::Object>() == nullptr) return std::nullopt;
+  const Json *const id = inside.find("id"), *const type = inside.find("type_id");
+  const auto* const name = id == nullptr ? nullptr : id->get_if<std::string>();
+  const auto* const number = type == nullptr ? nullptr : type->get_if<std::int64_t>();
+  const bool is_text = kind == "Sequence";
+  if (name == nullptr || number == nullptr || (!is_text && kind != "SpecialToken")) {
+    return std::nullopt;
+  }
+  return TemplatePiece{*name, is_text, *number};
+}
+
+// The pieces of a pair, if it is one: marks, A, marks, B, marks; all before B of type 0, all from
+// there on of one type.
+std::vector<TemplatePiece> pieces_of_pair(const ForeignObject& part) {
   const Json* const pair = part.find("pair");
-  const auto* const pieces = pair == nullptr ? nullptr : pair->get_if<Json::Array>();
-  if (pieces == nullptr || pieces->size() > kMostMarks) return;
+  const auto* const list = pair == nullptr ? nullptr : pair->get_if<Json::Array>();
+  if (list == nullptr || list->size() > kMostMarks) return {};
+  std::vector<TemplatePiece> pieces;
+  std::string texts;
+  std::int64_t type = 0;
+  for (const Json& json : *list) {
+    std::optional<TemplatePiece> piece = piece_of(json);
+    if (!piece) return {};
+    if (piece->is_text) {
+      texts += piece->name;
+      if (texts == "AB") type = piece->type;
+    }
+    if (piece->type != type) return {};
+    pieces.push_back(std::move(*piece));
+  }
+  if (texts != "AB" || type < 0 || type > 1) pieces.clear();
+  return pieces;
+}
+
+// What stands between the texts of "<s> $A </s> </s> $B </s>". Nothing of a pair that has other
+// marks around its texts than one text has, or whose second type does not begin behind one mark
+// that stands nowhere before: what reads no pairs need not know them.
+void take_pair(const ForeignObject& part, MarkNames& names) {
   std::array<std::vector<std::string>, 3> groups;
   std::size_t texts = 0;
   bool typed = false;
-  for (const Json& piece : *pieces) {
-    const Json* const mark = piece.find("SpecialToken");
-    if (mark != nullptr) {
-      groups[texts].push_back(mark->at("id").text());
-      continue;
+  for (const TemplatePiece& piece : pieces_of_pair(part)) {
+    if (piece.is_text) {
+      ++texts;
+    } else {
+      groups[texts].push_back(piece.name);
     }
-    if (++texts == groups.size()) return;
-    typed = piece.at("Sequence").at("type_id").whole() != 0;
+    typed = piece.type != 0;
   }
   if (texts != 2 || groups[0] != names.before || groups[2] != names.after) return;
+  const bool is_one = groups[1].size() == 1 && !contains(names.before, groups[1][0]);
+  if (typed && !is_one) return;
   names.between = std::move(groups[1]);
   names.typed = typed;
 }
@@ -283,8 +327,11 @@ BpeOfJson read(const Json& json, const std::string& where) {
   };
   for (const std::string& mark : marks.before) result.marks.before.push_back(id_of(mark));
   for (const std::string& mark : marks.after) result.marks.after.push_back(id_of(mark));
-  for (const std::string& mark : marks.between) result.marks.between.push_back(id_of(mark));
-  result.marks.typed = marks.typed;
+  const auto is_token = [&](const std::string& mark) { return contains(model.names, mark); };
+  if (std::ranges::all_of(marks.between, is_token)) {
+    for (const std::string& mark : marks.between) result.marks.between.push_back(id_of(mark));
+    result.marks.typed = marks.typed;
+  }
   return result;
 }
 
@@ -319,7 +366,11 @@ MarksAround marks_of_template(const ForeignObject& processor, index tokens) {
   };
   take(names.before, marks.before);
   take(names.after, marks.after);
-  take(names.between, marks.between);
+  try {
+    take(names.between, marks.between);
+  } catch (const Error&) {
+    marks.between.clear();  // pairs cannot be read
+  }
   return marks;
 }
 
@@ -509,8 +560,13 @@ WordPieceModel wordpiece_from_vocabulary(std::string_view text, const std::strin
   mark("pad_token", "[PAD]");
   mark("unk_token", "[UNK]");
   model.marks.before = {mark("cls_token", "[CLS]")};
-  model.marks.after = model.marks.between = {mark("sep_token", "[SEP]")};
-  model.marks.typed = true;
+  const token sep = mark("sep_token", "[SEP]");
+  // MPNet puts two marks between the texts of a pair, and tells them apart by nothing else.
+  const bool is_mpnet =
+      config != nullptr && config->text("tokenizer_class", "").starts_with("MPNet");
+  model.marks.after = {sep};
+  model.marks.between.assign(is_mpnet ? 2 : 1, sep);
+  model.marks.typed = !is_mpnet;
   mark("mask_token", "[MASK]");
   return model;
 }

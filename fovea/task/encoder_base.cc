@@ -143,13 +143,26 @@ TokenizerData tokenizer_of_encoder(const fs::path& base) {
           .model = kept_encoder_text(transformer_folder(base))};
 }
 
+index separator_of(const EncoderTokenizer& tokenizer, index types, TextCount count) {
+  const MarksAround& marks = tokenizer.around();
+  const bool has_types = count == TextCount::kPair && marks.typed && types > 1;
+  return has_types && !marks.between.empty() ? marks.between.back() : -1;
+}
+
 EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
-                         const std::string& where) {
+                         const std::string& where, TextCount count) {
   if (kept.kind != kPretrainedKind) {
     fail(ErrorCode::kModelDamaged, "{}: expected the tokenizer of a model from elsewhere, got {}",
          where, kept.kind);
   }
-  return read_encoder_text(kept_encoder_files(kept.model, where), model.vocabulary, model.block);
+  EncoderText text =
+      read_encoder_text(kept_encoder_files(kept.model, where), model.vocabulary, model.block);
+  const index separator = separator_of(*text.tokenizer, model.base.types, count);
+  if (model.base.separator != separator) {
+    fail(ErrorCode::kModelDamaged, "{}: the model has the separator {}; expected {}", where,
+         model.base.separator, separator);
+  }
+  return text;
 }
 
 bool says_layers(std::string_view field) {
@@ -162,14 +175,29 @@ bool says_layers(std::string_view field) {
   return field.starts_with("model.base.") || contains(kLayers, field);
 }
 
+namespace {
+
+void require_template(const EncoderText& text, const std::string& where) {
+  if (!text.tokenizer->around().between.empty()) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: its tokenizer does not say how two texts are read as one", where),
+              "its tokenizer.json needs a `pair` in the post_processor that fovea can read");
+}
+
+}  // namespace
+
+void require_pairs(const EncoderText& text, const std::string& where) {
+  require_template(text, where);
+  const index marks = text.tokenizer->pair_marks();
+  if (text.max_length >= marks + 2) return;
+  fail(ErrorCode::kModelDamaged, "{}: pairs have {} marks and at most {} tokens", where, marks,
+       text.max_length);
+}
+
 void require_length(index max_length, const EncoderText& text, const std::string& where,
                     TextCount count) {
   const bool pair = count == TextCount::kPair;
-  if (pair && text.tokenizer->around().between.empty()) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: its tokenizer does not say how two texts are read as one", where),
-                "its tokenizer.json needs a `pair` in the post_processor");
-  }
+  if (pair) require_template(text, where);
   const index marks = pair ? text.tokenizer->pair_marks() : text.tokenizer->marks();
   const index fewest = marks + (pair ? 2 : 1);
   if (max_length < fewest) {

@@ -47,17 +47,24 @@ EncoderBase read_encoder_base(const std::filesystem::path& base, BertHead head);
 /// The tokenizer of a base, as the folder of a run keeps it.
 TokenizerData tokenizer_of_encoder(const std::filesystem::path& base);
 
-/// How a model reads texts that keeps this tokenizer, whose file is called `where`. Throws
-/// kModelDamaged.
-EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
-                         const std::string& where);
-
 /// Whether a field of the settings of a model on the layers of a base, such as "model.width", says
 /// what these layers are.
 bool says_layers(std::string_view field);
 
 /// Whether a model reads texts, or pairs of texts.
 enum class TextCount : std::uint8_t { kOne, kPair };
+
+/// PretrainedLayers::separator of a model that reads so many, with types of tokens or without.
+index separator_of(const EncoderTokenizer& tokenizer, index types, TextCount count);
+
+/// How a model reads texts that keeps this tokenizer, whose file is called `where`. Throws
+/// kModelDamaged, also if it has another separator.
+EncoderText text_of_kept(const TokenizerData& kept, const EncoderConfig& model,
+                         const std::string& where, TextCount count = TextCount::kOne);
+
+/// Throws kModelWrongKind unless the tokenizer of a model from elsewhere, which is called `where`,
+/// says how two texts are read as one; kModelDamaged if there is no room for them.
+void require_pairs(const EncoderText& text, const std::string& where);
 
 /// Throws kOptionValue unless texts (or pairs) of so many tokens have room beside their marks, and
 /// the base, which is called `where`, reads as many; kModelWrongKind if its tokenizer does not say

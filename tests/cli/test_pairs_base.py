@@ -5,9 +5,11 @@ transformers says of pairs is compared in tests/python/test_encoders.py."""
 
 import json
 import random
+import shutil
 import unittest
 
 from bert_support import tokenizer_json, write_head, write_json, write_mpnet
+from forged import forge_json
 from test_encoder_base import FILLER, BaseTest
 
 
@@ -94,11 +96,39 @@ class PairsOfABase(BaseTest):
         self.assertAlmostEqual(foreign["log_loss"]["value"], self.score("run", test)["log_loss"]["value"], places=4)
         self.assert_error(self.run_fovea("eval", self.folder / "run", "--as-pairs", "--test", test), 2, "--as-pairs has no effect")
 
+    @staticmethod
+    def template(texts, second=1, between=("[SEP]",)):
+        def mark(name, kind=0):
+            return {"SpecialToken": {"id": name, "type_id": kind}}
+
+        first, last = ({"Sequence": {"id": text, "type_id": kind}} for text, kind in zip(texts, (0, second)))
+        return [mark("[CLS]"), first, *map(mark, between), last, mark("[SEP]", second)]
+
+    def test_a_separator_that_is_not_that_of_the_tokenizer(self):
+        self.begin("run", "--stop-after", "2u")
+        for separator in (2, 5, -1, 99):
+            with self.subTest(separator):
+                forged = self.folder / "forged"
+                shutil.rmtree(forged, ignore_errors=True)
+                shutil.copytree(self.folder / "run", forged)
+                forge_json(forged, "config.json", lambda config: config["model"]["base"].update(separator=separator))
+                for command in (("pairs", forged), ("eval", forged, "--test", self.data)):
+                    self.assert_error(self.run_fovea(*command, stdin=b"a\tb\n"), 4, "separator")
+
     def test_bad_input(self):
         self.fails(2, ("--pair-encoder: ", "has cross"), "--pair-encoder", "bi")
         self.fails(2, ("--max-length 4", "3 marks in each pair"), "--max-length", 4)
         self.fails(2, "reads at most 16 tokens", "--max-length", 17)
         self.fails(2, "--encoder: has no effect with --base", "--encoder", "conv3")
+        for pair in ([1, 2], [None], [{}], [{"SpecialToken": 3}], "x", [{"Sequence": {"id": "A"}}], self.template("BA"),
+                     self.template("AB", second=7), self.template("AB", between=["[SEP]", "[SEP]"]),
+                     self.template("AB", between=["[NONE]"])):
+            with self.subTest(pair=pair):
+                odd = tokenizer_json()
+                odd["post_processor"]["pair"] = pair
+                write_json(self.base / "tokenizer.json", odd)
+                self.fails(4, "does not say how two texts are read as one")
+                self.succeed("embed", self.base, stdin=b"the king\n")  # needs no pairs
         silent = tokenizer_json()
         silent["post_processor"]["pair"] = []
         write_json(self.base / "tokenizer.json", silent)

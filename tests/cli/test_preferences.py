@@ -97,6 +97,32 @@ class Preferences(BaseTest):
         self.assertIn("to go on", process.communicate(timeout=60)[1].decode())
         self.succeed("train", "lm", "--resume", "-o", self.folder / "run", "--stop-after", "1u")
 
+    def test_stops_while_the_base_is_asked(self):
+        process = self.dpo("run", data=self.lines(pairs(4000), "many.jsonl"), run=self.start)
+        while not (self.folder / "run" / "config.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("what the base makes of 4000 pairs", err.decode())
+        self.assertIn("to go on", err.decode())
+        self.assertEqual(out, b"")
+        self.assertFalse((self.folder / "run" / "reference.safetensors").exists())
+        self.lines(pairs(), "many.jsonl")  # fewer, for the time that it takes
+        self.succeed("train", "lm", "--resume", "-o", self.folder / "run")
+        self.assertEqual(len(tensors_of(self.folder / "run" / "reference.safetensors")["training"]), 12 * 8)
+
+    def test_a_damaged_reference(self):
+        self.dpo("run", "--keep", 5)
+        reference = self.folder / "run" / "reference.safetensors"
+        self.succeed("inspect", self.folder / "run", "--verify")
+        data = bytearray(reference.read_bytes())
+        data[-1] ^= 64
+        reference.write_bytes(data)
+        self.assertNotEqual(self.run_fovea("inspect", self.folder / "run", "--verify").returncode, 0)
+        self.assert_error(self.run_fovea("train", "lm", f"--resume={self.folder}/run/checkpoints/step-000010", "--overwrite"), 4,
+                          "reference.safetensors")
+
     def test_lists_of_messages(self):
         user, answer = {"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}
         other = {"role": "assistant", "content": "never"}
@@ -111,10 +137,11 @@ class Preferences(BaseTest):
         self.assertEqual(weights[2], weights[0])
 
     def test_pairs_that_are_left_out_are_counted(self):
-        long = {"prompt": "x" * 300, "chosen": "y", "rejected": "z"}
+        long = {"prompt": "x", "chosen": "x" * 300 + "good", "rejected": "y"}
         same = {"prompt": "x", "chosen": "y", "rejected": "y"}
         said = self.dpo("run", "--stop-after", "1u", data=self.lines([*pairs(), long, same])).stderr.decode()
-        self.assertIn("pairs with more than 150 tokens: 1 of 14", said)
+        self.assertIn("pairs with more than 150 tokens: 1 of 14; they are left out", said)
+        self.assertNotIn("lines of more than", said)
         self.assertIn("pairs of equal answers: 1 of 14; they are left out", said)
         self.assert_error(self.dpo("x", data=self.lines([same]), run=self.run_fovea), 3, "both answers are equal")
         self.assert_error(self.dpo("x", data=self.lines([long]), run=self.run_fovea), 3, "no answer fits")
@@ -129,6 +156,7 @@ class Preferences(BaseTest):
             with self.subTest(needle):
                 self.assert_error(self.dpo("x", data=self.lines([*pairs(), bad]), run=self.run_fovea), 3, needle)
         self.assert_error(self.dpo("x", data=self.lines(pairs(), more="{"), run=self.run_fovea), 3, "line 13")
+        self.assert_error(self.dpo("x", "--objective", "next-token", "--data", "chat", run=self.run_fovea), 3, "--objective dpo compares")
         for more, needle in ((("--data", "blocks"), "--objective"), (("--loss-on", "all"), "--loss-on all"),
                              (("--evaluate-training",), "--evaluate-training"), (("--dropout", 0.1), "--dropout"),
                              (("--dpo-beta", 0), "--dpo-beta")):

@@ -92,6 +92,53 @@ TEST(BpeJson, AMarkBeforeTextsIsThatOfTheTemplate) {
                 kModelWrongKind, "single");
 }
 
+// What stands between the texts of a pair: read where it is what fovea can compute, else left out.
+TEST(BpeJson, MarksBetweenTheTextsOfAPairAreThoseOfTheTemplate) {
+  const auto file = [](std::string_view pair) {
+    return small_file(R"({"type": "ByteLevel", "add_prefix_space": false})",
+                      fmt::format(R"(, "post_processor": {{"type": "TemplateProcessing", )"
+                                  R"("single": [{{"SpecialToken": {{"id": "a", "type_id": 0}}}}, )"
+                                  R"({{"Sequence": {{"id": "A", "type_id": 0}}}}, )"
+                                  R"({{"SpecialToken": {{"id": "<end>", "type_id": 0}}}}], )"
+                                  R"("pair": {}, "special_tokens": {{}}}})",
+                                  pair));
+  };
+  const auto mark = [](std::string_view name, int type) {
+    return fmt::format(R"({{"SpecialToken": {{"id": "{}", "type_id": {}}}}})", name, type);
+  };
+  const auto text = [](std::string_view name, int type) {
+    return fmt::format(R"({{"Sequence": {{"id": "{}", "type_id": {}}}}})", name, type);
+  };
+  const auto pair = [&](std::vector<std::string> pieces) {
+    return read(file(fmt::format("[{}]", fmt::join(pieces, ", ")))).marks;
+  };
+  const std::string begin = mark("a", 0), a = text("A", 0), end = mark("<end>", 0);
+  const MarksAround two = pair({begin, a, end, end, text("B", 0), end});
+  EXPECT_THAT(two.between, ElementsAre(7, 7));
+  EXPECT_FALSE(two.typed);
+  const MarksAround typed = pair({begin, a, end, text("B", 1), mark("<end>", 1)});
+  EXPECT_THAT(typed.between, ElementsAre(7));
+  EXPECT_TRUE(typed.typed);
+  const std::string b = text("B", 1), last = mark("<end>", 1);
+  for (const auto& odd : std::vector<std::vector<std::string>>{
+           {},
+           {begin, a, end},
+           {begin, b, end, a, end},        // the other way around
+           {begin, a, end, end, b, last},  // the second type behind two marks
+           {begin, a, begin, b, last},     // behind a mark that stands before
+           {begin, a, end, b, end},        // and not up to the end
+           {begin, a, end, text("B", 2), mark("<end>", 2)},
+           {begin, a, end, b, last, a},
+           {begin, a, mark("<none>", 0), b, last},
+           {a, end, b, last},  // other marks around than one text has
+           {"3"},
+           {"{}"},
+           {R"({"Sequence": {"id": "A"}})"}}) {
+    EXPECT_TRUE(pair(odd).between.empty()) << fmt::format("{}", fmt::join(odd, " "));
+  }
+  EXPECT_TRUE(read(file("3")).marks.between.empty());
+}
+
 // As RoBERTa has them.
 TEST(BpeJson, MarksStandOnBothSidesAndMayTakeTheBlankBeforeThem) {
   const std::string around =

@@ -184,8 +184,8 @@ LoadedClassifier load_foreign(const fs::path& folder, InputKind input) {
   config.classes = read.config.outputs;
   loaded.settings.text.input = input;
   if (input == InputKind::kPairs) {
-    read_pairs(config, *read.text.tokenizer);
-    require_length(read.text.max_length, read.text, folder.string(), TextCount::kPair);
+    make_cross_encoder(config, *read.text.tokenizer);
+    require_pairs(read.text, folder.string());
   }
   loaded.settings.text.tokenizer = kPretrainedKind;
   loaded.settings.text.max_length = read.text.max_length;
@@ -223,10 +223,11 @@ LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign) {
   }
   if (config.has_base()) {
     loaded.pieces =
-        text_of_kept(read_tokenizer_data(folder), config, (folder / "tokenizer.txt").string());
+        text_of_kept(read_tokenizer_data(folder), config, (folder / "tokenizer.txt").string(),
+                     texts_of(loaded.settings.text.input));
     check_stored((folder / "config.json").string(), [&] {
       require_length(loaded.settings.text.max_length, loaded.pieces, folder.string(),
-                     loaded.reads_pairs() ? TextCount::kPair : TextCount::kOne);
+                     texts_of(loaded.settings.text.input));
     });
   }
   if (has_tokenizer(loaded.settings)) {

@@ -183,7 +183,8 @@ void take_frames(ClassifierRun& run, ClassifierSettings& settings, LabelledSet& 
 void take_pieces(ClassifierRun& run, const ClassifierSettings& settings,
                  std::optional<TokenizerData> known) {
   run.kept = known ? std::move(*known) : tokenizer_of_encoder(settings.from.base);
-  run.pieces = text_of_kept(run.kept, settings.model, "tokenizer.txt");
+  run.pieces =
+      text_of_kept(run.kept, settings.model, "tokenizer.txt", texts_of(settings.text.input));
 }
 
 // Prepares the input: the tokenizer, which is learned unless it is known, or frames.

@@ -175,11 +175,13 @@ bool is_decided_by_encoder(std::string_view field) {
 
 }  // namespace
 
-void read_pairs(ClassifierConfig& model, const EncoderTokenizer& tokenizer) {
+TextCount texts_of(InputKind input) {
+  return input == InputKind::kPairs ? TextCount::kPair : TextCount::kOne;
+}
+
+void make_cross_encoder(ClassifierConfig& model, const EncoderTokenizer& tokenizer) {
   model.pair_encoder = PairEncoder::kCross;
-  const MarksAround& marks = tokenizer.around();
-  const bool has_types = marks.typed && model.base.types > 1;
-  if (has_types && !marks.between.empty()) model.base.separator = marks.between.back();
+  model.base.separator = separator_of(tokenizer, model.base.types, TextCount::kPair);
 }
 
 void take_base(ClassifierSettings& settings, const std::vector<std::string>& set) {
@@ -188,9 +190,8 @@ void take_base(ClassifierSettings& settings, const std::vector<std::string>& set
   const std::string& where = settings.from.base;
   ClassifierSettings theirs(settings.text.input);
   theirs.model = classifier_on(base.layers);
-  const TextCount count =
-      settings.text.input == InputKind::kPairs ? TextCount::kPair : TextCount::kOne;
-  if (count == TextCount::kPair) read_pairs(theirs.model, *base.text.tokenizer);
+  const TextCount count = texts_of(settings.text.input);
+  if (count == TextCount::kPair) make_cross_encoder(theirs.model, *base.text.tokenizer);
   theirs.text.tokenizer = kPretrainedKind;
   theirs.text.lower = false;
   const std::vector<Field> said = fields_of(settings), has = fields_of(theirs);

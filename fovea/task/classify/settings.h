@@ -50,8 +50,11 @@ InputWords words_of(InputKind input);
 /// The least --max-length: a pair has a token of each text, and two separators.
 index fewest_tokens(InputKind input);
 
+/// How many texts it reads as one.
+TextCount texts_of(InputKind input);
+
 /// Makes a model on the layers of an encoder with this tokenizer one of pairs.
-void read_pairs(ClassifierConfig& model, const EncoderTokenizer& tokenizer);
+void make_cross_encoder(ClassifierConfig& model, const EncoderTokenizer& tokenizer);
 
 /// FieldTraits::part of the settings of texts that only a bag or an encoder reads.
 inline constexpr std::string_view kNetworkPart = "network";

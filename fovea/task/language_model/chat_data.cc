@@ -82,7 +82,7 @@ Turns turns_of(const Line& line) {
   if (const Json* const list = json.find("conversations")) {
     return turns_in(line, *list, "from", "value");
   }
-  if (json.find("prompt") != nullptr) {
+  if (json.find("prompt") != nullptr && json.find("chosen") == nullptr) {
     return asked_and_answered(line.text(json, "prompt"), line.text(json, "completion"));
   }
   if (json.find("instruction") != nullptr) {
@@ -90,6 +90,9 @@ Turns turns_of(const Line& line) {
     const std::string more = json.find("input") != nullptr ? line.text(json, "input") : "";
     if (!more.empty()) question += "\n\n" + more;
     return asked_and_answered(std::move(question), line.text(json, "output"));
+  }
+  if (json.find("chosen") != nullptr) {
+    line.fail_with("two answers, which --objective dpo compares, and no conversation");
   }
   line.fail_with("no conversation");
 }
@@ -164,12 +167,9 @@ class ConversationReader {
       ++found_.equal;
       return;
     }
-    const Turns turns = whole(line, chosen), others = whole(line, rejected);
-    const index truncated = found_.truncated;
-    const Written first = cut(written(line, turns, kLastAnswer)),
-                  second = cut(written(line, others, kLastAnswer));
-    found_.truncated = std::min(found_.truncated, truncated + 1);  // pairs are counted
-    if (!has_target(first) || !has_target(second)) {
+    const Written first = written(line, whole(line, chosen), kLastAnswer),
+                  second = written(line, whole(line, rejected), kLastAnswer);
+    if (std::max(first.tokens.size(), second.tokens.size()) > most()) {
       ++found_.left_out;
       return;
     }
@@ -196,15 +196,15 @@ class ConversationReader {
   }
 
   Written cut(Written one) {
-    const auto most = static_cast<std::size_t>(cut_.block) + 1;
-    if (one.tokens.size() > most) {
+    if (one.tokens.size() > most()) {
       ++found_.truncated;
-      ++found_.sequences.truncated_lines;
-      one.tokens.resize(most);
-      one.counted.resize(most);
+      one.tokens.resize(most());
+      one.counted.resize(most());
     }
     return one;
   }
+
+  std::size_t most() const { return static_cast<std::size_t>(cut_.block) + 1; }
 
   // A first token is no target.
   static bool has_target(const Written& one) {
@@ -269,10 +269,6 @@ Json parsed(std::string_view line, const std::string& where, const char* forms) 
     throw Error(error.code(), error.what(), forms);
   }
 }
-
-}  // namespace
-
-namespace {
 
 constexpr const char* kPairForms =
     "a line is {\"prompt\": \"...\", \"chosen\": \"...\", \"rejected\": \"...\"}, or has lists of "

@@ -17,7 +17,7 @@ struct ChatSequences {
   Sequences sequences;
   index conversations = 0;
   index truncated = 0;  ///< that are longer than a sequence; their end is dropped
-  index left_out = 0;   ///< of these, those of which no answer is left
+  index left_out = 0;   ///< of these, those of which no answer is left; pairs that are longer
   index equal = 0;      ///< pairs of equal answers, which are left out
 };
 
@@ -44,8 +44,8 @@ ChatSequences read_conversations(std::string_view text, const PretrainedText& ba
 ///    "rejected": [{"role": "assistant", ...}]}
 ///   {"chosen": [all messages], "rejected": [all messages]}
 ///
-/// The targets are the tokens of the last answers, with the marks that end them. A pair of which an
-/// answer is cut away, or whose answers are equal, is left out. Throws as read_conversations().
+/// The targets are the tokens of the last answers, with the marks that end them. A pair that is
+/// longer than a sequence, or whose answers are equal, is left out. Throws as read_conversations().
 ChatSequences read_preferences(std::string_view text, const PretrainedText& base,
                                const CutOptions& cut, std::string_view name);
 

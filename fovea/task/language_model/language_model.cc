@@ -236,29 +236,41 @@ struct TaskOf<LanguageModelRun> {
   }
 };
 
+namespace {
+
+// What the model of the beginning makes of the answers: from the folder, or measured now, which is
+// only right while the model is that one. False if the observer asked to stop.
+bool take_reference(LanguageModelObjective& objective, const LanguageModelRun& run,
+                    const fs::path& folder, bool measures, TrainingObserver& observer) {
+  const index pairs = run.training->sequences().items(),
+              validated = run.validation ? run.validation->sequences().items() : 0;
+  if (!measures) {
+    objective.set_reference(read_reference(folder, pairs, validated));
+    return true;
+  }
+  observer.told(fmt::format("first, what the base makes of {} pairs", pairs + validated));
+  auto reference = objective.measure_reference([&](double done) {
+    observer.works("what the base makes of the answers", done);
+    return observer.request() != Request::kStop;
+  });
+  if (!reference) return false;
+  write_reference(folder, *reference);
+  objective.set_reference(std::move(*reference));
+  return true;
+}
+
+}  // namespace
+
 TrainResult train_language_model(const Context& context, const LanguageModelRun& run,
                                  const std::filesystem::path& folder, StartAt start,
                                  TrainingObserver& observer) {
-  // Here the model is still that of the beginning, or has no checkpoint; adapters change nothing
-  // yet.
+  const bool prefers = run.settings.text.objective == LanguageObjective::kDpo;
+  // A run without a checkpoint begins from its base again, and so do adapters until their values
+  // are read.
   const bool measures = !start.resume || (run.from_base && !fs::exists(folder / kReferenceName));
   RunTraining training(context, run, folder, std::move(start));
-  if (run.settings.text.objective == LanguageObjective::kDpo) {
-    LanguageModelObjective& objective = training.objective();
-    if (measures) {
-      const auto works = [&](double done) {
-        observer.works("what the base makes of the answers", done);
-        return observer.request() != Request::kStop;
-      };
-      std::optional<PreferenceReference> reference = objective.measure_reference(works);
-      if (!reference) return TrainResult{.state = {}, .stopped = true};
-      write_reference(folder, *reference);
-      objective.set_reference(std::move(*reference));
-    } else {
-      objective.set_reference(
-          read_reference(folder, run.training->sequences().items(),
-                         run.validation ? run.validation->sequences().items() : 0));
-    }
+  if (prefers && !take_reference(training.objective(), run, folder, measures, observer)) {
+    return TrainResult{.state = {}, .stopped = true};
   }
   return training.train(run.settings.recipe, observer);
 }
@@ -404,21 +416,26 @@ std::vector<double> LanguageModelObjective::losses_of(const Batch& batch) {
 
 std::optional<PreferenceReference> LanguageModelObjective::measure_reference(
     const std::function<bool(double)>& works) {
-  const index batch_size = run_.settings.text.batch_size;
-  const EvaluationBatches training(run_.training->sequences(), batch_size);
-  const index all = training.size() + (run_.validation ? run_.validation->size() : 0);
-  index done = 0;
-  const auto measure = [&](const EvaluationBatches& set, std::vector<double>& ratios) {
-    for (index i = 0; i < set.size(); ++i) {
-      if (!works(static_cast<double>(done++) / static_cast<double>(all))) return false;
-      const std::vector<double> losses = losses_of(set[i]), of_batch = log_ratios(losses);
+  const Sequences* const validation = run_.validation ? &run_.validation->sequences() : nullptr;
+  const double all = static_cast<double>(run_.training->sequences().items() +
+                                         (validation == nullptr ? 0 : validation->items()));
+  double done = 0;
+  const auto measure = [&](const Sequences& set, std::vector<double>& ratios) {
+    const index batch_size = run_.settings.text.batch_size;
+    for (index begin = 0; begin < set.items(); begin += batch_size) {
+      if (!works(done / all)) return false;
+      const index end = std::min(set.items(), begin + batch_size);
+      Batch batch;
+      for (index s = 2 * begin; s < 2 * end; ++s) append(batch, set, s);
+      const std::vector<double> losses = losses_of(batch), of_batch = log_ratios(losses);
       ratios.insert(ratios.end(), of_batch.begin(), of_batch.end());
+      done += static_cast<double>(end - begin);
     }
     return true;
   };
   PreferenceReference reference;
-  if (!measure(training, reference.training)) return std::nullopt;
-  if (run_.validation && !measure(*run_.validation, reference.validation)) return std::nullopt;
+  if (!measure(run_.training->sequences(), reference.training)) return std::nullopt;
+  if (validation != nullptr && !measure(*validation, reference.validation)) return std::nullopt;
   return reference;
 }
 

@@ -37,6 +37,7 @@ PreferenceStep preference_step(Vec<const double> losses, Vec<const double> refer
 
 namespace {
 
+constexpr double kMostNats = 1e9;  // of an answer
 constexpr const char* kTraining = "training";
 constexpr const char* kValidation = "validation";
 
@@ -70,9 +71,28 @@ PreferenceReference read_reference(const fs::path& folder, index training, index
            expected, name, tensor == nullptr ? "none" : tensor->describe());
     }
     const double* const first = tensor->data<double>();
-    return std::vector<double>(first, first + expected);
+    std::vector<double> numbers(first, first + expected);
+    if (!std::ranges::all_of(numbers, [](double x) { return std::abs(x) < kMostNats; })) {
+      fail(ErrorCode::kModelDamaged, "{}: a number of {} is no difference of log-probabilities",
+           file.string(), name);
+    }
+    return numbers;
   };
   return {values(kTraining, training), values(kValidation, validation)};
+}
+
+std::vector<FileCheck> verify_reference(const fs::path& folder) {
+  std::vector<FileCheck> checks;
+  const fs::path file = folder / kReferenceName;
+  if (!fs::exists(file)) return checks;
+  FileCheck& check = checks.emplace_back(FileCheck{std::string(kReferenceName), ""});
+  try {
+    read_safetensors(file, ChecksumRule::kRequired);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kOutOfMemory) throw;
+    check.problem = error.what();
+  }
+  return checks;
 }
 
 }  // namespace fovea

@@ -11,6 +11,7 @@
 
 #include "fovea/base/types.h"
 #include "fovea/base/view.h"
+#include "fovea/train/model_folder.h"
 
 namespace fovea {
 
@@ -37,8 +38,10 @@ PreferenceStep preference_step(Vec<const double> losses, Vec<const double> refer
 
 /// The file of a run folder.
 void write_reference(const std::filesystem::path& folder, const PreferenceReference& reference);
-/// Throws kModelMissing, and kModelDamaged unless it has so many pairs.
+/// Throws kModelMissing, and kModelDamaged unless it has so many pairs, of finite numbers.
 PreferenceReference read_reference(const std::filesystem::path& folder, index training,
                                    index validation);
+/// The check of the file, if there is one.
+std::vector<FileCheck> verify_reference(const std::filesystem::path& folder);
 
 }  // namespace fovea

@@ -103,14 +103,12 @@ void note_text(LanguageModelRun& run) {
   run.notes.push_back(note);
 }
 
-// What is said of pairs that are shortened, or left out.
+// What is said of pairs that are left out.
 void note_pairs(const ChatSequences& found, std::string_view name, index block,
                 std::vector<std::string>& notes) {
-  if (found.truncated > 0) {
-    notes.push_back(fmt::format(
-        "{}: pairs with more than {} tokens: {} of {}; their ends are dropped, and {} without both "
-        "answers then are left out",
-        name, block, found.truncated, found.conversations, found.left_out));
+  if (found.left_out > 0) {
+    notes.push_back(fmt::format("{}: pairs with more than {} tokens: {} of {}; they are left out",
+                                name, block, found.left_out, found.conversations));
   }
   if (found.equal > 0) {
     notes.push_back(fmt::format("{}: pairs of equal answers: {} of {}; they are left out", name,

@@ -34,6 +34,7 @@ class LivePage final : public TrainingObserver {
 
   void begins(const RunState& state) override;
   void noticed(const std::string& what) override { next_.noticed(what); }
+  void told(const std::string& what) override { next_.told(what); }
   void updated(const UpdateRecord& record, double fraction_done) override;
   void works(std::string_view what, double fraction_done) override {
     next_.works(what, fraction_done);

@@ -118,6 +118,7 @@ TEST(WordPiece, AVocabularyThatContradictsItselfIsAnError) {
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.added[0].id = 99; }));
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.marks.before = {-1}; }));
   EXPECT_TRUE(refuses([](WordPieceModel& m) { m.marks.after = {15}; }));
+  EXPECT_TRUE(refuses([](WordPieceModel& m) { m.marks.between = {99}; }));
 }
 
 }  // namespace
