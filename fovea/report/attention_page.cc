@@ -63,11 +63,13 @@ void check_labels(const AttentionPage& page, const TokenLabels& labels) {
 void check_page(const AttentionPage& page) {
   const bool has_maps = !page.maps.empty();
   check(has_maps || !page.saliency.empty(), "draw_attention_page: there is nothing to show");
-  check(!has_maps || !page.maps.front().is_of_layer_before,
-        "draw_attention_page: there is no layer before {}", page.maps.front().name);
-  check(!has_maps || page.first_map < page.maps.size(),
-        "draw_attention_page: there is no map {} of {} to show first", page.first_map,
-        page.maps.size());
+  if (has_maps) {
+    check(!page.maps.front().is_of_layer_before, "draw_attention_page: there is no layer before {}",
+          page.maps.front().name);
+    check(page.first_map < page.maps.size(),
+          "draw_attention_page: there is no map {} of {} to show first", page.first_map,
+          page.maps.size());
+  }
   for (const PageText& text : page.texts) {
     const auto size = static_cast<index>(text.tokens.size());
     check(size >= 1 && size <= kMostCodedKeys,

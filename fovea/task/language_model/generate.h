@@ -66,7 +66,7 @@ index write_tokens(const LoadedLanguageModel& loaded, LanguageModelDecoder& deco
 class LanguageModelSearch final : public NextTokenModel {
  public:
   /// `tokens`: what every hypothesis begins with; the search's begin token stands behind them.
-  /// Context and model must outlive it.
+  /// The model must outlive it.
   LanguageModelSearch(const Context& context, const LanguageModel& model, std::vector<token> tokens,
                       double repetition_penalty);
 
@@ -80,7 +80,7 @@ class LanguageModelSearch final : public NextTokenModel {
 
   void append(Written& hypothesis, token id, Vec<float> logits) const;
 
-  const Context& context_;
+  const Context context_;
   const LanguageModel& model_;
   const double repetition_penalty_;
   const std::vector<token> prompt_;
@@ -108,8 +108,8 @@ FoundText search_text(const Context& context, const LoadedLanguageModel& loaded,
 /// answer; what the system says is kept. Belongs to one thread.
 class Conversation {
  public:
-  /// `system`: what the system says; "": the default of the model, if it has one. Context and model
-  /// must outlive it. Throws kModelWrongKind for a model without a template that is known,
+  /// `system`: what the system says; "": the default of the model, if it has one. The model must
+  /// outlive it. Throws kModelWrongKind for a model without a template that is known,
   /// kOptionValue for the options.
   Conversation(const Context& context, const LoadedLanguageModel& loaded, std::string system,
                const SamplingOptions& options);
@@ -124,7 +124,7 @@ class Conversation {
   index answer_turns(const std::function<bool(std::string_view)>& write);
   std::vector<token> fitting_tokens();
 
-  const Context& context_;
+  const Context context_;
   const LoadedLanguageModel& loaded_;
   const ChatTemplate template_;
   SamplingOptions options_;
