@@ -115,13 +115,13 @@ class Vectors(ExportTest):
         file = self.folder / "pairs.tsv"
         file.write_text("".join(f"{text}\t{text[::-1]}\n" for text in self.texts), encoding="utf-8")
         self.save("bert", transformers.AutoModel)
-        for args in (("train", "embed", "--base", self.folder, "--train", file, "-o", self.run, *RECIPE),
-                     ("export", self.run, "-o", self.exported),
-                     ("export", self.run, "-o", self.exported, "--overwrite")):
+        for args in (("train", "embed", "--base", self.folder, "--train", file, "-o", self.trained, *RECIPE),
+                     ("export", self.trained, "-o", self.exported),
+                     ("export", self.trained, "-o", self.exported, "--overwrite")):
             done = support.fovea(*args)
             self.assertEqual(done.returncode, 0, done.stderr)
         expected = torch.tensor(SentenceTransformer(str(self.exported), device="cpu").encode(TEXTS))
-        for folder in (self.run, self.exported):
+        for folder in (self.trained, self.exported):
             found = [line["vector"] for line in self.answers_of(folder, "embed", TEXTS)]
             self.assert_near(found, expected, 1e-4)
 
