@@ -196,7 +196,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
   static std::atomic<unsigned> number{0};  // two threads may write to one path
   temporary_ = target_;
   temporary_ += fmt::format(".tmp.{}.{}", ::getpid(), number.fetch_add(1));
-  opened_ = std::make_unique<Opened>(std::move(folder), Descriptor(open_to_write(temporary_)));
+  opened_.reset(new Opened{std::move(folder), Descriptor(open_to_write(temporary_))});
 }
 
 AtomicFile::~AtomicFile() {

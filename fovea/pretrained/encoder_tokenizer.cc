@@ -155,11 +155,11 @@ ModelFiles kept_encoder_files(std::string_view archive, const std::string& where
 }
 
 MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view text, index most) {
-  const auto& [before, after, between, typed] = tokenizer.around();
-  const auto last = static_cast<std::size_t>(most) - after.size();
+  const MarksAround& marks = tokenizer.around();
+  const auto last = static_cast<std::size_t>(most) - marks.after.size();
   MarkedTokens result;
   const auto read = [&](std::string_view part) {
-    result.ids = before;
+    result.ids = marks.before;
     tokenizer.append(result.ids, part);
     result.truncated = result.ids.size() > last;
     if (result.truncated) result.ids.resize(last);
@@ -175,7 +175,7 @@ MarkedTokens marked_tokens(const EncoderTokenizer& tokenizer, std::string_view t
     done = result.truncated;
   }
   if (!done) read(text);
-  result.ids.insert(result.ids.end(), after.begin(), after.end());
+  result.ids.insert(result.ids.end(), marks.after.begin(), marks.after.end());
   return result;
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ranges>
 #include <utility>
 
 #include "fovea/base/error.h"
@@ -33,12 +32,12 @@ void write_exported(const std::filesystem::path& folder, std::vector<NamedFile> 
   std::uintmax_t bytes = 0;
   for (const NamedFile& file : files) bytes += file.size();
   require_disk_space(folder, bytes);
-  std::ranges::stable_partition(
-      files, [](const NamedFile& file) { return file.name != kExportedFiles.back(); });
+  std::stable_partition(files.begin(), files.end(),
+                        [](const NamedFile& file) { return file.name != kExportedFiles.back(); });
   create_folders(folder);
   // config.json first: a folder that has one is whole.
-  for (const std::string_view name : kExportedFiles | std::views::reverse) {
-    remove_file(folder / name);
+  for (auto name = kExportedFiles.rbegin(); name != kExportedFiles.rend(); ++name) {
+    remove_file(folder / *name);
   }
   for (const NamedFile& file : files) {
     create_folders((folder / file.name).parent_path());

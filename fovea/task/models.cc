@@ -88,10 +88,10 @@ struct LanguageModel::Loaded {
 };
 
 LanguageModel::LanguageModel(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(
-          options.context, load_language_model(model, {.max_context = options.max_context,
-                                                       .adapter = options.adapters,
-                                                       .weights = WeightTypes::kAsTheyLie}))) {}
+    : loaded_(new Loaded{options.context,
+                         load_language_model(model, {.max_context = options.max_context,
+                                                     .adapter = options.adapters,
+                                                     .weights = WeightTypes::kAsTheyLie})}) {}
 
 std::vector<token> LanguageModel::encode(std::string_view text) const {
   return loaded_->model.tokenizer->encode(text);
@@ -142,7 +142,7 @@ struct Encoder::Loaded {
 };
 
 Encoder::Encoder(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(options.context, load_embedder(model))) {}
+    : loaded_(new Loaded{options.context, load_embedder(model)}) {}
 
 index Encoder::width() const { return loaded_->model.width(); }
 
@@ -179,7 +179,7 @@ struct Classifier::Loaded {
 };
 
 Classifier::Classifier(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(options.context, load_classifier(model))) {
+    : loaded_(new Loaded{options.context, load_classifier(model)}) {
   if (!loaded_->model.reads_frames()) return;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: the model reads arrays of numbers, and no texts", model.string()),
@@ -229,7 +229,7 @@ struct Tagger::Loaded {
 };
 
 Tagger::Tagger(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(options.context, load_tagger(model))) {}
+    : loaded_(new Loaded{options.context, load_tagger(model)}) {}
 
 bool Tagger::segments() const { return loaded_->model.segments(); }
 std::vector<std::string> Tagger::columns() const { return loaded_->model.columns(); }
@@ -284,7 +284,7 @@ struct Translator::Loaded {
 };
 
 Translator::Translator(const fs::path& model, const LoadOptions& options)
-    : loaded_(std::make_shared<const Loaded>(options.context, load_translator(model))) {}
+    : loaded_(new Loaded{options.context, load_translator(model)}) {}
 
 std::vector<std::string> Translator::translate(const std::vector<std::string>& lines,
                                                const SearchOptions& search) const {

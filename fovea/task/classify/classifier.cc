@@ -329,12 +329,12 @@ TextTokens pieces_of_pair(const EncoderTokenizer& tokenizer, const ClassifierTex
     const std::size_t half = first.size() > second.size() ? most / 2 : (most + 1) / 2;
     cut_pair(first, second, most, half, options.truncate);
   }
-  const auto& [before, after, between, typed] = tokenizer.around();
-  TextTokens tokens{.ids = before, .length = all};
+  const MarksAround& marks = tokenizer.around();
+  TextTokens tokens{.ids = marks.before, .length = all};
   append(tokens.ids, first);
-  append(tokens.ids, between);
+  append(tokens.ids, marks.between);
   append(tokens.ids, second);
-  append(tokens.ids, after);
+  append(tokens.ids, marks.after);
   return tokens;
 }
 
