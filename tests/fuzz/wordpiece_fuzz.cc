@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     allow_refusal([&] { encode(ByteBpe(bpe_of_json(json, "input").model), text); });
     allow_refusal([&] {
       PiecesOfJson read = pieces_of_json(json, "input");
-      for (const token id : read.before) require(id >= 0);
+      for (const token id : read.marks.before) require(id >= 0);
       encode(PiecePipeline(std::move(read.model)), text);
     });
   });
