@@ -84,7 +84,7 @@ class TranslatorTraining final
   }
 
   TranslatorRun make_run(const StoredRun* stored) const override {
-    if (stored == nullptr) return prepare_run(settings_);  // also from a base
+    if (stored == nullptr) return prepare_run(settings_);
     TranslatorVocabulary known{.of_source = tokenizer_of(stored), .of_target = nullptr};
     if (!settings_.text.shared_vocabulary) {
       known.of_target = tokenizer_of(stored, kTargetTokenizerName);

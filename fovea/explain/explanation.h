@@ -39,6 +39,12 @@ struct AttentionLayerName {
 std::vector<AttentionLayerName> attention_layers(const std::vector<SizedStage>& stages);
 /// Those of the layers of a base.
 std::vector<AttentionLayerName> attention_layers(const BertConfig& config);
+/// Those of a classifier or a tagger: of its base, if it has one.
+template <class Config>
+std::vector<AttentionLayerName> encoder_attention_layers(const Config& config) {
+  return config.has_base() ? attention_layers(pretrained_layers(config))
+                           : attention_layers(sized_stages(config));
+}
 /// "encoder 1 (transformer)", then of each layer of the decoder "decoder 1 (self-attention)" and
 /// "decoder 1 (cross-attention)"; of a recurrent one "decoder (additive attention)" alone.
 /// `config` must be resolved.

@@ -370,6 +370,7 @@ MarksAround marks_of_template(const ForeignObject& processor, index tokens) {
     take(names.between, marks.between);
   } catch (const Error&) {
     marks.between.clear();  // pairs cannot be read
+    marks.typed = false;
   }
   return marks;
 }

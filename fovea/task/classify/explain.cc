@@ -276,8 +276,7 @@ void explain_rows(const Context& context, const LoadedClassifier& model, const T
           [&](Tape& tape, std::span<HeadStatistics> seen, Variable* inputs) {
             return model.model->logits(tape, rows, {.attention = seen, .inputs = inputs});
           },
-      .layers = config.has_base() ? attention_layers(pretrained_layers(config))
-                                  : attention_layers(sized_stages(config)),
+      .layers = encoder_attention_layers(config),
       .tokens = T,
       .tape_bytes = plan_pass(context, config, load).bytes(),
       .joints = joints};

@@ -256,8 +256,7 @@ Explanation explain_text(const Context& context, const LoadedTagger& model, std:
                                          {.attention = seen, .inputs = inputs});
             return scores.logits[column];
           },
-      .layers = config.has_base() ? attention_layers(pretrained_layers(config))
-                                  : attention_layers(sized_stages(config)),
+      .layers = encoder_attention_layers(config),
       .tokens = T,
       .tape_bytes = plan_pass(context, config, load).bytes()};
   require_explain_memory(observed);

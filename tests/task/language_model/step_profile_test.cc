@@ -67,12 +67,14 @@ TEST(StepProfile, AddsUpToTheStep) {
 TEST(StepProfile, TimeFromCoreToCoreNeedsTwoThreads) {
   EXPECT_EQ(profile_step(Context(1), tiny(), 1).core_to_core_nanoseconds, 0);
   if (available_cores() < 2) GTEST_SKIP() << "one core";
-  double measured = 0;
-  for (int tries = 0; measured == 0 && tries < 5; ++tries)
-    measured = profile_step(Context(2), tiny(), 1).core_to_core_nanoseconds;
-  // A busy machine may not give the second thread a core for a second.
-  if (measured == 0) GTEST_SKIP() << "the second thread had no core, five times";
-  EXPECT_GT(measured, 0);
+  constexpr double kMost = 6e4;
+  // A busy machine may not give the second thread a core for a second, or take it away again: then
+  // nothing was measured, or how long it was away.
+  double least = 0;
+  for (int tries = 0; (least == 0 || least >= kMost) && tries < 60; ++tries)
+    least = profile_step(Context(2), tiny(), 1).core_to_core_nanoseconds;
+  EXPECT_GT(least, 1);
+  EXPECT_LT(least, kMost);
 }
 
 TEST(StepProfile, RefusesAModelThatCannotBe) {
