@@ -110,7 +110,7 @@ void AlignedDelete::operator()(void* memory) const {
     ::operator delete (memory, std::align_val_t{kAlignment});
     return;
   }
-  allow(static_cast<std::byte*>(memory), lazy);  // others may get these addresses
+  if (in_an_arena) allow(static_cast<std::byte*>(memory), lazy);  // others may get these addresses
   munmap(memory, lazy);
   if (lazy_memory == nullptr) return;
   lazy_memory->mapped_ -= lazy;
