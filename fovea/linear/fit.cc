@@ -62,7 +62,7 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
   if (sizes.without_blanks > 0.5 * sizes.characters) {
     words = "0", characters = "1-3", why = "a script without blanks between words";
   } else if (length <= kShortText) {
-    words = "1-2", characters = "2-5", why = "short texts";
+    words = "1-2", characters = "1-5", why = "short texts";
   } else if (all <= kLittleText) {
     words = "1-2", characters = "2-5", why = "little text";
   }
@@ -88,10 +88,14 @@ bool is_sampled(ClassifierTask task, index outputs) {
 }
 
 index fold_count(index texts, ClassifierTask task, index outputs, const LinearFitOptions& options) {
-  constexpr index kMany = 5000;
+  constexpr index kMany = 5000, kSome = 2000, kFew = 1000;
   if (texts < kFewestForFolds) return 0;
   if (options.folds > 0) return std::min(options.folds, texts);
-  return texts > kMany || is_sampled(task, outputs) ? 3 : 5;
+  if (texts > kMany || is_sampled(task, outputs)) return 3;
+  if (texts > kSome) return 5;
+  // The model of all texts says more than one of four fifths of them, by which it is calibrated:
+  // the fewer texts, the more it differs. So parts are smaller, but have 10 texts.
+  return std::clamp<index>(texts / 10, 5, texts > kFew ? 10 : 20);
 }
 
 // The weightings to try. Where both take long, only the one that is better almost always.

@@ -85,7 +85,7 @@ struct LinearFitOptions {
           {.range = ValueRange::in(0, 1e9, "by cross-validation"), .needs = kLinear});
     visit("folds", folds,
           "--model linear: parts of cross-validation, whose scores are told with their interval; "
-          "0: 5, of more than 5000 texts or 64 labels or classes 3, and no interval",
+          "0: 20 of few texts to 3 of many, and no interval",
           {.range = ValueRange::in(0, 1000, "by the number of texts"), .needs = kLinear});
     visit("calibrate", calibrate,
           "--model linear: how cross-validation makes probabilities of logits: a factor; platt: a "

@@ -69,6 +69,20 @@ TEST(LinearFit, KeepsEqualTextsInOneFold) {
   EXPECT_GT(found.trials[found.chosen].loss, 0.6);
 }
 
+// The fewer texts there are, the smaller is the share that the models of cross-validation lack.
+TEST(LinearFit, HasMoreFoldsOfFewTexts) {
+  const auto folds = [](index texts) {
+    const LinearFit found = fit(drawn_texts(texts, 2, 4), {.options = {.c = 1}});
+    return *std::max_element(found.fold.begin(), found.fold.end()) + 1;
+  };
+  EXPECT_EQ(folds(40), 5);
+  EXPECT_EQ(folds(100), 10);
+  EXPECT_EQ(folds(600), 20);
+  EXPECT_EQ(folds(1500), 10);
+  EXPECT_EQ(folds(2500), 5);
+  EXPECT_EQ(folds(5500), 3);
+}
+
 TEST(LinearFit, GivesThePriorsToATextWithoutKnownNgrams) {
   LabelledSample drawn;
   for (const LabelledSample some = drawn_texts(400, 4, 4); drawn.texts.size() < 400;) {
@@ -412,7 +426,7 @@ TEST(ChooseNgrams, LooksAtTheTexts) {
   };
   std::string review;
   for (int n = 0; n < 200; ++n) review += "word ";
-  EXPECT_EQ(chosen("short text", 100), "1-2 2-5");
+  EXPECT_EQ(chosen("short text", 100), "1-2 1-5");
   EXPECT_EQ(chosen(review, 100), "1-2 2-5");
   EXPECT_EQ(chosen(review, 20'000), "1-3 0");
   EXPECT_EQ(chosen("我们都是好人", 100), "0 1-3");
