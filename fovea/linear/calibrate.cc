@@ -274,11 +274,17 @@ Calibration calibrate(const Context& context, const CalibrationData& data, Calib
   return by;
 }
 
-double loss_of(const Context& context, const CalibrationData& data, const Calibration& by) {
+std::vector<double> losses_of(const Context& context, const CalibrationData& data,
+                              const Calibration& by) {
   std::vector<double> losses(static_cast<std::size_t>(data.truth.size()));
   for_all_texts(context, data, [&](index i, std::span<double> own) {
     losses[static_cast<std::size_t>(i)] = loss_of_text(data, by, i, own);
   });
+  return losses;
+}
+
+double loss_of(const Context& context, const CalibrationData& data, const Calibration& by) {
+  const std::vector<double> losses = losses_of(context, data, by);
   double loss = 0, weights = 0;
   for (index i = 0; i < data.truth.size(); ++i) {
     const double weight = weight_of(data, i);

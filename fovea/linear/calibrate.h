@@ -45,6 +45,10 @@ Calibration calibrate(const Context& context, const CalibrationData& data, Calib
 /// The mean loss: nats a text, or of several labels a label; of numbers the squared error.
 double loss_of(const Context& context, const CalibrationData& data, const Calibration& calibration);
 
+/// The loss of each text, without its weight: [texts].
+std::vector<double> losses_of(const Context& context, const CalibrationData& data,
+                              const Calibration& calibration);
+
 /// [texts, classes], as LinearModel::predict; with isotonic maps [outputs] if there are any.
 std::vector<float> predictions_of(const Context& context, const CalibrationData& data,
                                   const Calibration& calibration, index classes,

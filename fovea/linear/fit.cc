@@ -229,6 +229,8 @@ class Fitter {
                std::span<float> unseen, index width);
   void list_measured();
   bool cross_validate();
+  std::vector<double> losses_by(std::size_t trial) const;
+  std::size_t choose() const;
   bool measure_all(std::size_t trial);
   void keep_measured();
   std::vector<IsotonicMap> calibrate_further(const Calibration& by, std::vector<float>& unseen);
@@ -522,6 +524,39 @@ bool Fitter::cross_validate() {
   return true;
 }
 
+// The losses of the texts by a trial, times their weights.
+std::vector<double> Fitter::losses_by(std::size_t trial) const {
+  const CalibrationData seen = unseen_by(trial);
+  std::vector<double> losses =
+      losses_of(context_, seen, calibrate(context_, seen, CalibrationSize::kTemperature));
+  for (std::size_t i = 0; i < seen.weights.size(); ++i) losses[i] *= seen.weights[i];
+  return losses;
+}
+
+// The C with the least loss; of the weightings ratios, unless the loss without them is less by more
+// than chance: by a standard error of the mean difference. Of few texts it is often less by luck.
+std::size_t Fitter::choose() const {
+  const auto best_of = [&](bool ratios) {
+    std::size_t best = trials_.size();
+    for (std::size_t t = 0; t < trials_.size(); ++t) {
+      if (has_ratios(trials_[t].weighting) != ratios) continue;
+      if (best == trials_.size() || trials_[t].loss < trials_[best].loss) best = t;
+    }
+    return best;
+  };
+  const std::size_t plain = best_of(false), ratios = best_of(true);
+  if (plain == trials_.size() || ratios == trials_.size()) return std::min(plain, ratios);
+  const std::vector<double> of_plain = losses_by(plain), of_ratios = losses_by(ratios);
+  double sum = 0, squares = 0;
+  for (std::size_t i = 0; i < of_plain.size(); ++i) {
+    const double difference = of_ratios[i] - of_plain[i];
+    sum += difference;
+    squares += difference * difference;
+  }
+  const double n = static_cast<double>(of_plain.size());
+  return sum > std::sqrt(std::max(squares - sum * sum / n, 0.0)) ? plain : ratios;
+}
+
 // The outputs that were not measured yet, for the trial that was chosen. The losses of the others
 // change in proportion.
 bool Fitter::measure_all(std::size_t trial) {
@@ -650,9 +685,7 @@ std::optional<LinearFit> Fitter::fit() {
   std::vector<IsotonicMap> isotonic;
   if (folds_ > 0) {
     if (!cross_validate()) return std::nullopt;
-    const auto best = std::min_element(trials_.begin(), trials_.end(),
-                                       [](auto& a, auto& b) { return a.loss < b.loss; });
-    chosen = static_cast<std::size_t>(best - trials_.begin());
+    chosen = choose();
     if (is_sampled() && !measure_all(chosen)) return std::nullopt;
     seen_.values = unseen_[chosen];
     if (options_.calibrate != CalibrationKind::kNone) {

@@ -109,6 +109,23 @@ LabelledSample tilted_texts(index texts, std::uint64_t seed) {
   return all;
 }
 
+// A loss that is less by luck alone does not choose between weightings.
+TEST(LinearFit, TakesRatiosUnlessTheyAreClearlyWorse) {
+  int by_luck = 0;
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    const LinearFit found = fit(tilted_texts(120, seed), {});
+    const auto least = std::min_element(found.trials.begin(), found.trials.end(),
+                                        [](auto& a, auto& b) { return a.loss < b.loss; });
+    const LinearTrial& chosen = found.trials[found.chosen];
+    if (has_ratios(chosen.weighting)) {
+      by_luck += chosen.loss > least->loss ? 1 : 0;
+    } else {
+      EXPECT_EQ(&chosen, &*least);
+    }
+  }
+  EXPECT_GE(by_luck, 1);
+}
+
 TEST(LinearFit, GivesProbabilitiesThatMeanSomething) {
   for (const std::uint64_t seed : {1u, 7u}) {
     const LinearFit found = fit(tilted_texts(2000, seed), {});
