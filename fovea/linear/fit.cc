@@ -87,15 +87,24 @@ bool is_sampled(ClassifierTask task, index outputs) {
   return task != ClassifierTask::kRegression && outputs > kMostMeasured;
 }
 
+// The folds by which C and the weighting are chosen.
 index fold_count(index texts, ClassifierTask task, index outputs, const LinearFitOptions& options) {
-  constexpr index kMany = 5000, kSome = 2000, kFew = 1000;
+  constexpr index kMany = 5000;
   if (texts < kFewestForFolds) return 0;
   if (options.folds > 0) return std::min(options.folds, texts);
-  if (texts > kMany || is_sampled(task, outputs)) return 3;
-  if (texts > kSome) return 5;
-  // The model of all texts says more than one of four fifths of them, by which it is calibrated:
-  // the fewer texts, the more it differs. So parts are smaller, but have 10 texts.
-  return std::clamp<index>(texts / 10, 5, texts > kFew ? 10 : 20);
+  return texts > kMany || is_sampled(task, outputs) ? 3 : 5;
+}
+
+// The folds by which the chosen model is calibrated. The model of all texts says more than one of
+// two thirds of them; the fewer texts, the more it differs. So parts are smaller, but have 10
+// texts.
+index calibration_folds(index texts, ClassifierTask task, index outputs,
+                        const LinearFitOptions& options) {
+  constexpr index kFew = 1000, kSome = 20'000;
+  const index folds = fold_count(texts, task, outputs, options);
+  const bool keeps = folds == 0 || options.folds > 0 || texts > kSome ||
+                     task == ClassifierTask::kRegression || is_sampled(task, outputs);
+  return keeps ? folds : std::clamp<index>(texts / 10, folds, texts > kFew ? 10 : 20);
 }
 
 // The weightings to try. Where both take long, only the one that is better almost always.
@@ -202,7 +211,8 @@ class Fitter {
         seed_(seed),
         observer_(observer),
         outputs_(logit_count(data.task, data.classes)),
-        folds_(fold_count(data.truth.size(), data.task, outputs_, options)) {
+        folds_(fold_count(data.truth.size(), data.task, outputs_, options)),
+        calibration_folds_(calibration_folds(data.truth.size(), data.task, outputs_, options)) {
     if (folds_ > 0) fold_ = draw_folds(data, folds_, seed);
     take_texts();
   }
@@ -257,6 +267,7 @@ class Fitter {
     return seen;
   }
   bool is_sampled() const { return static_cast<index>(measured_.size()) < outputs_; }
+  bool measures_again() const { return is_sampled() || calibration_folds_ > folds_; }
 
   void solved(index problems) {
     const double done = static_cast<double>(done_ += problems);
@@ -278,7 +289,8 @@ class Fitter {
   const std::uint64_t seed_;
   const FitObserver& observer_;
   const index outputs_;
-  const index folds_;
+  index folds_;
+  const index calibration_folds_;
   std::vector<std::int32_t> fold_;  // of each text
   std::vector<LinearTrial> trials_;
   std::vector<index> measured_;             // outputs by which a trial is chosen
@@ -557,9 +569,13 @@ std::size_t Fitter::choose() const {
   return sum > std::sqrt(std::max(squares - sum * sum / n, 0.0)) ? plain : ratios;
 }
 
-// The outputs that were not measured yet, for the trial that was chosen. The losses of the others
+// All outputs by the folds for calibration, for the trial that was chosen. The losses of the others
 // change in proportion.
 bool Fitter::measure_all(std::size_t trial) {
+  if (calibration_folds_ > folds_) {
+    folds_ = calibration_folds_;
+    fold_ = draw_folds(data_, folds_, seed_);
+  }
   std::vector<index> all(static_cast<std::size_t>(outputs_));
   std::iota(all.begin(), all.end(), index{0});
   const index lanes = lanes_for(outputs_, folds_), groups = (outputs_ + lanes - 1) / lanes;
@@ -677,7 +693,7 @@ std::optional<LinearFit> Fitter::fit() {
   if (folds_ == 0) trials_.resize(1);
   list_measured();
   to_do_ = static_cast<index>(trials_.size() * measured_.size()) * folds_ + outputs_;
-  if (is_sampled()) to_do_ += outputs_ * folds_;
+  if (measures_again()) to_do_ += outputs_ * calibration_folds_;
   std::size_t chosen = 0;
   Calibration calibration{std::vector<double>(static_cast<std::size_t>(outputs_), 1),
                           std::vector<double>(static_cast<std::size_t>(outputs_), 0)};
@@ -686,7 +702,7 @@ std::optional<LinearFit> Fitter::fit() {
   if (folds_ > 0) {
     if (!cross_validate()) return std::nullopt;
     chosen = choose();
-    if (is_sampled() && !measure_all(chosen)) return std::nullopt;
+    if (measures_again() && !measure_all(chosen)) return std::nullopt;
     seen_.values = unseen_[chosen];
     if (options_.calibrate != CalibrationKind::kNone) {
       calibration = calibrate(context_, seen_,
@@ -725,6 +741,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
                        index classes, const LinearFitOptions& options) {
   const index outputs = logit_count(task, classes);
   const index folds = fold_count(texts, task, outputs, options);
+  const index again = calibration_folds(texts, task, outputs, options);
   index trials = 0;
   for (const NgramWeighting weighting : weightings_of(task, features.values(), options)) {
     trials += static_cast<index>(path_of(weighting, task, folds, options).size());
@@ -742,6 +759,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
           .folds = folds,
           .trials = trials,
           .measured = is_sampled(task, outputs) ? kMostMeasured : outputs,
+          .folds_again = is_sampled(task, outputs) || again > folds ? again : 0,
           .ngram_bytes = ngram_bytes};
 }
 

@@ -150,13 +150,11 @@ struct LinearSize {
   index outputs = 1;                         ///< logits
   index folds = 0, trials = 1;
   index measured = 1;      ///< outputs by which a trial is chosen
+  index folds_again = 0;   ///< by which the chosen trial is measured once more
   double ngram_bytes = 0;  ///< of the n-grams and their names
 
   /// How many problems of one output are solved.
-  index problems() const {
-    const index again = measured < outputs ? outputs * folds : 0;
-    return measured * folds * trials + again + outputs;
-  }
+  index problems() const { return measured * folds * trials + outputs * folds_again + outputs; }
   index lanes() const;  ///< problems that are solved side by side, at most
   /// Bytes that a copy of the features, training_rows() and fit_linear() take, at most.
   double bytes(const Context& context) const;
