@@ -12,8 +12,10 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/pretrained/translator_tokenizer.h"
 #include "fovea/task/decode/sampling.h"
 #include "fovea/task/setting_parts.h"
+#include "fovea/text/python_text.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
 
@@ -154,7 +156,8 @@ constexpr index kMoreTokens = 10;  // of a translation, beyond --max-ratio
 
 // Tokens that no training text had, which a model knows nothing of; the unknown word, which says
 // nothing; and what would break a line in two.
-std::vector<bool> forbidden_tokens(const Tokenizer& tokenizer) {
+std::vector<bool> forbidden_tokens(const TranslatorVocabulary& vocabulary) {
+  const Tokenizer& tokenizer = vocabulary.target();
   std::vector<bool> forbidden(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   const SpecialTokens special = tokenizer.special();
   for (token id = 0; id < tokenizer.vocabulary_size(); ++id) {
@@ -162,8 +165,8 @@ std::vector<bool> forbidden_tokens(const Tokenizer& tokenizer) {
     tokenizer.append_bytes(bytes, id);
     const bool breaks = bytes.find('\n') != std::string::npos;
     forbidden[static_cast<std::size_t>(id)] =
-        id != special.end &&
-        (id == special.unknown || breaks || !tokenizer.occurs_in_learned_text(id));
+        id != special.end && ((id == special.unknown && !vocabulary.is_foreign) || breaks ||
+                              !tokenizer.occurs_in_learned_text(id));
   }
   return forbidden;
 }
@@ -178,6 +181,7 @@ index layer_of(const TranslationOptions& options, const TranslatorConfig& config
 
 // The most tokens of a translation, with its end.
 index most_tokens(const TranslationOptions& options, index block, index source) {
+  if (options.search.most_tokens > 0) block = std::min(block, options.search.most_tokens);
   const double most = std::ceil(options.max_ratio * static_cast<double>(source));
   return static_cast<index>(std::min(static_cast<double>(block), most + kMoreTokens));
 }
@@ -245,7 +249,7 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
       name_(std::move(name)),
       batch_rows_(batch_rows),
       detokenizes_(!options.raw && has_cut_punctuation(vocabulary.target().data())),
-      forbidden_(forbidden_tokens(vocabulary.target())),
+      forbidden_(forbidden_tokens(vocabulary)),
       writers_(context, [this](const Context& own) { return make_writer(own); }) {
   check_options(options_);
   require_option(!options_.truecase || vocabulary_.target().data().lower,
@@ -311,6 +315,10 @@ void LineTranslator::require_room(std::span<const index> first) const {
 
 std::string LineTranslator::written(std::span<const token> ids, index line) const {
   std::string text = decoded(vocabulary_.target(), ids);
+  if (vocabulary_.is_foreign) {
+    text = strip_both(text);
+    if (vocabulary_.cleans) text = without_spare_blanks(std::move(text));
+  }
   if (detokenizes_) text = detokenized(text, waiting_[static_cast<std::size_t>(line)]);
   return options_.truecase ? truecased(text) : text;
 }
