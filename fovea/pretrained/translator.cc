@@ -53,6 +53,11 @@ class TranslatorWeights {
       check_matrix("decoder.embedding.tokens", c.target_vocabulary, c.width);
     }
     check_matrix("encoder.blocks.0.feed_forward.in.weight", c.ff, c.width);
+    for (const Parameter* const parameter : shapes.parameters()) {
+      if (is_left_out(parameter->name)) continue;
+      for (const std::string& name : names_of(c, parameter->name))
+        tensors_.shape(name);  // is there
+    }
     index held = is_left_out("output.bias") ? c.target_vocabulary : 0;
     for (const std::string& name : tensors_.names()) held += tensors_.shape(name).size();
     if (shapes.size() > held) {
