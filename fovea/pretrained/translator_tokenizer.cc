@@ -280,7 +280,6 @@ ForeignVocabularies read_translator_vocabularies(const ModelFiles& files,
                                                    config.target_vocabulary, AddedIds::kByName)
                                      : reader.read("target.spm", kVocabularyFile,
                                                    config.target_vocabulary, AddedIds::kAsSaid);
-    source.special.begin = source.special.end;  // no source has one
     target.special.begin = rules.begin;
     target.special.end = rules.end;
     target.says_codes = true;
