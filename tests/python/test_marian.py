@@ -21,6 +21,7 @@ import support
 import fovea
 
 warnings.filterwarnings("ignore", message=".*sacremoses.*")
+transformers.logging.disable_progress_bar()
 LONGEST = 40
 MODELS = {
     "one table": {"activation_function": "swish", "scale_embedding": True},
@@ -85,7 +86,7 @@ class MarianTest(unittest.TestCase):
             bad_words_ids=[[size - 1]], max_length=LONGEST, **marks, **generation)
         model.to(dtype).save_pretrained(self.folder)
         tokenizer.save_pretrained(self.folder)
-        return model.float(), tokenizer
+        return transformers.MarianMTModel.from_pretrained(self.folder, dtype=torch.float32).eval(), tokenizer
 
     def lines(self, tokenizer, count=16):
         lines = [line.strip() for line in (support.ROOT / "docs/models.md").read_text(encoding="utf-8").split("\n")]
@@ -112,7 +113,7 @@ class MarianTest(unittest.TestCase):
 
     def test_translations_of_every_model(self):
         for name in MODELS:
-            for seed in (1, 2, 3):
+            for seed in (1, 2):
                 with self.subTest(name, seed=seed):
                     model, tokenizer = self.save(name, seed, num_beams=4, renormalize_logits=seed != 2)
                     loaded = fovea.load(self.folder)
