@@ -2,12 +2,12 @@
 """Translators of transformers (MarianMTModel): small random models, whose answers are those of the definition in plain Python."""
 
 import json
-import math
 import unittest
 
 from marian_support import (END, GENERATION, LONGEST, PADDING, UNKNOWN, VOCABULARY, greedy, log_softmax, logits, text_of, tokens,
                             weights, write_marian)
 from support import CommandTest
+from translate_support import SMALL, TranslateTest
 
 LINES = ["a b c", "", "j", ">>de<< a i c d", "b b b b b z", "c a", ">>fr<< f g h", "e d c b a"]
 ALL = ("--max-ratio", 1000)  # as long as generation_config.json says
@@ -113,6 +113,66 @@ class Marian(CommandTest):
         self.assertFalse((self.folder / "out").exists())
         (self.model / "model.safetensors").rename(self.model / "pytorch_model.bin")
         self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "pytorch_model.bin")
+
+
+class Export(TranslateTest):
+    """A translator of ours in the form of transformers, read again."""
+
+    def fit_pieces(self, *args):
+        sides = self.parallel()
+        for n, size in enumerate((20, 22, 30)):
+            data = sides if n == 2 else [sides[n]]
+            self.succeed("tokenizer", "train", *(word for file in data for word in ("--train", file)), "--vocab-size", size, "--overwrite", "-o",
+                         self.folder / f"{n}.model")
+        shared = "--shared-vocabulary" in args
+        models = ["--tokenizer-model", self.folder / ("2.model" if shared else "0.model")]
+        models += [] if shared else ["--target-tokenizer-model", self.folder / "1.model"]
+        of_words = SMALL.index("--min-count")
+        self.fit("--tokenizer", "sentencepiece", "--norm-position", "post", *models, *args, "--overwrite",
+                 small=[*SMALL[:of_words], *SMALL[of_words + 2:], "--decoder-layers", "2"])
+
+    def scores(self, model):
+        done = self.succeed("eval", self.folder / model, "--source", self.folder / "text.en", "--reference", self.folder / "text.de",
+                            "--score", "--json")
+        return [json.loads(line)["log_probability"] for line in done.stdout.decode().splitlines()]
+
+    def translated(self, model):
+        return self.succeed("translate", self.folder / model, self.folder / "text.en", "--beam", 1).stdout
+
+    # Columns in each order of sines and cosines, tables of one side, of both and of the logits, no biases.
+    def test_what_is_written_computes_the_same(self):
+        for args in ([], ["--no-tie", "--sinusoid", "cos-sin", "--activation", "gelu"],
+                     ["--shared-vocabulary", "--share-embeddings", "--sinusoid", "sin-cos", "--activation", "silu"],
+                     ["--shared-vocabulary", "--share-embeddings", "--no-tie", "--embedding-scale", "1"],
+                     ["--shared-vocabulary", "--no-bias", "--activation", "gelu-tanh"]):
+            with self.subTest(args):
+                self.fit_pieces(*args, "--stop-after", "60u")
+                done = self.succeed("export", self.folder / "model", "-o", self.folder / "out", "--overwrite", "--json")
+                said = json.loads(done.stdout)
+                self.assertEqual(said["architecture"], "MarianMTModel")
+                self.assertEqual("target_vocab.json" in said["files"], "--shared-vocabulary" not in args)
+                self.assertEqual(self.translated("out"), self.translated("model"))
+                for ours, theirs in zip(self.scores("model"), self.scores("out"), strict=True):
+                    self.assertAlmostEqual(ours, theirs, places=4)
+        self.succeed("export", self.folder / "model", "-o", self.folder / "half", "--dtype", "bf16")
+        self.succeed("inspect", self.folder / "half", "--verify")
+
+    def test_what_transformers_does_not_have_is_named(self):
+        def refused(*needles):
+            out = self.folder / "out"
+            self.assert_error(self.run_fovea("export", self.folder / "model", "-o", out), 4, *needles)
+            self.assertFalse(out.exists())
+
+        quick = ("--stop-after", "2u", "--overwrite")
+        self.fit(*quick)
+        refused("MarianMTModel", "--norm-position post")
+        self.fit("--norm-position", "post", *quick)
+        refused("--tokenizer word")
+        self.fit("--position", "rotary", "--norm", "rms", "--activation", "swiglu", "--qk-norm", *quick)
+        refused("--position sinusoidal", "--norm layer", "--activation relu, gelu, gelu-tanh or silu", "no --qk-norm")
+        write_marian(self.folder / "opus-mt")
+        self.assert_error(self.run_fovea("export", self.folder / "opus-mt", "-o", self.folder / "out"), 4,
+                          "models that fovea has trained")
 
 
 if __name__ == "__main__":

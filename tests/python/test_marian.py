@@ -159,5 +159,44 @@ class MarianTest(unittest.TestCase):
             self.assertAlmostEqual(float(found), expected, delta=2e-5 * abs(expected), msg=(source, target))
 
 
+class ExportedTranslator(unittest.TestCase):
+    def test_transformers_writes_the_same(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            rng = random.Random(3)
+            words = {"one": "eins", "two": "zwei", "three": "drei", "red": "rot"}
+            pairs = [[rng.choice(list(words)) for _ in range(n % 5 + 1)] for n in range(120)]
+            lines = [" ".join(pair) for pair in pairs]
+            (folder / "pairs.tsv").write_text("".join(
+                f"{line}\t{' '.join(map(words.get, pair))}\n" for line, pair in zip(lines, pairs)))
+            for n, (name, size) in enumerate((("source", 16), ("target", 16))):
+                (folder / name).write_text("".join(
+                    line.split("\t")[n].strip() + "\n" for line in (folder / "pairs.tsv").read_text().splitlines()))
+                done = support.fovea("tokenizer", "train", "--train", folder / name, "--vocab-size", size, "-o",
+                                     folder / f"{name}.model")
+                self.assertEqual(done.returncode, 0, done.stderr)
+            ours = fovea.Translator.train(
+                folder / "pairs.tsv", folder / "model", tokenizer="sentencepiece", tokenizer_model=folder / "source.model",
+                target_tokenizer_model=folder / "target.model", norm_position="post", encoder_layers=1, decoder_layers=2,
+                width=32, heads=2, dropout=0, lr=5e-3, warmup=30, block=24, stop_after="60u")
+            done = support.fovea("export", folder / "model", "-o", folder / "out")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder / "out", dtype=torch.float32).eval()
+            self.assertEqual(type(model).__name__, "MarianMTModel")
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "out")
+            said = ours.translations(lines, beam=1, max_ratio=1000)
+            with torch.no_grad():
+                made = model.generate(**tokenizer(lines, return_tensors="pt", padding=True), num_beams=1)
+                for line, one in zip(lines, said):
+                    ids = tokenizer(text_target=one["translation"]).input_ids
+                    if len(ids) != one["tokens"]:
+                        continue  # the text is cut in another way than it was written
+                    given = torch.tensor([[model.config.decoder_start_token_id, *ids[:-1]]])
+                    logits = model(**tokenizer(line, return_tensors="pt"), decoder_input_ids=given).logits[0]
+                    expected = logits.double().log_softmax(-1)[range(len(ids)), ids].sum().item()
+                    self.assertAlmostEqual(one["log_probability"], expected, delta=1e-4)
+            self.assertEqual(tokenizer.batch_decode(made, skip_special_tokens=True), [one["translation"] for one in said])
+
+
 if __name__ == "__main__":
     unittest.main()
