@@ -195,7 +195,7 @@ class ExportedTranslator(unittest.TestCase):
                     logits = model(**tokenizer(line, return_tensors="pt"), decoder_input_ids=given).logits[0]
                     expected = logits.double().log_softmax(-1)[range(len(ids)), ids].sum().item()
                     self.assertAlmostEqual(one["log_probability"], expected, delta=1e-4)
-            self.assertEqual(tokenizer.batch_decode(made, skip_special_tokens=True), [one["translation"] for one in said])
+            self.assertEqual(tokenizer.batch_decode(made, skip_special_tokens=True), [one["translation"].strip() for one in said])
 
 
 if __name__ == "__main__":
