@@ -23,6 +23,7 @@
 #include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/peft.h"
 #include "fovea/task/task_table.h"
+#include "fovea/task/translate/export.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/gguf_writer.h"
 #include "fovea/tensor/safetensors.h"
@@ -148,7 +149,8 @@ Json::Array files_in(const ExportOptions& options) {
   return files;
 }
 
-// Of a folder for transformers: of a language model, or one that began from an encoder.
+// Of a folder for transformers: of a language model, a translator, or one that began from an
+// encoder.
 std::string write_hugging_face(const std::string& model, const ExportOptions& options) {
   const DType dtype = dtype_of(options.dtype);
   switch (kind_of_model(model)) {
@@ -159,6 +161,8 @@ std::string write_hugging_face(const std::string& model, const ExportOptions& op
     case ModelKind::kSentenceEncoder:
       require_ours(model, is_sentence_encoder(model));
       return export_encoder(model, load_sentence_encoder(model), options.output, dtype);
+    case ModelKind::kTranslator:
+      return export_translator(load_translator(model), options.output, dtype);
     default:
       return export_hugging_face(load_language_model(model), options.output, dtype);
   }

@@ -108,9 +108,11 @@ int translate(const Arguments& arguments) {
   begin_command(arguments, {file}, folder);
   TranslationOptions options;
   read_options(arguments, options);
-  check_options(options);
+  check_options(options);  // before anything is read
   const Context context = model_context_of(arguments);
   const LoadedTranslator loaded = load_translator(folder);
+  options.search = loaded.search;
+  read_options(arguments, options);
   tell_threads(context);
   LineTranslator translator(context, *loaded.model, loaded.vocabulary, options,
                             name_of_input(file));

@@ -157,10 +157,11 @@ struct SearchFields {
   }
 };
 
-TranslationOptions search_of(const Arguments& arguments) {
-  SearchFields fields;
+TranslationOptions search_of(const Arguments& arguments, const SearchOptions& usual) {
+  SearchFields fields{.beam = usual.beam};
   read_options(arguments, fields);
   TranslationOptions options;
+  options.search = usual;
   options.search.beam = fields.beam;
   options.long_lines = LongLines::kSplit;
   check_options(options);
@@ -168,30 +169,28 @@ TranslationOptions search_of(const Arguments& arguments) {
 }
 
 std::vector<std::string> translate_sources(const Context& context, const LoadedTranslator& loaded,
-                                           const SentencePairs& pairs,
-                                           const TranslationOptions& options) {
+                                           const SentencePairs& pairs, const Arguments& arguments) {
+  const TranslationOptions options = search_of(arguments, loaded.search);
   LineTranslator translator(context, *loaded.model, loaded.vocabulary, options, "sources");
   return *translate_all(translator, pairs.source, [] { return false; });
 }
 
 // The translations of another model, or of a file.
 std::vector<std::string> baseline_of(const Context& context, const std::string& path,
-                                     const SentencePairs& pairs,
-                                     const TranslationOptions& options) {
+                                     const SentencePairs& pairs, const Arguments& arguments) {
   if (!std::filesystem::is_directory(path)) {
     return read_lines_beside(path, "the sources", pairs.source.size());
   }
-  return translate_sources(context, load_translator(path), pairs, options);
+  return translate_sources(context, load_translator(path), pairs, arguments);
 }
 
 TranslationScore score_sources(const Context& context, const LoadedTranslator& loaded,
                                const SentencePairs& pairs, const TranslationScoreOptions& options,
                                const Arguments& arguments) {
-  const TranslationOptions search = search_of(arguments);
   std::vector<std::string> baseline;
   const bool compares = arguments.has("against");
-  if (compares) baseline = baseline_of(context, arguments.text("against"), pairs, search);
-  const std::vector<std::string> made = translate_sources(context, loaded, pairs, search);
+  if (compares) baseline = baseline_of(context, arguments.text("against"), pairs, arguments);
+  const std::vector<std::string> made = translate_sources(context, loaded, pairs, arguments);
   return score_translations(context, {made, {pairs.target}}, options,
                             compares ? &baseline : nullptr);
 }

@@ -166,10 +166,13 @@ class Translator {
  public:
   explicit Translator(const std::filesystem::path& model, const LoadOptions& options = {});
 
-  /// The best translation of each line. `search.nbest` is not read. Throws kOptionValue, kEncoding,
-  /// and kInputFormat for a line that is too long.
+  /// The best translation of each line, by the search that the model's folder asks for: that of
+  /// SearchOptions, of a model from elsewhere its own. Throws as the other one does.
+  std::vector<std::string> translate(const std::vector<std::string>& lines) const;
+  /// `search.nbest` is not read. Throws kOptionValue, kEncoding, and kInputFormat for a line that
+  /// is too long.
   std::vector<std::string> translate(const std::vector<std::string>& lines,
-                                     const SearchOptions& search = {}) const;
+                                     const SearchOptions& search) const;
 
  private:
   struct Loaded;

@@ -151,6 +151,9 @@ TranslatorLayers::TranslatorLayers(const TranslatorConfig& c, const ParameterSco
     : encoder_(encoder_of(c), encoder_stages(c), scope["encoder"],
                c.encoder.empty() ? "blocks" : "layers"),
       decoder_(make_decoder(c, encoder_, scope["decoder"])) {
+  if (c.tie && c.logits_bias) {
+    logits_bias_ = &scope["output"].add("bias", {c.target_vocabulary}, Init::zeros(), Decay::kNo);
+  }
   if (c.tie) return;
   output_.emplace(LinearOptions{.in = c.width,
                                 .out = c.target_vocabulary,

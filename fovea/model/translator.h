@@ -57,6 +57,8 @@ struct TranslatorConfig : EncoderConfig {
   bool share_embeddings = false;
   bool tie = true;
   index target_vocabulary = 0;
+  /// No field: of models from elsewhere. The logits of a tied model have a bias.
+  bool logits_bias = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -117,7 +119,7 @@ index parameter_count(const TranslatorConfig& config);
 /// resolved. Parameters, in this order: encoder.* of TextEncoder, with the layers of a Transformer
 /// called encoder.blocks.N.*, others encoder.layers.N.*; decoder.* of TextDecoder or
 /// RecurrentDecoder, without a table of its own where embeddings are shared; output.weight [target
-/// vocabulary, C] (unless tied) and output.bias (untied models with biases).
+/// vocabulary, C] (unless tied) and output.bias (untied models with biases, and with logits_bias).
 class TranslatorLayers {
  public:
   TranslatorLayers(const TranslatorConfig& config, const ParameterScope& scope);
@@ -126,12 +128,13 @@ class TranslatorLayers {
   index attentions() const { return encoder_.attentions() + decoder_->attentions(); }
   const TargetDecoder& decoder() const { return *decoder_; }
   Parameter& output_weight() const { return output_ ? output_->weight() : decoder_->tokens(); }
-  Parameter* output_bias() const { return output_ ? output_->bias() : nullptr; }
+  Parameter* output_bias() const { return output_ ? output_->bias() : logits_bias_; }
 
  private:
   TextEncoder encoder_;
   std::unique_ptr<const TargetDecoder> decoder_;
   std::optional<Linear> output_;
+  Parameter* logits_bias_ = nullptr;  // of a tied model
 };
 
 class Decoding;

@@ -12,11 +12,16 @@ namespace fovea {
 
 namespace {
 
-struct Columns {
-  index sine, cosine;
-};
+Variable constant_rows(Tape& tape, const Tensor& table) {
+  Variable rows;
+  with_type(table.dtype(),
+            [&]<class T>(std::type_identity<T>) { rows = tape.constant(table.rows<T>()); });
+  return rows;
+}
 
-Columns columns_of(index i, const SinusoidOptions& options) {
+}  // namespace
+
+SinusoidColumns sinusoid_columns(index i, const SinusoidOptions& options) {
   const index half = options.width / 2;
   switch (options.order) {
     case SinusoidOrder::kInterleaved:
@@ -29,15 +34,6 @@ Columns columns_of(index i, const SinusoidOptions& options) {
   return {};
 }
 
-Variable constant_rows(Tape& tape, const Tensor& table) {
-  Variable rows;
-  with_type(table.dtype(),
-            [&]<class T>(std::type_identity<T>) { rows = tape.constant(table.rows<T>()); });
-  return rows;
-}
-
-}  // namespace
-
 Tensor sinusoidal_positions(index count, const SinusoidOptions& options, DType dtype) {
   const index d = options.width;
   check(count >= 0 && d > 0 && d % 2 == 0,
@@ -49,7 +45,7 @@ Tensor sinusoidal_positions(index count, const SinusoidOptions& options, DType d
     for (index i = 0; i < d / 2; ++i) {
       const double angle =
           distance / std::pow(10000.0, 2 * static_cast<double>(i) / static_cast<double>(d));
-      const auto [sine, cosine] = columns_of(i, options);
+      const auto [sine, cosine] = sinusoid_columns(i, options);
       row[sine] = std::sin(angle);
       row[cosine] = std::cos(angle);
     }

@@ -23,6 +23,12 @@ struct SinusoidOptions {
   index reference = 0;  ///< position p gets the row of |p - reference|
 };
 
+/// Where the sine and the cosine of frequency i stand.
+struct SinusoidColumns {
+  index sine, cosine;
+};
+SinusoidColumns sinusoid_columns(index i, const SinusoidOptions& options);
+
 /// Rows for positions [0, count): sin and cos of p / 10000^(2i/d), i < d/2 (Vaswani et al. 2017,
 /// section 3.5). float32 or float64, computed in double.
 Tensor sinusoidal_positions(index count, const SinusoidOptions& options,

@@ -14,6 +14,7 @@
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/translator_table.h"
 #include "fovea/text/keyed_hash.h"
 
 namespace fovea {
@@ -578,7 +579,8 @@ const Architecture& architecture(std::string_view name) {
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("the architecture {} is not one that fovea knows: {}", printable(name),
                           names_in(kArchitectures)),
-              kReadableHint);
+              is_translator_architecture(name) ? "it is a translator: fovea translate reads it"
+                                               : kReadableHint);
 }
 
 const Architecture& architecture_of(const Config& c) {

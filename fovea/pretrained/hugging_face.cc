@@ -40,13 +40,6 @@ constexpr ActivationName kActivations[] = {
     {"relu", LayerActivation::kRelu, LayerActivation::kReglu},
 };
 
-std::string_view name_of(LayerActivation activation) {
-  for (const ActivationName& one : kActivations) {
-    if (one.plain == activation || one.gated == activation) return one.name;
-  }
-  fail(ErrorCode::kInternal, "an activation without a name");
-}
-
 // ------------------------------------------------------------------------------------ written
 
 void write_gpt2(const Config& c, Json::Object& out) {
@@ -57,7 +50,7 @@ void write_gpt2(const Config& c, Json::Object& out) {
                                    {"n_inner", c.ff}}) {
     out.emplace_back(key, value);
   }
-  out.emplace_back("activation_function", name_of(c.activation));
+  out.emplace_back("activation_function", hugging_face_name(c.activation));
   out.emplace_back("layer_norm_epsilon", c.norm_epsilon);
   for (const char* key : {"resid_pdrop", "embd_pdrop", "attn_pdrop"}) {
     out.emplace_back(key, c.dropout);
@@ -89,7 +82,7 @@ void write_llama(const Config& c, std::string_view architecture, Json::Object& o
                                    {"max_position_embeddings", c.block}}) {
     out.emplace_back(key, value);
   }
-  out.emplace_back("hidden_act", name_of(c.activation));
+  out.emplace_back("hidden_act", hugging_face_name(c.activation));
   out.emplace_back("rms_norm_eps", c.norm_epsilon);
   out.emplace_back("rope_parameters", rotary_parameters(architecture, c));
   // Where older versions and other programs read it.
@@ -119,7 +112,7 @@ void write_gemma(const Config& c, std::string_view architecture, Json::Object& o
   write_layer_types(c, out);
   // Layers without a window have no use for it, but transformers asks for a number.
   out.emplace_back("sliding_window", seen_keys(c).value_or(c.block));
-  out.emplace_back("hidden_activation", name_of(c.activation));
+  out.emplace_back("hidden_activation", hugging_face_name(c.activation));
   out.emplace_back("query_pre_attn_scalar", query_scalar(c));
   out.emplace_back("attn_logit_softcapping", cap_or_null(c.softcap));
   out.emplace_back("final_logit_softcapping", cap_or_null(c.logit_softcap));
@@ -322,6 +315,13 @@ void read_family(const ForeignObject& config, std::string_view name, Config& c) 
 }
 
 }  // namespace
+
+std::string_view hugging_face_name(LayerActivation activation) {
+  for (const ActivationName& one : kActivations) {
+    if (one.plain == activation || one.gated == activation) return one.name;
+  }
+  fail(ErrorCode::kInternal, "an activation without a name");
+}
 
 LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,
                                         std::string_view usual, bool gated) {

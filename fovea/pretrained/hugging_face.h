@@ -14,6 +14,8 @@ namespace fovea {
 Json::Object hugging_face_config(const Architecture& architecture,
                                  const LanguageModelConfig& config);
 
+/// The name that transformers has for an activation, with a gate or without.
+std::string_view hugging_face_name(LayerActivation activation);
 /// The activation that a key names; `usual`: if the file does not have it. Gated: of a feed-forward
 /// network with a gate. Throws kModelWrongKind for one that fovea does not know.
 LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,

@@ -9,6 +9,7 @@
 #include "fovea/model/encoder_config.h"
 #include "fovea/pretrained/encoder.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/translator_table.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -94,7 +95,8 @@ bool is_encoder(const fs::path& path) {
   if (is_gguf(path) || !is_hugging_face(path)) return false;
   const fs::path file = path / "config.json";
   const Json json = read_foreign_json(file);
-  if (is_architecture(ForeignObject(json, file.string()).text("model_type", "bert"))) return false;
+  const std::string type = ForeignObject(json, file.string()).text("model_type", "bert");
+  if (is_architecture(type) || is_translator_architecture(type)) return false;
   return encoder_head(path) == BertHead::kNone;
 }
 

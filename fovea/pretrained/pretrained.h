@@ -103,8 +103,8 @@ PretrainedText read_kept_text(std::string_view archive, const std::string& where
 std::vector<ZipMember> kept_files(std::string_view archive, const std::string& where);
 /// The metadata of a GGUF file in it, as gguf_without_tensors() gives them; "" of a folder.
 std::string kept_metadata(std::string_view archive, const std::string& where);
-/// Whether a path is a folder of Hugging Face whose model neither continues texts nor has a head
-/// (encoder.h): it makes vectors (sentence_model.h).
+/// Whether a path is a folder of Hugging Face whose model neither continues texts nor translates
+/// nor has a head (encoder.h): it makes vectors (sentence_model.h).
 bool is_encoder(const std::filesystem::path& path);
 /// The kind of the tokenizer among these files, as tokenizer.json calls it: "BPE", "WordPiece";
 /// without one, of tokenizer.model or vocab.json "BPE", of vocab.txt "WordPiece", "" if there is

@@ -16,7 +16,10 @@
 namespace fovea {
 
 /// The names of what an export may write, config.json last: a folder that has one is whole.
-inline constexpr std::array<std::string_view, 16> kExportedFiles = {
+inline constexpr std::array<std::string_view, 19> kExportedFiles = {
+    "source.spm",
+    "target.spm",
+    "target_vocab.json",
     "tokenizer.model",
     "vocab.json",
     "vocab.txt",

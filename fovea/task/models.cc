@@ -286,6 +286,10 @@ struct Translator::Loaded {
 Translator::Translator(const fs::path& model, const LoadOptions& options)
     : loaded_(new Loaded{options.context, load_translator(model)}) {}
 
+std::vector<std::string> Translator::translate(const std::vector<std::string>& lines) const {
+  return translate(lines, loaded_->model.search);
+}
+
 std::vector<std::string> Translator::translate(const std::vector<std::string>& lines,
                                                const SearchOptions& search) const {
   const LoadedTranslator& model = loaded_->model;

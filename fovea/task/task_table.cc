@@ -8,6 +8,7 @@
 #include "fovea/base/error.h"
 #include "fovea/config/json.h"
 #include "fovea/pretrained/encoder.h"
+#include "fovea/pretrained/translator.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/embed/evaluate.h"
 #include "fovea/task/embed/run.h"
@@ -103,6 +104,7 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
     if (head == BertHead::kText) return ModelKind::kClassifier;
     if (head == BertHead::kTokens) return ModelKind::kTagger;
   }
+  if (is_foreign_translator(folder)) return ModelKind::kTranslator;
   if (is_encoder(folder)) return ModelKind::kSentenceEncoder;
   if (is_pretrained(folder)) return ModelKind::kLanguageModel;
   const std::string name = (folder / "config.json").string();

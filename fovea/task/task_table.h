@@ -42,8 +42,8 @@ const TaskRow& task_row(ModelKind kind);
 
 /// Reads config.json of a model folder or a checkpoint. A model from elsewhere is a language model,
 /// unless it has a head for texts or tokens: then a classifier or a tagger; or makes vectors: then
-/// a sentence encoder. Throws kModelMissing, kModelDamaged, and kModelWrongKind for a kind that
-/// this version does not know.
+/// a sentence encoder; or translates. Throws kModelMissing, kModelDamaged, and kModelWrongKind for
+/// a kind that this version does not know.
 ModelKind kind_of_model(const std::filesystem::path& folder);
 
 /// The checksum of config.json, by which an evaluation says of which model it is: that file has the

@@ -17,10 +17,9 @@ namespace fovea::python {
 /// Options by name, as the command would be given them.
 using Texts = std::map<std::string, std::string>;
 
-/// Options that were given; the others have their defaults. Throws kOptionValue.
+/// Options that were given; the others have the values of `options`. Throws kOptionValue.
 template <class Options>
-Options options_from(const Texts& given) {
-  Options options;
+Options options_from(const Texts& given, Options options = {}) {
   for (Field& field : fields_of(options)) {
     const auto text = given.find(std::string(field.last_name()));
     if (text != given.end()) set_from_text(field, text->second, text->first);

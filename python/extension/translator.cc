@@ -31,7 +31,7 @@ class TranslatorModel {
 
   std::vector<std::string> translate(const std::vector<std::string>& lines, const Texts& given,
                                      int threads) const {
-    const auto options = options_from<TranslationOptions>(given);
+    const auto options = options_from(given, TranslationOptions{.search = loaded_.search});
     check_options(options);
     return while_others_run([&] {
       LineTranslator translator(Context(threads).with(precision_), *loaded_.model,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Translator:
-    """A translator that has been trained. `load` and `train` make one; all its results are those of the command,
+    """A translator. `load` and `train` make one; all its results are those of the command,
     to the bit. Several threads may use it at once."""
 
     def __init__(self, model: _fovea.TranslatorModel) -> None:
@@ -35,7 +35,8 @@ class Translator:
 
     @classmethod
     def load(cls, folder: Path, *, precision: str = "float32") -> Self:
-        """The model of a folder that a training wrote, or of one of its checkpoints. Raises ModelError."""
+        """The model of a folder that a training wrote, of one of its checkpoints, or of a MarianMTModel of
+        transformers. Raises ModelError."""
         return cls(_fovea.TranslatorModel(path_of("load", folder), option_text("precision", precision)))
 
     @classmethod

@@ -25,6 +25,7 @@ from support import FOVEA, CommandTest, words
 from bert_support import write_model
 from frames_support import gestures
 from gguf_support import U32, gguf
+from marian_support import write_marian
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
 from translate_support import sentences
@@ -259,6 +260,7 @@ class Pages(CommandTest):
         (self.folder / "train.conllu").write_text(conllu(tagged(count=30)))
         (self.folder / "words.seg").write_text(segmented(count=30))
         write_model(self.folder / "minilm")
+        write_marian(self.folder / "opus-mt-en-de")
         (self.folder / "smollm2.gguf").write_bytes(gguf(llama_context_length=(U32, 400)))
         (self.folder / "chat.jsonl").write_text('{"prompt": "a", "completion": "b"}\n' * 20)
         (self.folder / "preferences.jsonl").write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n' * 20)

@@ -55,6 +55,13 @@ std::vector<Case> cases() {
     c.tie = c.bias = false;
     c.norm = NormKind::kRms;
   }));
+  all.push_back(with("tied, with a bias of the logits", [](C& c) {
+    c.logits_bias = true;
+    c.norm_position = NormPosition::kPost;
+    c.sinusoid = SinusoidOrder::kSinCos;
+    c.activation = LayerActivation::kSilu;
+    c.embedding_scale = 1;
+  }));
   all.push_back(with("other positions in the decoder", [](C& c) {
     c.decoder_position = "none";
     c.position = PositionKind::kLearned;

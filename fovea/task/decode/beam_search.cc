@@ -31,10 +31,16 @@ struct Candidate {
 // The likeliest candidates of one row of logits, in order.
 class RowChoice {
  public:
-  RowChoice(const SearchTask& task, index count) : task_(task), count_(count) {}
+  RowChoice(const SearchTask& task, const SearchOptions& options)
+      : task_(task), count_(2 * options.beam), free_end_(options.free_end) {}
 
   void choose(Vec<const float> logits, double log_sum, Candidate parent, bool must_end) {
     best_.clear();
+    if (must_end && free_end_) {
+      parent.id = task_.end;
+      best_.push_back(parent);
+      return;
+    }
     if (must_end) {
       consider(logits, log_sum, parent, task_.end);
       return;
@@ -63,9 +69,30 @@ class RowChoice {
 
   const SearchTask& task_;
   index count_;
+  bool free_end_;
   float least_ = 0;  // the logit of the last of these
   std::vector<Candidate> best_;
 };
+
+// The log of the sum of exp(logits) of the tokens that are not forbidden, where that of all is
+// known.
+double sum_without(std::span<const token> forbidden, Vec<const float> logits, double log_sum) {
+  const auto share = [&](index id) { return std::exp(double{logits[id]} - log_sum); };
+  double others = 0;
+  for (const token id : forbidden) others += share(id);
+  constexpr double kMuch = 0.5;  // from here on a difference would lose digits
+  if (others < kMuch) return log_sum + std::log1p(-others);
+  double rest = 0;
+  auto next = forbidden.begin();
+  for (index id = 0; id < logits.size; ++id) {
+    if (next != forbidden.end() && *next == id) {
+      ++next;
+    } else {
+      rest += share(id);
+    }
+  }
+  return log_sum + std::log(rest);
+}
 
 // The search in one sentence.
 class SentenceSearch {
@@ -108,7 +135,12 @@ class SentenceSearch {
     if (is_over()) live_.clear();
   }
 
-  std::vector<Hypothesis> take_best() { return std::move(finished_); }
+  std::vector<Hypothesis> take_best() {
+    if (static_cast<index>(finished_.size()) > options_.nbest) {
+      finished_.resize(static_cast<std::size_t>(options_.nbest));
+    }
+    return std::move(finished_);
+  }
 
  private:
   void finish(Hypothesis made, const Attention& attention) {
@@ -119,11 +151,17 @@ class SentenceSearch {
     const auto better = [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; };
     finished_.insert(std::upper_bound(finished_.begin(), finished_.end(), made, better),
                      std::move(made));
-    if (static_cast<index>(finished_.size()) > options_.nbest) finished_.pop_back();
+    if (static_cast<index>(finished_.size()) > compared()) finished_.pop_back();
   }
 
+  bool compares_beam() const { return options_.prospect != Prospect::kAtBestLength; }
+
+  // How many that have ended those that go on must beat.
+  index compared() const { return compares_beam() ? options_.beam : options_.nbest; }
+
   bool is_over() const {
-    if (static_cast<index>(finished_.size()) < options_.nbest || live_.empty()) return false;
+    if (static_cast<index>(finished_.size()) < compared() || live_.empty()) return false;
+    if (compares_beam() && options_.beam == 1) return true;
     const double most = options_.patience * static_cast<double>(options_.beam);
     if (options_.patience > 0 && static_cast<double>(ended_) >= most) return true;
     return best_to_come() <= finished_.back().score;
@@ -133,6 +171,9 @@ class SentenceSearch {
   // than it does now at the length that suits it best.
   double best_to_come() const {
     const double now = live_[0].log_probability;
+    if (options_.prospect == Prospect::kOfBeamAtThisLength) {
+      return now / length_divisor(options_, written_);
+    }
     return std::max(now / length_divisor(options_, written_ + 1),
                     now / length_divisor(options_, longest_));
   }
@@ -156,6 +197,9 @@ class Search {
       sentences_.emplace_back(options, task.end, longest);
       parents_.push_back(static_cast<index>(parents_.size()));
       ids_.push_back(task.begin);
+    }
+    for (std::size_t id = 0; id < task.forbidden.size(); ++id) {
+      if (task.forbidden[id]) forbidden_.push_back(static_cast<token>(id));
     }
   }
 
@@ -199,6 +243,10 @@ class Search {
   std::vector<std::vector<Candidate>> choose(Rows<const float> logits) const {
     std::vector<double> log_sums(static_cast<std::size_t>(logits.rows));
     log_sum_exp(context_, logits, Vec<double>(log_sums.data(), logits.rows));
+    for (index n = 0; n < logits.rows && options_.shares_rest; ++n) {
+      double& sum = log_sums[static_cast<std::size_t>(n)];
+      sum = sum_without(forbidden_, {logits[n], logits.columns}, sum);
+    }
     struct Place {
       const SentenceSearch* sentence;
       index hypothesis;
@@ -214,7 +262,7 @@ class Search {
     std::vector<std::vector<Candidate>> rows(places.size());
     context_.for_ranges(
         logits.rows, static_cast<double>(logits.columns), [&](index begin, index end) {
-          RowChoice choice(task_, 2 * options_.beam);
+          RowChoice choice(task_, options_);
           for (index n = begin; n < end; ++n) {
             const auto i = static_cast<std::size_t>(n);
             if (!std::isfinite(log_sums[i])) {
@@ -235,6 +283,7 @@ class Search {
   const SearchTask& task_;
   const SearchOptions& options_;
   std::vector<SentenceSearch> sentences_;
+  std::vector<token> forbidden_;  // in order
   std::vector<index> parents_;
   std::vector<std::int32_t> ids_;
 };

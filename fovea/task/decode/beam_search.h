@@ -41,6 +41,15 @@ inline constexpr EnumName<LengthNorm> kLengthNormNames[] = {{LengthNorm::kGnmt, 
                                                             {LengthNorm::kMarian, "marian"}};
 inline std::span<const EnumName<LengthNorm>> enum_names(LengthNorm) { return kLengthNormNames; }
 
+/// What an unfinished hypothesis may still score, and with what that is compared. The last two are
+/// transformers' early_stopping "never" and false: `beam` hypotheses must have ended, each better
+/// than that; a beam of one ends with the first end.
+enum class Prospect : std::uint8_t {
+  kAtBestLength,  ///< its log probability at the length that suits it best; the last of `nbest`
+  kOfBeamAtBestLength,
+  kOfBeamAtThisLength,  ///< its log probability at its present length: a guess
+};
+
 inline constexpr index kMostBeam = 1024;
 inline constexpr double kMostPenalty = 100;
 
@@ -51,6 +60,11 @@ struct SearchOptions {
   LengthNorm length_norm = LengthNorm::kGnmt;
   double coverage_penalty = 0;
   double patience = 1;
+  // No fields: how models from elsewhere are searched.
+  index most_tokens = 0;  ///< of a hypothesis, with its end; 0: as many as the model writes
+  Prospect prospect = Prospect::kAtBestLength;
+  bool free_end = false;     ///< an end that comes because there is no more room costs nothing
+  bool shares_rest = false;  ///< the probability of forbidden tokens goes to the others
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {

@@ -72,7 +72,8 @@ Written given_translation(const LoadedTranslator& model, const std::string& targ
 
 Written best_translation(const Context& context, const LoadedTranslator& model,
                          std::string_view line) {
-  LineTranslator translator(context, *model.model, model.vocabulary, {}, "text");
+  LineTranslator translator(context, *model.model, model.vocabulary, {.search = model.search},
+                            "text");
   translator.add({line, 1});
   TranslatedText best = with_own_hint("give a shorter text, or use a machine with more memory",
                                       [&] { return translator.translate()[0][0]; });

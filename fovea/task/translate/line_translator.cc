@@ -12,8 +12,10 @@
 #include "fovea/config/field.h"
 #include "fovea/config/json.h"
 #include "fovea/model/pass_plan.h"
+#include "fovea/pretrained/translator_tokenizer.h"
 #include "fovea/task/decode/sampling.h"
 #include "fovea/task/setting_parts.h"
+#include "fovea/text/python_text.h"
 #include "fovea/text/utf8.h"
 #include "fovea/text/words.h"
 
@@ -154,7 +156,8 @@ constexpr index kMoreTokens = 10;  // of a translation, beyond --max-ratio
 
 // Tokens that no training text had, which a model knows nothing of; the unknown word, which says
 // nothing; and what would break a line in two.
-std::vector<bool> forbidden_tokens(const Tokenizer& tokenizer) {
+std::vector<bool> forbidden_tokens(const TranslatorVocabulary& vocabulary) {
+  const Tokenizer& tokenizer = vocabulary.target();
   std::vector<bool> forbidden(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   const SpecialTokens special = tokenizer.special();
   for (token id = 0; id < tokenizer.vocabulary_size(); ++id) {
@@ -162,8 +165,8 @@ std::vector<bool> forbidden_tokens(const Tokenizer& tokenizer) {
     tokenizer.append_bytes(bytes, id);
     const bool breaks = bytes.find('\n') != std::string::npos;
     forbidden[static_cast<std::size_t>(id)] =
-        id != special.end &&
-        (id == special.unknown || breaks || !tokenizer.occurs_in_learned_text(id));
+        id != special.end && ((id == special.unknown && !vocabulary.is_foreign) || breaks ||
+                              !tokenizer.occurs_in_learned_text(id));
   }
   return forbidden;
 }
@@ -178,6 +181,7 @@ index layer_of(const TranslationOptions& options, const TranslatorConfig& config
 
 // The most tokens of a translation, with its end.
 index most_tokens(const TranslationOptions& options, index block, index source) {
+  if (options.search.most_tokens > 0) block = std::min(block, options.search.most_tokens);
   const double most = std::ceil(options.max_ratio * static_cast<double>(source));
   return static_cast<index>(std::min(static_cast<double>(block), most + kMoreTokens));
 }
@@ -220,15 +224,32 @@ bool has_cut_punctuation(const TokenizerData& data) {
   return data.kind == kWordKind && data.split == WordSplit::kPunctuation;
 }
 
+// How many of a line's first tokens stand for no text, such as the code of a language.
+index marks_before(const Tokenizer& tokenizer, std::span<const token> ids) {
+  const auto first = std::ranges::find_if(ids, [&](token id) {
+    std::string bytes;
+    tokenizer.append_bytes(bytes, id);
+    return !bytes.empty();
+  });
+  return first - ids.begin();
+}
+
+// Where a piece stands in its line.
+struct PlaceInLine {
+  index marks = 0;               // tokens of the piece that are the first of the line
+  index source = 0, target = 0;  // tokens before it
+};
+
 // The best translations of the pieces of a line, one behind the other, but for the text. Tokens of
 // an alignment count through all pieces; ends do not count.
-void join(TranslatedText& to, const TranslatedText& from, std::pair<index, index> before) {
+void join(TranslatedText& to, const TranslatedText& from, const PlaceInLine& place) {
   to.tokens += from.tokens;
   to.log_probability += from.log_probability;
   to.score += from.score;
   to.ids.insert(to.ids.end(), from.ids.begin(), from.ids.end());
   for (const auto& [source, target] : from.alignment) {
-    to.alignment.emplace_back(before.first + source, before.second + target);
+    to.alignment.emplace_back(source < place.marks ? source : place.source + source,
+                              place.target + target);
   }
 }
 
@@ -245,7 +266,7 @@ LineTranslator::LineTranslator(const Context& context, const Translator& model,
       name_(std::move(name)),
       batch_rows_(batch_rows),
       detokenizes_(!options.raw && has_cut_punctuation(vocabulary.target().data())),
-      forbidden_(forbidden_tokens(vocabulary.target())),
+      forbidden_(forbidden_tokens(vocabulary)),
       writers_(context, [this](const Context& own) { return make_writer(own); }) {
   check_options(options_);
   require_option(!options_.truecase || vocabulary_.target().data().lower,
@@ -269,18 +290,21 @@ void LineTranslator::add(const LineToTranslate& line) {
                             line.number, length, most),
                 "break the line in two, or add --long-lines split");
   }
-  const std::vector<index> ends = ends_of_pieces(vocabulary_.source(), ids, most);
+  const index marks = length > most ? marks_before(vocabulary_.source(), ids) : 0;
+  const std::span words = std::span(ids).subspan(static_cast<std::size_t>(marks));
+  const std::vector<index> ends = ends_of_pieces(vocabulary_.source(), words, most - marks);
   if (ends.size() > 1) ++split_;
   auto from = static_cast<index>(tokens_.size());
   index first = 0;
   for (std::size_t p = 0; p < ends.size(); first = ends[p++]) {
     const index behind = ends[p];
-    tokens_.insert(tokens_.end(), ids.begin() + first, ids.begin() + behind);
+    tokens_.insert(tokens_.end(), ids.begin(), ids.begin() + marks);
+    tokens_.insert(tokens_.end(), words.begin() + first, words.begin() + behind);
     tokens_.push_back(vocabulary_.source().special().end);
     constexpr std::uint64_t kMostPieces = 1 << 16;
     pieces_.push_back({static_cast<index>(waiting_.size()), from,
                        static_cast<index>(tokens_.size()),
-                       line.number * kMostPieces + static_cast<std::uint64_t>(p)});
+                       line.number * kMostPieces + static_cast<std::uint64_t>(p), marks});
     from = static_cast<index>(tokens_.size());
   }
   source_tokens_ += length;
@@ -311,6 +335,10 @@ void LineTranslator::require_room(std::span<const index> first) const {
 
 std::string LineTranslator::written(std::span<const token> ids, index line) const {
   std::string text = decoded(vocabulary_.target(), ids);
+  if (vocabulary_.is_foreign) {
+    text = strip_both(text);
+    if (vocabulary_.cleans) text = without_spare_blanks(std::move(text));
+  }
   if (detokenizes_) text = detokenized(text, waiting_[static_cast<std::size_t>(line)]);
   return options_.truecase ? truecased(text) : text;
 }
@@ -410,13 +438,13 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
       continue;
     }
     TranslatedText all;
-    std::pair<index, index> before;
+    PlaceInLine place{.marks = pieces_[p].marks};
     for (; p < pieces_.size() && pieces_[p].line == line; ++p) {
       if (translated_[p].empty()) continue;
       const TranslatedText& best = translated_[p][0];
-      join(all, best, before);
-      before.first += pieces_[p].end - pieces_[p].begin - 1;
-      before.second += best.tokens - 1;
+      join(all, best, place);
+      place.source += pieces_[p].end - pieces_[p].begin - 1 - place.marks;
+      place.target += best.tokens - 1;
     }
     all.text = written(all.ids, line);
     of_line.push_back(std::move(all));

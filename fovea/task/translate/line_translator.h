@@ -175,6 +175,7 @@ class LineTranslator {
     index line;            // of those that wait
     index begin, end;      // of tokens_
     std::uint64_t number;  // names what is drawn
+    index marks = 0;       // its first tokens, which the line has once and each piece has
   };
 
   std::vector<std::vector<TranslatedText>> translate_waiting();

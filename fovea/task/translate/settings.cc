@@ -6,6 +6,7 @@
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/pretrained/translator.h"
 #include "fovea/task/base.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/setting_parts.h"
@@ -119,6 +120,12 @@ bool is_decided(std::string_view field) {
 
 void take_base(TranslatorSettings& settings, const std::vector<std::string>& set) {
   const std::filesystem::path base = settings.from.base;
+  if (is_foreign_translator(base)) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: a translator of transformers; only those of fovea are trained on",
+                            base.string()),
+                "name a folder that fovea train translate has written");
+  }
   TranslatorSettings theirs = translator_settings_from_text(read_model_file(base, "config.json"),
                                                             (base / "config.json").string());
   require_as_base(fields_of(settings), fields_of(theirs), set, is_decided, base.string());

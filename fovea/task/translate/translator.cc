@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/translator.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/train/model_folder.h"
 
@@ -73,7 +74,40 @@ Translator load_weights_of(const fs::path& folder, const TranslatorConfig& confi
   return std::move(*load_model<Translator>(folder, sizes_of, config, seed));
 }
 
+namespace {
+
+// The search of transformers.
+SearchOptions search_by(const TranslationRules& rules) {
+  const Prospect prospect = rules.early_stop == EarlyStop::kNever ? Prospect::kOfBeamAtBestLength
+                                                                  : Prospect::kOfBeamAtThisLength;
+  return {.beam = rules.beams,
+          .length_penalty = rules.length_penalty,
+          .length_norm = LengthNorm::kMarian,
+          .patience = rules.early_stop == EarlyStop::kYes ? 1.0 : 0.0,
+          .most_tokens = rules.most_tokens,
+          .prospect = prospect,
+          .free_end = rules.forced_end,
+          .shares_rest = rules.renormalizes};
+}
+
+LoadedTranslator load_foreign(const fs::path& folder) {
+  ForeignTranslator read = load_foreign_translator(folder);
+  LoadedTranslator loaded;
+  loaded.settings.model = read.config;
+  loaded.settings.text.tokenizer = loaded.settings.text.target_tokenizer = kPretrainedKind;
+  loaded.vocabulary = {.of_source = std::move(read.vocabularies.of_source),
+                       .of_target = std::move(read.vocabularies.of_target),
+                       .is_foreign = true,
+                       .cleans = read.vocabularies.cleans};
+  loaded.model = std::move(read.model);
+  loaded.search = search_by(read.rules);
+  return loaded;
+}
+
+}  // namespace
+
 LoadedTranslator load_translator(const fs::path& folder) {
+  if (is_foreign_translator(folder)) return load_foreign(folder);
   LoadedTranslator loaded;
   loaded.settings = translator_settings_from_text(read_model_file(folder, "config.json"),
                                                   (folder / "config.json").string());

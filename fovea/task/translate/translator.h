@@ -14,6 +14,7 @@
 
 #include "fovea/data/parallel/pair_batch.h"
 #include "fovea/model/translator.h"
+#include "fovea/task/decode/beam_search.h"
 #include "fovea/task/translate/settings.h"
 #include "fovea/text/tokenizer.h"
 
@@ -29,6 +30,9 @@ inline constexpr std::string_view kTargetWordListName = "target-vocab.txt";
 struct TranslatorVocabulary {
   std::unique_ptr<Tokenizer> of_source;
   std::unique_ptr<Tokenizer> of_target;  ///< null: that of the source
+  /// Of a translator from elsewhere: what it writes has no blanks at its ends, and with `cleans`
+  /// none before punctuation. It may write the unknown word.
+  bool is_foreign = false, cleans = false;
 
   const Tokenizer& source() const { return *of_source; }
   const Tokenizer& target() const { return of_target ? *of_target : *of_source; }
@@ -39,10 +43,12 @@ struct LoadedTranslator {
   TranslatorSettings settings;
   TranslatorVocabulary vocabulary;
   std::unique_ptr<Translator> model;
+  SearchOptions search = {};  ///< how it translates unless a user says otherwise
 };
 
-/// Loads a model. Throws kModelMissing if there is none, kModelWrongKind for one of another kind,
-/// kModelDamaged if files are damaged or do not belong together, kOutOfMemory.
+/// Loads a model, also a folder of Hugging Face (pretrained/translator.h). Throws kModelMissing if
+/// there is none, kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do
+/// not belong together, kOutOfMemory.
 LoadedTranslator load_translator(const std::filesystem::path& folder);
 /// Its vocabularies alone.
 TranslatorVocabulary load_vocabulary(const std::filesystem::path& folder,

@@ -69,6 +69,49 @@ TEST(BeamSearch, CoverageCountsAsWhereAllAreTried) {
             search({.beam = 256, .patience = 0}, 0.3)[1][0].tokens);
 }
 
+// As transformers has it where its generation_config.json says so.
+TEST(BeamSearch, AForcedEndMayCostNothing) {
+  const std::vector<index> longest = {1, 2};
+  const SearchTask task = task_of(longest);
+  for (const bool free_end : {false, true}) {
+    TableModel model(4, 2);
+    const auto found = beam_search(Context(1), model, task, {.beam = 8, .free_end = free_end});
+    EXPECT_EQ(found[0][0].log_probability == 0, free_end);
+    EXPECT_TRUE(found[0][0].tokens.empty());
+    EXPECT_LT(found[1][0].log_probability, 0);
+  }
+}
+
+TEST(BeamSearch, ForbiddenTokensMayHaveNoProbability) {
+  const std::vector<index> longest = {1};
+  for (const double deviation : {0.1, 2.0, 20.0}) {
+    TableModel model(4, deviation);
+    const auto logits = model.logits_of({0, kBegin});
+    double allowed = 0;
+    for (std::size_t id = 1; id < logits.size(); ++id) allowed += std::exp(double{logits[id]});
+    const auto found =
+        beam_search(Context(1), model, task_of(longest), {.beam = 2, .shares_rest = true});
+    EXPECT_NEAR(found[0][0].log_probability, logits[kEnd] - std::log(allowed), 1e-6) << deviation;
+  }
+}
+
+// A beam of one ends with the first end; others wait until as many have ended, and find no worse.
+TEST(BeamSearch, SearchesOfTransformersWaitForTheBeam) {
+  using enum Prospect;
+  for (const Prospect prospect : {kOfBeamAtBestLength, kOfBeamAtThisLength}) {
+    const auto greedy = search({.beam = 1});
+    const auto one = search({.beam = 1, .patience = 0, .prospect = prospect});
+    const auto first = search({.beam = 2}), all = search({.beam = 2, .patience = 0});
+    const auto waited = search({.beam = 2, .patience = 0, .prospect = prospect});
+    for (std::size_t s = 0; s < kLongestOfEach.size(); ++s) {
+      EXPECT_EQ(one[s][0].tokens, greedy[s][0].tokens);
+      EXPECT_GE(waited[s][0].score, first[s][0].score);
+      EXPECT_LE(waited[s][0].score, all[s][0].score);
+      EXPECT_EQ(waited[s].size(), 1u);
+    }
+  }
+}
+
 TEST(BeamSearch, CoverageIsThatOfTheSource) {
   const SearchOptions options{.coverage_penalty = 2};
   EXPECT_EQ(coverage_score(options, std::vector<double>{1, 3, 1.5}), 0);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/pretrained/translator.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fovea/base/check.h"
+#include "fovea/base/machine.h"
+#include "fovea/base/words.h"
+#include "fovea/nn/embedding.h"
+#include "fovea/pretrained/folder_tensors.h"
+#include "fovea/pretrained/pretrained.h"
+
+namespace fovea {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTranslatorConfig = "config.json",
+                           kTranslatorRules = "generation_config.json";
+
+// The weights of a folder, and which of them are those of our parameters.
+class TranslatorWeights {
+ public:
+  TranslatorWeights(const fs::path& folder, const TranslatorArchitecture& architecture)
+      : folder_(folder), tensors_(folder), architecture_(architecture) {}
+
+  bool has_logits_bias() const { return tensors_.has(architecture_.logits_bias); }
+
+  // Before memory is taken for what the configuration says.
+  void check_sizes(const TranslatorConfig& c) const {
+    constexpr index kTensorsOfLayer = 16;
+    const index layers = c.encoder_layers + c.decoder_layers;
+    if (std::ssize(tensors_.names()) < layers * kTensorsOfLayer) {
+      fail(ErrorCode::kModelDamaged, "{}: {} tensors are too few for {} layers", folder_.string(),
+           tensors_.names().size(), layers);
+    }
+    ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
+    const TranslatorLayers built(c, ParameterScope(shapes));
+    refuse_others(c, shapes.parameters());
+    const auto check_matrix = [&](std::string_view ours, index rows, index columns) {
+      check_shape(names_of(c, ours)[0], {rows, columns}, 1);
+    };
+    check_matrix("encoder.embedding.tokens", c.vocabulary, c.width);
+    if (!c.share_embeddings) {
+      check_matrix("decoder.embedding.tokens", c.target_vocabulary, c.width);
+    }
+    check_matrix("encoder.blocks.0.feed_forward.in.weight", c.ff, c.width);
+    for (const Parameter* const parameter : shapes.parameters()) {
+      if (is_left_out(parameter->name)) continue;
+      for (const std::string& name : names_of(c, parameter->name))
+        tensors_.shape(name);  // is there
+    }
+    index held = is_left_out("output.bias") ? c.target_vocabulary : 0;
+    for (const std::string& name : tensors_.names()) held += tensors_.shape(name).size();
+    if (shapes.size() > held) {
+      fail(ErrorCode::kModelDamaged, "{}: a model of these sizes has {} values; its files have {}",
+           folder_.string(), shapes.size(), held);
+    }
+    const double table = static_cast<double>(c.block) * static_cast<double>(c.width);
+    require_memory("the model", sizeof(float) * (static_cast<double>(shapes.size()) + 2 * table),
+                   "use a machine that has more memory");
+  }
+
+  void set(const TranslatorConfig& c, Parameter& parameter) const {
+    const Vec<float> to = parameter.value.vec<float>();
+    if (is_left_out(parameter.name)) {
+      std::fill(to.begin(), to.end(), 0.0F);
+    } else {
+      const std::vector<std::string> names = names_of(c, parameter.name);
+      const index parts = std::ssize(names), size = to.size / parts;
+      for (index n = 0; n < parts; ++n) {
+        const std::string& name = names[static_cast<std::size_t>(n)];
+        check_shape(name, parameter.value.shape(), parts);
+        tensors_.read(name, {to.data + n * size, size});
+      }
+    }
+    ++parameter.version;
+  }
+
+  // Where a file has the sines and cosines, they must be those that are computed.
+  void check_positions(const TranslatorConfig& c) const {
+    std::optional<Tensor> computed;
+    for (const std::string_view name :
+         {architecture_.source_positions, architecture_.target_positions}) {
+      if (!tensors_.has(name)) continue;
+      check_shape(std::string(name), {c.block, c.width}, 1);
+      if (!computed) {
+        computed = sinusoidal_positions(c.block, {.width = c.width, .order = c.sinusoid});
+      }
+      Tensor stored = Tensor::empty({c.block, c.width});
+      tensors_.read(name, stored.vec<float>());
+      require_close(name, std::as_const(stored).vec<float>(),
+                    std::as_const(*computed).vec<float>());
+    }
+  }
+
+ private:
+  bool is_left_out(std::string_view ours) const {
+    return ours == "output.bias" && !has_logits_bias();
+  }
+
+  // The names that the file has.
+  std::vector<std::string> names_of(const TranslatorConfig& c, std::string_view ours) const {
+    std::vector<std::string> names = translator_tensors(architecture_, c, ours);
+    if (names.size() > 1 || tensors_.has(names[0])) return names;
+    for (std::string& other : other_names_of_table(architecture_, c, ours)) {
+      if (tensors_.has(other)) return {std::move(other)};
+    }
+    return names;
+  }
+
+  // `parts` tensors lie one behind another in one of ours. The bias of the logits is a row.
+  void check_shape(const std::string& name, const Shape& ours, index parts) const {
+    const Shape& shape = tensors_.shape(name);
+    const bool is_vector = ours.axes() == 1;
+    const Shape expected = is_vector ? Shape{ours[0] / parts} : Shape{ours[0] / parts, ours[1]};
+    if (shape == expected) return;
+    if (name == architecture_.logits_bias && shape == Shape{1, ours[0]}) return;
+    fail(ErrorCode::kModelDamaged, "{}: the tensor {} is {}; config.json asks for {}",
+         folder_.string(), name, to_string(shape), to_string(expected));
+  }
+
+  void require_close(std::string_view name, Vec<const float> stored,
+                     Vec<const float> computed) const {
+    constexpr double kMost = 0.01;  // the types in which they are stored have three digits
+    for (index n = 0; n < stored.size; ++n) {
+      if (std::abs(double{stored[n]} - double{computed[n]}) <= kMost) continue;
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: the tensor {} holds {} where the sines and cosines of positions "
+                              "have {}",
+                              folder_.string(), name, stored[n], computed[n]),
+                  kReadableHint);
+    }
+  }
+
+  void refuse_others(const TranslatorConfig& c, std::span<Parameter* const> parameters) const {
+    std::set<std::string, std::less<>> known = {std::string(architecture_.source_positions),
+                                                std::string(architecture_.target_positions),
+                                                std::string(architecture_.logits_bias)};
+    for (const Parameter* const parameter : parameters) {
+      for (const std::string& name : translator_tensors(architecture_, c, parameter->name)) {
+        known.insert(name);
+      }
+      for (const std::string& name : other_names_of_table(architecture_, c, parameter->name)) {
+        known.insert(name);
+      }
+    }
+    for (const std::string& name : tensors_.names()) {
+      if (known.contains(name)) continue;
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: the tensor {} is not one of {}'s: the model computes what fovea "
+                              "does not know",
+                              folder_.string(), printable(name), architecture_.name),
+                  kReadableHint);
+    }
+  }
+
+  fs::path folder_;
+  FolderTensors tensors_;
+  const TranslatorArchitecture& architecture_;
+};
+
+TranslationRules read_rules(const ModelFiles& files, const ForeignObject& config, index tokens) {
+  if (!files.has(kTranslatorRules)) return translation_rules(config, config, tokens);
+  const Json json = files.json(kTranslatorRules);
+  return translation_rules(ForeignObject(json, files.path(kTranslatorRules)), config, tokens);
+}
+
+}  // namespace
+
+bool is_foreign_translator(const fs::path& folder) {
+  if (!is_hugging_face(folder)) return false;
+  const fs::path file = folder / kTranslatorConfig;
+  const Json json = read_foreign_json(file);
+  return is_translator_architecture(ForeignObject(json, file.string()).text("model_type", ""));
+}
+
+ForeignTranslator load_foreign_translator(const fs::path& folder) {
+  const ModelFiles files(folder);
+  const Json json = files.json(kTranslatorConfig);
+  const ForeignObject said(json, files.path(kTranslatorConfig));
+  const TranslatorArchitecture& architecture = translator_architecture(said);
+  ForeignTranslator loaded;
+  TranslatorConfig& c = loaded.config = foreign_translator_config(said);
+  c.dropout = 0;
+  const TranslatorWeights weights(folder, architecture);
+  c.logits_bias = weights.has_logits_bias();
+  weights.check_sizes(c);
+  weights.check_positions(c);
+  loaded.rules = read_rules(files, said, c.target_vocabulary);
+  loaded.vocabularies = read_translator_vocabularies(files, c, loaded.rules);
+  loaded.model =
+      std::make_unique<Translator>(c, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
+  for (Parameter* const parameter : loaded.model->parameters()) weights.set(c, *parameter);
+  return loaded;
+}
+
+}  // namespace fovea

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translators as transformers has saved them (MarianMTModel): a folder with a config.json, the
+// weights, source.spm, target.spm and vocab.json.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "fovea/model/translator.h"
+#include "fovea/pretrained/translator_table.h"
+#include "fovea/pretrained/translator_tokenizer.h"
+
+namespace fovea {
+
+struct ForeignTranslator {
+  TranslatorConfig config;  ///< resolved
+  TranslationRules rules;
+  ForeignVocabularies vocabularies;
+  std::unique_ptr<Translator> model;
+};
+
+/// Whether a path is a folder of Hugging Face whose model is a translator.
+bool is_foreign_translator(const std::filesystem::path& folder);
+
+/// Reads such a folder; weights are widened to float32. Throws kModelMissing; kModelDamaged, as for
+/// a tensor that is missing or has another shape; kModelWrongKind for a key, a value or a tensor
+/// that fovea does not know, which it names, and for pickles; kOutOfMemory before memory is taken.
+ForeignTranslator load_foreign_translator(const std::filesystem::path& folder);
+
+}  // namespace fovea
