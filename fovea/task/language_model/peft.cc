@@ -39,11 +39,7 @@ struct AdapterRun {
 
 AdapterRun open_run(const fs::path& run) {
   LanguageModelSettings settings = load_settings(run);
-  if (settings.from.lora == 0) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: the folder holds no adapters", run.string()),
-                "train some: fovea train lm --base MODEL --lora 8");
-  }
+  require_adapters(run, settings.from, "train lm");
   const TextCutter cutter = make_cutter(read_tokenizer_data(run), run.string());
   const std::string name = architecture_name(cutter.pretrained);
   Safetensors weights = read_adapters(run, settings, name);
@@ -64,31 +60,16 @@ std::set<std::string> modules_of(const Safetensors& weights) {
 
 void export_peft(const fs::path& run, const fs::path& folder) {
   const auto [settings, row, weights] = open_run(run);
-  const LanguageModelBase& options = settings.from;
   std::set<std::string> products;
   for (const std::string& module : modules_of(weights)) {
     products.insert(module.substr(module.rfind('.') + 1));
   }
   // transformers keeps the matrices of GPT-2 transposed.
-  const bool transposed = row.name == "gpt2";
-  const Json::Object config = {{"base_model_name_or_path", options.base},
-                               {"bias", "none"},
-                               {"fan_in_fan_out", transposed},
-                               {"inference_mode", true},
-                               {"lora_alpha", alpha_of(options)},
-                               {"lora_dropout", 0.0},
-                               {"peft_type", "LORA"},
-                               {"r", options.lora},
-                               {"target_modules", Json::Array(products.begin(), products.end())},
-                               {"task_type", "CAUSAL_LM"},
-                               {"use_dora", false},
-                               {"use_rslora", options.lora_rs}};
-  const std::string bytes = safetensors_bytes(weights.tensors, {{"format", "pt"}});
-  require_disk_space(folder, bytes.size());
-  create_folders(folder);
-  remove_file(folder / kPeftFiles[1]);
-  write_file_atomically(folder / kPeftFiles[0], bytes);
-  write_file_atomically(folder / kPeftFiles[1], Json(config).pretty());
+  write_peft(folder, weights.tensors, settings.from,
+             {.target_modules = {products.begin(), products.end()},
+              .modules_to_save = {},
+              .task_type = "CAUSAL_LM",
+              .transposed = row.name == "gpt2"});
 }
 
 namespace {
