@@ -42,7 +42,23 @@ enum class ForReader {
   kProduct,
 };
 
-/// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out].
+/// What names the masks of dropout in a pass: the update, and the rows.
+struct MaskNames {
+  DropoutKey key = {};  ///< without `layer`
+  Vec<const SampleRow> rows = {};
+};
+
+/// How a product is used.
+struct LinearUse {
+  Activation activation = Activation::kNone;
+  ForReader reader = ForReader::kAny;
+  std::optional<MaskNames> names = {};  ///< for adapters of the weight that drop what they read
+};
+
+/// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out]. Adapters of the
+/// weight (Parameter::changes) are added. Throws kShape in training if they drop and rows have no
+/// names.
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use);
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
                 Activation f = Activation::kNone, ForReader reader = ForReader::kAny);
 

@@ -118,6 +118,8 @@ struct LowRank {
   Parameter* b = nullptr;  ///< [rows, r]
   index first = 0;
   double scale = 1;
+  double dropout = 0;      ///< in training, of what A reads
+  std::uint32_t mask = 0;  ///< DropoutKey::layer of that
 };
 
 /// A model owns it; its address must not change while a tape uses it. Not thread safe while it is

@@ -13,6 +13,9 @@ namespace fovea {
 
 namespace {
 
+// The masks of adapters have numbers that no layer has.
+constexpr std::uint32_t kFirstMask = std::uint32_t{1} << 31;
+
 // The rows of the change += scale B A.
 template <class T>
 void add_change(const Context& context, const LowRank& change, Rows<T> weight) {
@@ -37,6 +40,7 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
   for (Parameter* const one : model) {
     if (!std::exchange(one->frozen, true)) frozen_.push_back(one);
   }
+  std::uint32_t next_mask = kFirstMask;
   for (const LowRankTarget& target : targets) {
     Parameter& weight = *target.weight;
     const Shape& shape = weight.value.shape();
@@ -49,7 +53,7 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
     Parameter& b = set_.add(target.name + ".lora_B.weight", {target.rows, options.rank},
                             Init::zeros(), Decay::kYes);
     if (std::ranges::find(adapted_, &weight) == adapted_.end()) adapted_.push_back(&weight);
-    weight.changes.push_back({&a, &b, target.first, options.scale});
+    weight.changes.push_back({&a, &b, target.first, options.scale, options.dropout, next_mask++});
   }
 }
 

@@ -23,7 +23,8 @@ struct LowRankTarget {
 
 struct LowRankOptions {
   index rank = 8;
-  double scale = 2;  ///< alpha / rank, or alpha / sqrt(rank)
+  double scale = 2;    ///< alpha / rank, or alpha / sqrt(rank)
+  double dropout = 0;  ///< in training, of what each A reads
   std::uint64_t seed = 1;
   ParameterMemory memory = ParameterMemory::kAllocate;  ///< of A and B
 };

@@ -48,10 +48,12 @@ std::unique_ptr<LowRankAdapters> make_adapters(std::span<Parameter* const> froze
                                                std::span<const LowRankTarget> targets,
                                                const AdaptableBase& options, std::uint64_t seed,
                                                ParameterMemory memory) {
-  return std::make_unique<LowRankAdapters>(
-      frozen, targets,
-      LowRankOptions{
-          .rank = options.lora, .scale = adapter_scale(options), .seed = seed, .memory = memory});
+  return std::make_unique<LowRankAdapters>(frozen, targets,
+                                           LowRankOptions{.rank = options.lora,
+                                                          .scale = adapter_scale(options),
+                                                          .dropout = options.lora_dropout,
+                                                          .seed = seed,
+                                                          .memory = memory});
 }
 
 index adapter_values(std::span<const LowRankTarget> targets, const AdaptableBase& options) {
@@ -184,9 +186,10 @@ void write_peft(const fs::path& folder, std::span<const NamedTensor> tensors,
   const auto list = [](const std::vector<std::string>& names) {
     return Json::Array(names.begin(), names.end());
   };
-  Json::Object config = {{"base_model_name_or_path", options.base}, {"bias", "none"},
-                         {"fan_in_fan_out", form.transposed},       {"inference_mode", true},
-                         {"lora_alpha", alpha_of(options)},         {"lora_dropout", 0.0}};
+  Json::Object config = {
+      {"base_model_name_or_path", options.base}, {"bias", "none"},
+      {"fan_in_fan_out", form.transposed},       {"inference_mode", true},
+      {"lora_alpha", alpha_of(options)},         {"lora_dropout", options.lora_dropout}};
   if (!form.modules_to_save.empty()) {
     config.emplace_back("modules_to_save", list(form.modules_to_save));
   }

@@ -30,6 +30,7 @@ struct AdaptableBase : BaseOptions {
   double lora_alpha = 0;
   bool lora_rs = false;
   std::string lora_targets = "all";
+  double lora_dropout = 0;
 
   /// `targets`: the help of --lora-targets.
   template <class Visitor>
@@ -48,6 +49,8 @@ struct AdaptableBase : BaseOptions {
     visit("lora_rs", lora_rs, "adapters count alpha / sqrt(rank) times (Kalajdzievski 2023)",
           {.needs = {"lora"}});
     visit("lora_targets", lora_targets, targets, {.needs = {"lora"}, .shown = "NAMES"});
+    visit("lora_dropout", lora_dropout, "share of what adapters read that is dropped in training",
+          {.range = ValueRange::share(), .needs = {"lora"}});
   }
 };
 

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "fovea/grad/ops.h"
+#include "fovea/kernel/dropout.h"
 #include "fovea/nn/linear.h"
+#include "fovea/reference/gradcheck.h"
 #include "tests/support/throws.h"
 #include "tests/support/vectors.h"
 
@@ -28,11 +30,13 @@ struct Adapted {
       : set(ParameterSetOptions{.seed = 3, .dtype = dtype}),
         layer({.in = kIn, .out = kOut}, ParameterScope(set)["layer"]) {}
 
-  void adapt() {
+  void adapt(LowRankOptions options = {}) {
     const std::vector<LowRankTarget> targets = {{"one", set.find("layer.weight"), 1, 3},
                                                 {"two", set.find("layer.weight"), 4, 2}};
-    adapters = std::make_unique<LowRankAdapters>(
-        set.parameters(), targets, LowRankOptions{.rank = kRank, .scale = kScale, .seed = 5});
+    options.rank = kRank;
+    options.scale = kScale;
+    options.seed = 5;
+    adapters = std::make_unique<LowRankAdapters>(set.parameters(), targets, options);
     for (Parameter* const one : adapters->parameters()) {
       initialise(one->value, Init::normal(0.5),
                  Random(static_cast<std::uint64_t>(one->value.size()), RandomUse::kInit, 0));
@@ -108,6 +112,75 @@ TEST(LowRank, GradientsAreThoseOfDifferences) {
   }
 }
 
+// The names of rows whose masks differ from each other.
+struct Names {
+  std::vector<SampleRow> rows;
+
+  Names() {
+    for (std::uint32_t n = 0; n < kRows; ++n) rows.push_back({n / 3, n % 3});
+  }
+  MaskNames view(std::uint64_t step = 1) const { return {{.seed = 7, .step = step}, rows}; }
+};
+
+// All that an adapted layer with inputs that are learned, too, learns.
+std::vector<Parameter*> learned(const Adapted& one, ParameterSet& inputs) {
+  Parameter& x = inputs.add("x", {kRows, kIn}, Init::normal(1), Decay::kNo);
+  std::vector<Parameter*> all(one.adapters->parameters().begin(), one.adapters->parameters().end());
+  all.push_back(&x);
+  return all;
+}
+
+TEST(LowRank, DropsWhatAdaptersReadAndNothingElse) {
+  constexpr double kP = 0.4;
+  Adapted plain, dropped;
+  plain.adapt();
+  dropped.adapt({.dropout = kP});
+  const Names names;
+  ParameterSet inputs({.seed = 2, .dtype = DType::kFloat64});
+  const std::vector<Parameter*> all = learned(dropped, inputs);
+  Tape tape{Context(1)};
+  const Variable x = tape.parameter(*all.back());
+  const Rows<double> values = x.value<double>();
+  const Rows<const double> found =
+      dropped.layer.forward(tape, x, {.names = names.view()}).value<double>();
+  const Parameter& weight = *dropped.set.find("layer.weight");
+  const Rows<const double> w = weight.value.rows<double>();
+  for (index part = 0; part < 2; ++part) {
+    const LowRank& change = weight.changes[static_cast<std::size_t>(part)];
+    std::vector<double> kept(kRows * kIn);
+    const Rows<double> read(kept.data(), kRows, kIn);
+    dropout_forward<double>(Context(1), {kP, {7, 1, change.mask}, names.rows}, values, read);
+    const Rows<const double> a = change.a->value.rows<double>(), b = change.b->value.rows<double>();
+    for (index n = 0; n < kRows; ++n) {
+      for (index row = 0; row < b.rows; ++row) {
+        double sum = 0;
+        for (index i = 0; i < kIn; ++i) {
+          sum += values[n][i] * w[change.first + row][i];
+          for (index r = 0; r < kRank; ++r) sum += kScale * read[n][i] * a[r][i] * b[row][r];
+        }
+        EXPECT_NEAR(found[n][change.first + row], sum, 1e-12);
+      }
+    }
+  }
+  EXPECT_NE(weight.changes[0].mask, weight.changes[1].mask);
+  EXPECT_EQ(dropped.loss_at(), plain.loss_at()) << "nothing is dropped where nothing is trained";
+  EXPECT_THROWS(dropped.layer.forward(tape, x), kShape, "rows without names");
+}
+
+TEST(LowRank, GradientsWithDropout) {
+  Adapted one;
+  one.adapt({.dropout = 0.3});
+  const Names names;
+  ParameterSet inputs({.seed = 2, .dtype = DType::kFloat64});
+  const std::vector<Parameter*> all = learned(one, inputs);
+  const GradientReport report = check_gradients(Context(2), all, [&](Tape& tape) {
+    const Variable y = one.layer.forward(tape, tape.parameter(*all.back()),
+                                         {.activation = Activation::kGelu, .names = names.view()});
+    return sum(tape, multiply(tape, y, y));
+  });
+  EXPECT_LT(report.error, 1e-8) << report.where;
+}
+
 TEST(LowRank, StartsAsTheModel) {
   Adapted one(DType::kFloat32);
   const std::vector<float> start = to_vector(one.set.find("layer.weight")->value.vec<float>());
@@ -147,7 +220,7 @@ struct FloatStep {
 };
 
 // A step of a network of two layers, the second of which has adapters, and of the loss of tokens.
-FloatStep step(Context context, bool in_blocks) {
+FloatStep step(Context context, bool in_blocks, LowRankOptions options = {}) {
   constexpr index kN = 11, kWide = 12, kTokens = 17;
   ParameterSet set(ParameterSetOptions{.seed = 3});
   const Linear first({.in = kIn, .out = kWide}, ParameterScope(set)["first"]),
@@ -166,7 +239,10 @@ FloatStep step(Context context, bool in_blocks) {
   const std::vector<LowRankTarget> targets = {{"one", set.find("second.weight"), 1, 3},
                                               {"two", set.find("first.weight"), 0, kWide},
                                               {"again", set.find("first.weight"), 2, 4}};
-  LowRankAdapters adapters(set.parameters(), targets, {.rank = kRank, .scale = kScale, .seed = 5});
+  options.rank = kRank;
+  options.scale = kScale;
+  options.seed = 5;
+  LowRankAdapters adapters(set.parameters(), targets, options);
   for (Parameter* const one : adapters.parameters()) {
     initialise(one->value, Init::normal(0.5),
                Random(static_cast<std::uint64_t>(one->value.size()), RandomUse::kInit, 0));
@@ -177,10 +253,12 @@ FloatStep step(Context context, bool in_blocks) {
   for (index n = 0; n < kN; ++n) ids[static_cast<std::size_t>(n)] = n % kTokens;
   Tape tape(context);
   const Variable x = tape.input<float>(inputs.rows<float>());
-  const Variable hidden = first.forward(tape, x, Activation::kSilu, ForReader::kProduct);
-  const Variable loss =
-      linear_cross_entropy(tape, second.forward(tape, hidden), tape.parameter(table), {},
-                           {.ids = {ids.data(), kN}}, {.scale = 1.0 / kN});
+  const MaskNames names{{.seed = 3, .step = 2}, {}};
+  const Variable hidden = first.forward(
+      tape, x, {.activation = Activation::kSilu, .reader = ForReader::kProduct, .names = names});
+  const Variable loss = linear_cross_entropy(tape, second.forward(tape, hidden, {.names = names}),
+                                             tape.parameter(table), {}, {.ids = {ids.data(), kN}},
+                                             {.scale = 1.0 / kN});
   tape.backward(loss);
   FloatStep result{.loss = to_vector(loss.vec<float>())};
   for (Parameter* const one : adapters.parameters()) {
@@ -201,6 +279,21 @@ TEST(LowRank, WeightsMayStayAsTheyLie) {
                                      widened.of_adapters[n]));
     }
     EXPECT_EQ(step(Context(1).with(precision), true).of_adapters, blocks.of_adapters);
+  }
+}
+
+TEST(LowRank, WeightsMayStayAsTheyLieWithDropout) {
+  const LowRankOptions options{.dropout = 0.5};
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const Context context = Context(2).with(precision);
+    const FloatStep widened = step(context, false, options), blocks = step(context, true, options);
+    const float within = precision == Precision::kFloat32 ? 1e-5F : 0.05F;
+    for (std::size_t n = 0; n < blocks.of_adapters.size(); ++n) {
+      EXPECT_THAT(blocks.of_adapters[n],
+                  testing::Pointwise(testing::FloatNear(within), widened.of_adapters[n]));
+    }
+    EXPECT_EQ(step(Context(3).with(precision), true, options).of_adapters, blocks.of_adapters);
+    EXPECT_NE(step(context, true).of_adapters, blocks.of_adapters);
   }
 }
 

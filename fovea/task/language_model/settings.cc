@@ -137,6 +137,8 @@ void check_options(const LanguageModelSettings& s) {
                      "the training set is measured by next tokens alone", "leave one of them out");
     require_together(s.model.dropout == 0, "--dropout, --objective dpo",
                      "answers are compared by a model without dropout", "leave --dropout out");
+    require_together(s.from.lora_dropout == 0, "--lora-dropout, --objective dpo",
+                     "answers are compared by a model without dropout", "leave --lora-dropout out");
     require_together(s.text.loss_on == LossOn::kAnswers, "--loss-on all, --objective dpo",
                      "answers are compared, and the question is in both", "leave --loss-on out");
   }
