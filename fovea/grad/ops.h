@@ -62,6 +62,10 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const Li
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
                 Activation f = Activation::kNone, ForReader reader = ForReader::kAny);
 
+/// For linear(): (m / norm) u + b, of the columns of u [N, out] that changes of the weight with
+/// magnitudes make, u + b elsewhere; bias [out] (optional). The norms count as constants.
+Variable scaled_by_magnitudes(Tape& tape, Variable u, const Parameter& weight, Variable bias);
+
 // ---- convolution over time: ops/convolution.cc
 
 /// The rows that the next tokens of one sequence still see, for generation with kCausal. A sequence

@@ -44,6 +44,10 @@ double adapter_scale(const AdaptableBase& o) {
   return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
+Magnitudes magnitudes_of(const AdaptableBase& o) {
+  return o.dora ? Magnitudes::kLearned : Magnitudes::kNone;
+}
+
 std::unique_ptr<LowRankAdapters> make_adapters(std::span<Parameter* const> frozen,
                                                std::span<const LowRankTarget> targets,
                                                const AdaptableBase& options, std::uint64_t seed,
@@ -52,6 +56,7 @@ std::unique_ptr<LowRankAdapters> make_adapters(std::span<Parameter* const> froze
                                            LowRankOptions{.rank = options.lora,
                                                           .scale = adapter_scale(options),
                                                           .dropout = options.lora_dropout,
+                                                          .magnitudes = magnitudes_of(options),
                                                           .seed = seed,
                                                           .memory = memory});
 }
@@ -60,6 +65,7 @@ index adapter_values(std::span<const LowRankTarget> targets, const AdaptableBase
   index count = 0;
   for (const LowRankTarget& target : targets) {
     count += options.lora * (target.rows + target.weight->value.shape()[1]);
+    if (options.dora) count += target.rows;
   }
   return count;
 }
@@ -197,7 +203,7 @@ void write_peft(const fs::path& folder, std::span<const NamedTensor> tensors,
   config.emplace_back("r", options.lora);
   config.emplace_back("target_modules", list(form.target_modules));
   config.emplace_back("task_type", form.task_type);
-  config.emplace_back("use_dora", false);
+  config.emplace_back("use_dora", options.dora);
   config.emplace_back("use_rslora", options.lora_rs);
   const std::string bytes = safetensors_bytes(tensors, {{"format", "pt"}});
   require_disk_space(folder, bytes.size());

@@ -31,6 +31,7 @@ struct AdaptableBase : BaseOptions {
   bool lora_rs = false;
   std::string lora_targets = "all";
   double lora_dropout = 0;
+  bool dora = false;
 
   /// `targets`: the help of --lora-targets.
   template <class Visitor>
@@ -51,6 +52,10 @@ struct AdaptableBase : BaseOptions {
     visit("lora_targets", lora_targets, targets, {.needs = {"lora"}, .shown = "NAMES"});
     visit("lora_dropout", lora_dropout, "share of what adapters read that is dropped in training",
           {.range = ValueRange::share(), .needs = {"lora"}});
+    visit("dora", dora,
+          "adapters have magnitudes, too: of each row of a weight a number in place of its norm "
+          "(DoRA, Liu et al. 2024)",
+          {.needs = {"lora"}});
   }
 };
 
@@ -61,6 +66,8 @@ void check_adapters(const AdaptableBase& options);
 double alpha_of(const AdaptableBase& options);
 /// The factor of B A.
 double adapter_scale(const AdaptableBase& options);
+/// What --dora asks for.
+Magnitudes magnitudes_of(const AdaptableBase& options);
 
 /// Adapters as the options ask for. `frozen`: what they leave as it is.
 std::unique_ptr<LowRankAdapters> make_adapters(std::span<Parameter* const> frozen,

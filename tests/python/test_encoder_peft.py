@@ -33,7 +33,7 @@ class PeftTest(ExportTest):
 
     def test_labels(self):
         for name in MODELS:
-            for options in ((), ("--lora-targets", "q,o,down", "--lora-alpha", 9, "--lora-rs")):
+            for options in ((), ("--lora-targets", "q,o,down", "--lora-alpha", 9, "--lora-rs"), ("--dora", "--lora-dropout", 0.1)):
                 with self.subTest(name, options=options):
                     model = self.adapted("classify", name, self.labelled(), transformers.AutoModelForSequenceClassification, *options)
                     expected = self.rows(model, TEXTS)[1].logits.softmax(-1)

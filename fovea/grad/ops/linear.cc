@@ -103,7 +103,7 @@ void multiply_by(Tape& tape, ProductRows<const T> x, Variable weight, Form form,
 }
 
 // What a change drops of x in training.
-DropoutMask mask_of(const Tape& tape, const LowRank& change, const LinearUse& use) {
+DropoutMask dropped_by(const Tape& tape, const LowRank& change, const LinearUse& use) {
   if (change.dropout == 0 || tape.mode() != TapeMode::kTrain) return {};
   check(use.names.has_value(), "linear: adapters drop of rows without names");
   const DropoutKey& key = use.names->key;
@@ -120,7 +120,7 @@ std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight, const LinearUse
   for (index i = 0; i < n; ++i) {
     const LowRank& change = parameter->changes[static_cast<std::size_t>(i)];
     calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale,
-                mask_of(tape, change, use)};
+                dropped_by(tape, change, use)};
   }
   return {calls, static_cast<std::size_t>(n)};
 }
@@ -271,14 +271,8 @@ bool keeps_rounded(const Tape& tape, DType dtype, Activation f) {
          operands_of<float>(tape.context()) == Operands::kPaired;
 }
 
-}  // namespace
-
-Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
-                ForReader reader) {
-  return linear(tape, x, weight, bias, {.activation = f, .reader = reader});
-}
-
-Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use) {
+// linear() of a weight without magnitudes.
+Variable product(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use) {
   const Activation f = use.activation;
   const index out = weight.rows();
   const DType dtype = weight.dtype();
@@ -307,6 +301,23 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const Li
     });
   });
   return y;
+}
+
+}  // namespace
+
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
+                ForReader reader) {
+  return linear(tape, x, weight, bias, {.activation = f, .reader = reader});
+}
+
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use) {
+  const Parameter* const parameter = weight.parameter();
+  if (parameter == nullptr || !parameter->has_magnitudes()) {
+    return product(tape, x, weight, bias, use);
+  }
+  const Variable u = product(tape, x, weight, {}, {.names = use.names});
+  const Variable z = scaled_by_magnitudes(tape, u, *parameter, bias);
+  return use.activation == Activation::kNone ? z : activation(tape, use.activation, z);
 }
 
 }  // namespace fovea
