@@ -133,9 +133,10 @@ void read_own_weights(const fs::path& base, std::span<Parameter* const> paramete
 EncoderBase read_encoder_base(const fs::path& base, BertHead head) {
   if (is_foreign(base)) return encoder_to_begin(transformer_folder(base), head);
   OwnBase own = read_own_base(base);
+  const TextCount count = own.layers.base.separator < 0 ? TextCount::kOne : TextCount::kPair;
   EncoderBase read{.layers = pretrained_layers(own.layers),
                    .text = text_of_kept(read_tokenizer_data(base), own.layers,
-                                        (base / "tokenizer.txt").string()),
+                                        (base / "tokenizer.txt").string(), count),
                    .labels = std::move(own.labels)};
   read.layers.head_dropout = own.head_dropout;
   return read;
