@@ -119,6 +119,15 @@ class Adapts(AdapterTest):
         self.assertIn("base_model.model.bert.pooler.dense.weight", held)
         self.assertEqual(held["base_model.model.classifier.weight"], self.tensors("run")["output.weight"])
 
+    def test_a_head_that_transformers_does_not_have(self):
+        self.begin("tag", "run", "--lora", 2, "--head", "crf")
+        self.assertEqual({name for name in self.tensors("run") if ".lora_" not in name},
+                         {"output.weight", "output.bias", "crf.transitions", "crf.start", "crf.end"})
+        self.succeed("import", self.folder / "run", "-o", self.folder / "whole")
+        self.assertEqual(self.use("tag", "run"), self.use("tag", "whole"))
+        self.assert_error(self.run_fovea("export", self.folder / "run", "--to", "peft", "-o", self.folder / "peft"), 4, "CRF")
+        self.assertFalse((self.folder / "peft").exists())
+
     def test_a_run_begins_from_adapters(self):
         self.begin("classify", "first", "--lora", 2)
         self.succeed("import", self.folder / "first", "-o", self.folder / "whole")
