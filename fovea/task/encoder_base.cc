@@ -279,7 +279,7 @@ void apply_adapter_rate(TrainOptions& recipe, const EncoderBaseOptions& from) {
   constexpr double kLarger = 10;
   if (from.lora == 0) return;
   recipe.lr *= kLarger;
-  recipe.min_lr *= kLarger;
+  recipe.min_lr = recipe.lr / 10;
 }
 
 void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmup warmup) {
