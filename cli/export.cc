@@ -16,11 +16,10 @@
 #include "fovea/base/bytes.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/task/adapters.h"
 #include "fovea/task/classify/linear.h"
-#include "fovea/task/embed/sentence_encoder.h"
 #include "fovea/task/encoder_export.h"
 #include "fovea/task/exported_files.h"
-#include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/peft.h"
 #include "fovea/task/task_table.h"
 #include "fovea/task/translate/export.h"
@@ -153,19 +152,12 @@ Json::Array files_in(const ExportOptions& options) {
 // encoder.
 std::string write_hugging_face(const std::string& model, const ExportOptions& options) {
   const DType dtype = dtype_of(options.dtype);
-  switch (kind_of_model(model)) {
-    case ModelKind::kClassifier:
-      return export_encoder(model, load_classifier(model), options.output, dtype);
-    case ModelKind::kTagger:
-      return export_encoder(model, load_tagger(model), options.output, dtype);
-    case ModelKind::kSentenceEncoder:
-      require_ours(model, is_sentence_encoder(model));
-      return export_encoder(model, load_sentence_encoder(model), options.output, dtype);
-    case ModelKind::kTranslator:
-      return export_translator(load_translator(model), options.output, dtype);
-    default:
-      return export_hugging_face(load_language_model(model), options.output, dtype);
+  const ModelKind kind = kind_of_model(model);
+  if (is_on_encoder(kind)) return export_encoder(model, options.output, dtype);
+  if (kind == ModelKind::kTranslator) {
+    return export_translator(load_translator(model), options.output, dtype);
   }
+  return export_hugging_face(load_language_model(model), options.output, dtype);
 }
 
 void write_model(const std::string& model, const ExportOptions& options) {
@@ -202,6 +194,8 @@ void write_compact(const std::string& model, const ExportOptions& options) {
 void write_adapters(const std::string& model, const ExportOptions& options) {
   if (options.is_file())
     export_gguf_adapter(model, options.output);
+  else if (is_on_encoder(kind_of_model(model)))
+    export_encoder_adapters(model, options.output);
   else
     export_peft(model, options.output);
   if (options.json) {
@@ -213,10 +207,9 @@ void write_adapters(const std::string& model, const ExportOptions& options) {
 
 // The adapters would no longer find the model that they change.
 void require_no_base(const std::string& model, const std::string& output) {
-  if (!fs::exists(output) || kind_of_model(model) != ModelKind::kLanguageModel) return;
-  if (is_pretrained(model)) return;
+  if (!fs::exists(output)) return;
   std::error_code ignored;
-  for (const fs::path& base : bases_of(load_settings(model).from)) {
+  for (const fs::path& base : bases_of_model(model)) {
     if (!fs::equivalent(base, output, ignored)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("export: {} is the model that {} began from", output, model),

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "fovea/base/error.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/encoder_export.h"
 #include "fovea/task/language_model/base.h"
 #include "fovea/train/options.h"
 
@@ -48,8 +49,13 @@ int import_from(const Arguments& arguments) {
     throw Error(ErrorCode::kOutputExists, fmt::format("{}: is there already", folder.string()),
                 "choose another folder");
   }
+  const std::string model = arguments.text("MODEL");
+  const bool is_ours = fs::exists(fs::path(model) / kManifestName);
+  const bool on_encoder = is_ours && is_on_encoder(kind_of_model(model));
+  if (on_encoder) refuse_options(arguments, {"adapter"}, " with a model on an encoder");
   const std::string architecture =
-      import_model(arguments.text("MODEL"), options.adapter, folder, options.dtype);
+      on_encoder ? import_encoder(model, folder, options.dtype)
+                 : import_model(model, options.adapter, folder, options.dtype);
   if (options.json) {
     print_json({{"architecture", architecture}, {"output", options.output}});
   } else {

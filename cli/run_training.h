@@ -212,7 +212,11 @@ class TrainingOf : public Training {
 
   std::vector<std::string> input_files() const override {
     Settings settings = settings_;
-    return paths_in(fields_of(settings));
+    std::vector<std::string> files = paths_in(fields_of(settings));
+    if constexpr (requires { bases_of(settings.from); }) {  // those of a base are read, too
+      for (const auto& base : bases_of(settings.from)) files.push_back(base.string());
+    }
+    return files;
   }
 
   Precision precision() const override { return settings_.recipe.precision; }

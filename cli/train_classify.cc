@@ -181,6 +181,7 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
   ClassifierSettings defaults() const override { return ClassifierSettings(input_); }
   ClassifierSettings usual(const ClassifierSettings& given) const override {
     ClassifierSettings settings(given.text.input);
+    settings.from.lora = given.from.lora;
     if (!given.from.base.empty()) apply_base_recipe(settings);
     return settings;
   }

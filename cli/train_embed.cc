@@ -55,6 +55,11 @@ class EmbedTraining final : public TrainingOf<EmbedSettings, EmbedRun> {
   EmbedSettings settings_in(const std::string& config, const std::string& name) override {
     return embed_settings_from_text(config, name);
   }
+  EmbedSettings usual(const EmbedSettings& given) const override {
+    EmbedSettings settings;
+    apply_adapter_rate(settings.recipe, given.from);
+    return settings;
+  }
   void complete(EmbedSettings& settings, const Said& said) const override {
     if (!said.resumes) take_base(settings, said.set);
   }

@@ -16,7 +16,6 @@
 #include "fovea/base/words.h"
 #include "fovea/model/encoder_spec.h"
 #include "fovea/model/language_model.h"
-#include "fovea/task/language_model/adapters.h"
 #include "fovea/task/language_model/base.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/setting_parts.h"
@@ -138,14 +137,6 @@ class LanguageModelTraining final
     if (!settings.from.base.empty()) return take_base(settings, said.set);
     check_vocabulary(settings.text, said.set);
     take_usual_sizes(settings.model, said.set);
-  }
-
-  // The bases of a base are read, too.
-  std::vector<std::string> input_files() const override {
-    std::vector<std::string> files = TrainingOf::input_files();
-    for (const std::filesystem::path& base : bases_of(settings_.from))
-      files.push_back(base.string());
-    return files;
   }
 
   LanguageModelRun make_run(const StoredRun* stored) const override {

@@ -62,6 +62,7 @@ class TaggerTraining final : public TrainingWithVectors<TaggerSettings, TaggerRu
   }
   TaggerSettings usual(const TaggerSettings& given) const override {
     TaggerSettings settings(given.text.task);
+    settings.from.lora = given.from.lora;
     if (!given.from.base.empty()) apply_base_recipe(settings);
     return settings;
   }

@@ -42,9 +42,29 @@ enum class ForReader {
   kProduct,
 };
 
-/// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out].
+/// What names the masks of dropout in a pass: the update, and the rows.
+struct MaskNames {
+  DropoutKey key = {};  ///< without `layer`
+  Vec<const SampleRow> rows = {};
+};
+
+/// How a product is used.
+struct LinearUse {
+  Activation activation = Activation::kNone;
+  ForReader reader = ForReader::kAny;
+  std::optional<MaskNames> names = {};  ///< for adapters of the weight that drop what they read
+};
+
+/// f(x W^T + b): x [N, in], weight [out, in], bias [out] (optional) -> [N, out]. Adapters of the
+/// weight (Parameter::changes) are added. Throws kShape in training if they drop and rows have no
+/// names.
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use);
 Variable linear(Tape& tape, Variable x, Variable weight, Variable bias = {},
                 Activation f = Activation::kNone, ForReader reader = ForReader::kAny);
+
+/// For linear(): (m / norm) u + b, of the columns of u [N, out] that changes of the weight with
+/// magnitudes make, u + b elsewhere; bias [out] (optional). The norms count as constants.
+Variable scaled_by_magnitudes(Tape& tape, Variable u, const Parameter& weight, Variable bias);
 
 // ---- convolution over time: ops/convolution.cc
 

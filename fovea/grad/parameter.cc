@@ -195,6 +195,10 @@ template const PackedGates<float>& PackedWeight::gates(const Context&, Rows<cons
 template const PackedGates<double>& PackedWeight::gates(const Context&, Rows<const double>,
                                                         RecurrentKind, std::uint64_t);
 
+bool Parameter::has_magnitudes() const {
+  return std::ranges::any_of(changes, [](const LowRank& one) { return one.magnitudes != nullptr; });
+}
+
 void Parameter::gather_rows() {
   if (!row_gradient.empty()) gradient_to_write();
 }

@@ -111,13 +111,20 @@ class MissedUpdates {
 
 struct Parameter;
 
-/// What is learned of a weight W that is frozen: its rows from `first` on count as W + scale B A
-/// (LoRA: Hu et al. 2021, section 4.1).
+class RowNorms;
+
+/// What is learned of a weight W that is frozen: its rows from `first` on count as V = W + scale B
+/// A (LoRA: Hu et al. 2021, section 4.1); with magnitudes m, as m V / |V| (DoRA: Liu et al. 2024,
+/// "DoRA: weight-decomposed low-rank adaptation", eq. 5), where |V| is the norm of each row.
 struct LowRank {
   Parameter* a = nullptr;  ///< [r, in]
   Parameter* b = nullptr;  ///< [rows, r]
   index first = 0;
   double scale = 1;
+  double dropout = 0;                         ///< in training, of what A reads
+  std::uint32_t mask = 0;                     ///< DropoutKey::layer of that
+  Parameter* magnitudes = nullptr;            ///< [rows]; null: there are none
+  std::shared_ptr<RowNorms> norms = nullptr;  ///< with magnitudes
 };
 
 /// A model owns it; its address must not change while a tape uses it. Not thread safe while it is
@@ -149,6 +156,8 @@ struct Parameter {
   std::vector<LowRank> changes;
   PackedWeight packed;
 
+  /// Whether some of its changes have magnitudes.
+  bool has_magnitudes() const;
   /// Makes all updates of `value` that are due. Ops on the tape do so.
   void catch_up() {
     if (missed != nullptr) missed->make_all();

@@ -510,8 +510,9 @@ std::vector<double> ClassifierLayers::token_weights(Tape& tape, const TextRows& 
   return pooling_->weights(encoded.x, encoded.texts);
 }
 
-PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load) {
-  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load,
+                   const ModelChange<Classifier>& change) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load, change);
   const ClassifierConfig c = resolve(config);
   TapeLoad tokens = load.tape;
   const index rows_of_step = std::max<index>(c.joints, 1);
@@ -521,8 +522,8 @@ PassCost plan_pass(const Context& context, const ClassifierConfig& config, const
   if (pair_separator(c) >= 0) rows.separate(pair_separator(c));
   const auto texts = static_cast<index>(rows.offsets.size()) - 1;
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(texts));
-  return plan(
-      context, tokens, [&](const auto& options) { return Classifier(c, options); },
+  return plan_changed<Classifier>(
+      context, tokens, [&](const auto& options) { return Classifier(c, options); }, change,
       [&](Tape& tape, const Classifier& model, std::span<HeadStatistics> seen) {
         LabelledTexts batch{.texts = rows.view(), .labels = labels};
         const Tensor values = Tensor::empty({texts, c.classes});

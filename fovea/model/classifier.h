@@ -328,6 +328,7 @@ struct TextLoad {
   index listed() const { return tape.tokens; }
   TextLoad part(double share) const { return {part_of(texts, share), tape.part(share)}; }
 };
-PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load);
+PassCost plan_pass(const Context& context, const ClassifierConfig& config, const TextLoad& load,
+                   const ModelChange<Classifier>& change = {});
 
 }  // namespace fovea

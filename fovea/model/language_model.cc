@@ -359,37 +359,16 @@ void LanguageModelDecoder::clear() {
   begin_at(0);
 }
 
-namespace {
-
-struct ChangedModel {
-  ChangedModel(const LanguageModelConfig& config, const ParameterSetOptions& options,
-               const ModelChange& given)
-      : model(config, options), adapters(given ? given(model) : nullptr) {
-    all.assign(model.parameters().begin(), model.parameters().end());
-    if (adapters == nullptr) return;
-    all.insert(all.end(), adapters->parameters().begin(), adapters->parameters().end());
-  }
-
-  index attentions() const { return model.attentions(); }
-  std::span<Parameter* const> parameters() const { return all; }
-
-  LanguageModel model;
-  std::unique_ptr<LowRankAdapters> adapters;
-  std::vector<Parameter*> all;  // also of the adapters
-};
-
-}  // namespace
-
 PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load,
-                   const ModelChange& change) {
+                   const ModelChange<LanguageModel>& change) {
   if (load.listed() > kMostPlanned) return extrapolated(context, config, load, change);
   const LanguageModelConfig c = resolve(config);
   const PlannedRows rows(load, c.block, c.vocabulary);
-  return plan(
-      context, load, [&](const auto& options) { return ChangedModel(c, options, change); },
-      [&](Tape& tape, const ChangedModel& changed, std::span<HeadStatistics> seen) {
+  return plan_changed<LanguageModel>(
+      context, load, [&](const auto& options) { return LanguageModel(c, options); }, change,
+      [&](Tape& tape, const LanguageModel& model, std::span<HeadStatistics> seen) {
         const TokenBatch batch{.ids = rows.ids, .targets = rows.ids, .offsets = rows.offsets};
-        return changed.model.loss(tape, batch, {.attention = seen});
+        return model.loss(tape, batch, {.attention = seen});
       });
 }
 

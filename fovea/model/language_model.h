@@ -237,11 +237,7 @@ class LanguageModelDecoder {
   index encoded_ = 0;  // tokens that the session has
 };
 
-/// What a run changes of a model before its passes: called with the model that is planned. Returns
-/// the adapters that it has then, or null.
-using ModelChange = std::function<std::unique_ptr<LowRankAdapters>(const LanguageModel& model)>;
-
 PassCost plan_pass(const Context& context, const LanguageModelConfig& config, const TapeLoad& load,
-                   const ModelChange& change = {});
+                   const ModelChange<LanguageModel>& change = {});
 
 }  // namespace fovea

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a model's forward and, in training, of its backward: found by a plan
 // (base/profile.h) of the model itself on the largest batch that the data can give. Each model has
-// a plan_pass(context, config, load) beside it.
+// a plan_pass(context, config, load) beside it, most with what a run changes of the model.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fovea/base/context.h"
@@ -13,6 +16,7 @@
 #include "fovea/grad/parameter_kind.h"
 #include "fovea/grad/tape.h"
 #include "fovea/model/text_batch.h"
+#include "fovea/nn/low_rank.h"
 #include "fovea/nn/module.h"
 
 namespace fovea {
@@ -99,6 +103,41 @@ PassCost plan(const Context& given, const TapeLoad& load, const Make& make,
   } catch (const Error& error) {
     return cost_of_refusal(plan, error);
   }
+}
+
+/// What a run changes of a model before its passes: called with the model that is planned. Returns
+/// the adapters that it has then, or null.
+template <class Model>
+using ModelChange = std::function<std::unique_ptr<LowRankAdapters>(const Model& model)>;
+
+/// A model that is planned, and the adapters that it has.
+template <class Model>
+struct ChangedModel {
+  ChangedModel(Model made, const ModelChange<Model>& change)
+      : model(std::move(made)), adapters(change ? change(model) : nullptr) {
+    all.assign(model.parameters().begin(), model.parameters().end());
+    if (adapters == nullptr) return;
+    all.insert(all.end(), adapters->parameters().begin(), adapters->parameters().end());
+  }
+
+  index attentions() const { return model.attentions(); }
+  std::span<Parameter* const> parameters() const { return all; }
+
+  Model model;
+  std::unique_ptr<LowRankAdapters> adapters;
+  std::vector<Parameter*> all;  ///< also of the adapters
+};
+
+/// The cost of a loss of such a model, as plan() has it.
+template <class Model, class Make, class Forward>
+PassCost plan_changed(const Context& context, const TapeLoad& load, const Make& make,
+                      const ModelChange<Model>& change, const Forward& forward) {
+  return plan(
+      context, load,
+      [&](const auto& options) { return ChangedModel<Model>(make(options), change); },
+      [&](Tape& tape, const ChangedModel<Model>& changed, std::span<HeadStatistics> seen) {
+        return forward(tape, changed.model, seen);
+      });
 }
 
 /// A batch of more is not listed: what a pass takes is linear in it.

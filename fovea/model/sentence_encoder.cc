@@ -37,12 +37,12 @@ Variable SentenceEncoderLayers::vectors(Tape& tape, const TextRows& texts,
 }
 
 PassCost plan_pass(const Context& context, const SentenceEncoderConfig& config,
-                   const TapeLoad& load) {
-  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+                   const TapeLoad& load, const ModelChange<SentenceEncoder>& change) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load, change);
   const SentenceEncoderConfig c = resolve(config);
   const PlannedRows rows(load, c.block, c.vocabulary);
-  return plan(
-      context, load, [&](const auto& options) { return SentenceEncoder(c, options); },
+  return plan_changed<SentenceEncoder>(
+      context, load, [&](const auto& options) { return SentenceEncoder(c, options); }, change,
       [&](Tape& tape, const SentenceEncoder& model, std::span<HeadStatistics> seen) {
         return sum(tape, model.vectors(tape, rows.view(), {.attention = seen}));
       });

@@ -97,6 +97,6 @@ class SentenceEncoder : public ModelOf<SentenceEncoderConfig, SentenceEncoderLay
 
 /// The cost of the vectors of texts and, in training, of the gradient of their sum.
 PassCost plan_pass(const Context& context, const SentenceEncoderConfig& config,
-                   const TapeLoad& load);
+                   const TapeLoad& load, const ModelChange<SentenceEncoder>& change = {});
 
 }  // namespace fovea

@@ -594,8 +594,9 @@ TapeLoad subwords_of(const WordLoad& load) {
 
 }  // namespace
 
-PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load) {
-  if (load.listed() > kMostPlanned) return extrapolated(context, config, load);
+PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load,
+                   const ModelChange<Tagger>& change) {
+  if (load.listed() > kMostPlanned) return extrapolated(context, config, load, change);
   const TaggerConfig c = resolve(config);
   const PlannedRows rows(c.has_base() ? subwords_of(load) : load.tape, c.block, c.vocabulary);
   const std::vector<std::int32_t> zeros(rows.ids.size());
@@ -612,8 +613,8 @@ PassCost plan_pass(const Context& context, const TaggerConfig& config, const Wor
                        .characters = characters,
                        .character_offsets = ends,
                        .offsets = rows.offsets};
-  return plan(
-      context, load.tape, [&](const auto& options) { return Tagger(c, {}, options); },
+  return plan_changed<Tagger>(
+      context, load.tape, [&](const auto& options) { return Tagger(c, {}, options); }, change,
       [&](Tape& tape, const Tagger& model, std::span<HeadStatistics> seen) {
         const TagScores scores = model.scores(tape, words, {.attention = seen});
         if (load.tape.mode != TapeMode::kTrain) model.best_tags(tape.context(), scores);

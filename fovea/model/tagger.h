@@ -372,6 +372,7 @@ struct WordLoad {
   index listed() const { return tape.tokens + characters; }
   WordLoad part(double share) const { return {tape.part(share), part_of(characters, share)}; }
 };
-PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load);
+PassCost plan_pass(const Context& context, const TaggerConfig& config, const WordLoad& load,
+                   const ModelChange<Tagger>& change = {});
 
 }  // namespace fovea

@@ -138,9 +138,9 @@ void MultiHeadAttention::add_part(const LayerPart& part, const ParameterScope& s
   parts_.push_back({number, &learned, {}});
 }
 
-Variable MultiHeadAttention::first_step(Tape& tape, Variable x, ForReader reader) const {
+Variable MultiHeadAttention::first_step(Tape& tape, Variable x, const LinearUse& use) const {
   check(qkv_.has_value(), "attention: this is cross-attention, which needs a context");
-  return qkv_->forward(tape, x, Activation::kNone, reader);
+  return qkv_->forward(tape, x, use);
 }
 
 Variable MultiHeadAttention::first_product(Tape& tape, Variable x) const {
@@ -177,7 +177,8 @@ Variable MultiHeadAttention::forward(Tape& tape, Variable x, const PackedRows& r
   // Normed queries and keys are read by the norm first.
   const bool rounds = q_gain_ == nullptr && reads_rounded(options_.variant);
   const auto reader = rounds ? ForReader::kProduct : ForReader::kAny;
-  return forward_from(tape, first_step(tape, x, reader), rows, key, seen);
+  const LinearUse use{.reader = reader, .names = MaskNames{key, rows.rows}};
+  return forward_from(tape, first_step(tape, x, use), rows, key, seen);
 }
 
 Variable MultiHeadAttention::forward_from(Tape& tape, Variable stepped, const PackedRows& rows,
@@ -337,7 +338,9 @@ Variable MultiHeadAttention::attend(Tape& tape, AttentionOperands operands,
   }
   if (out_) options.reader = ForReader::kProduct;
   const Variable y = attention(tape, operands, options);
-  return out_ ? out_->forward(tape, y) : y;
+  return out_ ? out_->forward(tape, y,
+                              {.names = MaskNames{options.dropout.key, operands.queries.rows}})
+              : y;
 }
 
 }  // namespace fovea

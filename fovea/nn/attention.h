@@ -95,7 +95,7 @@ class MultiHeadAttention {
                    HeadStatistics* seen = nullptr) const;
   /// The first step of self-attention, which treats each row by itself: x [N, C] ->
   /// [N, first_columns()], queries, keys and values side by side, which `reader` may read.
-  Variable first_step(Tape& tape, Variable x, ForReader reader = ForReader::kAny) const;
+  Variable first_step(Tape& tape, Variable x, const LinearUse& use = {}) const;
   /// first_step() without biases; for a sum x + p it is first_step(x) + first_product(p).
   Variable first_product(Tape& tape, Variable x) const;
   index first_columns() const;

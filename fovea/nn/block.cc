@@ -41,8 +41,9 @@ std::unique_ptr<LayerSession> Block::begin(index capacity) const {
 
 Variable Block::feed_forward(Tape& tape, Variable x, const PackedRows& rows,
                              const DropoutKey& key) const {
-  return residual_.forward(tape, x, rows, key_of(key, BlockMask::kFeedForward),
-                           [&](Variable y) { return feed_forward_.forward(tape, y); });
+  return residual_.forward(tape, x, rows, key_of(key, BlockMask::kFeedForward), [&](Variable y) {
+    return feed_forward_.forward(tape, y, {key, rows.rows});
+  });
 }
 
 namespace {

@@ -36,10 +36,15 @@ std::unique_ptr<LayerSession> FeedForward::begin(index) const {
   return std::make_unique<RowSession<FeedForward>>(*this);
 }
 
-Variable FeedForward::forward(Tape& tape, Variable x) const {
-  if (!gate_) return out_.forward(tape, in_.forward(tape, x, activation_, ForReader::kProduct));
-  const Variable gates = gate_->forward(tape, x, activation_);
-  return out_.forward(tape, multiply(tape, gates, in_.forward(tape, x)));
+Variable FeedForward::forward(Tape& tape, Variable x, const MaskNames& names) const {
+  if (!gate_) {
+    const Variable hidden = in_.forward(
+        tape, x, {.activation = activation_, .reader = ForReader::kProduct, .names = names});
+    return out_.forward(tape, hidden, {.names = names});
+  }
+  const Variable gates = gate_->forward(tape, x, {.activation = activation_, .names = names});
+  const Variable hidden = multiply(tape, gates, in_.forward(tape, x, {.names = names}));
+  return out_.forward(tape, hidden, {.names = names});
 }
 
 }  // namespace fovea

@@ -32,13 +32,13 @@ class FeedForward final : public EncoderLayer {
   FeedForward(const FeedForwardOptions& options, const ParameterScope& scope);
 
   index width() const override { return width_; }
-  Variable forward(Tape& tape, Variable x, const EncoderCall&) const override {
-    return forward(tape, x);
+  Variable forward(Tape& tape, Variable x, const EncoderCall& call) const override {
+    return forward(tape, x, {call.key, call.rows.rows});
   }
   std::unique_ptr<LayerSession> begin(index capacity) const override;
 
   /// [N, C] -> [N, C].
-  Variable forward(Tape& tape, Variable x) const;
+  Variable forward(Tape& tape, Variable x, const MaskNames& names = {}) const;
 
  private:
   index width_;

@@ -18,6 +18,10 @@ Variable Linear::forward(Tape& tape, Variable x, Activation f, ForReader reader)
   return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), f, reader);
 }
 
+Variable Linear::forward(Tape& tape, Variable x, const LinearUse& use) const {
+  return linear(tape, x, tape.parameter(*weight_), parameter_or_none(tape, bias_), use);
+}
+
 Variable Linear::without_bias(Tape& tape, Variable x) const {
   return linear(tape, x, tape.parameter(*weight_), {});
 }

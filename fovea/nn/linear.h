@@ -23,6 +23,7 @@ class Linear {
   /// x [N, in] -> [N, out].
   Variable forward(Tape& tape, Variable x, Activation f = Activation::kNone,
                    ForReader reader = ForReader::kAny) const;
+  Variable forward(Tape& tape, Variable x, const LinearUse& use) const;
   /// x W^T.
   Variable without_bias(Tape& tape, Variable x) const;
 

@@ -2,16 +2,21 @@
 #include "fovea/nn/low_rank.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "fovea/base/check.h"
 #include "fovea/base/memory.h"
+#include "fovea/grad/row_norms.h"
 #include "fovea/kernel/elementwise.h"
 #include "fovea/kernel/gemm.h"
 
 namespace fovea {
 
 namespace {
+
+// The masks of adapters have numbers that no layer has.
+constexpr std::uint32_t kFirstMask = std::uint32_t{1} << 31;
 
 // The rows of the change += scale B A.
 template <class T>
@@ -26,6 +31,36 @@ void add_change(const Context& context, const LowRank& change, Rows<T> weight) {
             {.store = Store::kAdd});
 }
 
+// The rows of V become m V / |V|.
+template <class T>
+void set_magnitudes(const Context& context, const LowRank& change, Rows<T> weight) {
+  const Vec<const T> m = change.magnitudes->value.vec<T>();
+  context.for_ranges(m.size, 3 * static_cast<double>(weight.columns), [&](index begin, index end) {
+    for (index n = begin; n < end; ++n) {
+      T* const row = weight[change.first + n];
+      double sum = 0;
+      for (index c = 0; c < weight.columns; ++c) sum += double{row[c]} * double{row[c]};
+      const T norm = static_cast<T>(std::sqrt(sum));
+      const T factor = norm > 0 ? m[n] / norm : T{0};
+      for (index c = 0; c < weight.columns; ++c) row[c] *= factor;
+    }
+  });
+}
+
+// Adapters add up, but magnitudes are those of one sum.
+void require_alone(const Parameter& weight, const LowRankTarget& target, Magnitudes magnitudes) {
+  for (const LowRank& other : weight.changes) {
+    const bool apart = other.first + other.b->value.shape()[0] <= target.first ||
+                       target.first + target.rows <= other.first;
+    if (apart || (magnitudes == Magnitudes::kNone && other.magnitudes == nullptr)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("adapter of {}: another one changes these rows, and magnitudes (DoRA) "
+                            "do not add up",
+                            target.name),
+                "give one of them, or merge the other into the model: fovea import");
+  }
+}
+
 }  // namespace
 
 LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
@@ -37,6 +72,7 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
   for (Parameter* const one : model) {
     if (!std::exchange(one->frozen, true)) frozen_.push_back(one);
   }
+  std::uint32_t next_mask = kFirstMask;
   for (const LowRankTarget& target : targets) {
     Parameter& weight = *target.weight;
     const Shape& shape = weight.value.shape();
@@ -48,9 +84,22 @@ LowRankAdapters::LowRankAdapters(std::span<Parameter* const> model,
                             linear_uniform_init(shape[1]), Decay::kYes);
     Parameter& b = set_.add(target.name + ".lora_B.weight", {target.rows, options.rank},
                             Init::zeros(), Decay::kYes);
+    require_alone(weight, target, options.magnitudes);
     if (std::ranges::find(adapted_, &weight) == adapted_.end()) adapted_.push_back(&weight);
-    weight.changes.push_back({&a, &b, target.first, options.scale});
+    LowRank change{&a, &b, target.first, options.scale, options.dropout, next_mask++};
+    if (options.magnitudes == Magnitudes::kLearned) add_magnitudes(change, target);
+    weight.changes.push_back(std::move(change));
   }
+}
+
+void LowRankAdapters::add_magnitudes(LowRank& change, const LowRankTarget& target) {
+  change.magnitudes =
+      &set_.add(target.name + ".lora_magnitude_vector", {target.rows}, Init::zeros(), Decay::kNo);
+  change.norms = std::make_shared<RowNorms>();
+  if (set_.options().memory != ParameterMemory::kAllocate) return;
+  with_type(change.a->value.dtype(), [&]<class T>(std::type_identity<T>) {
+    norms_of_rows<T>(Context(), *target.weight, change, change.magnitudes->value.vec<T>());
+  });
 }
 
 LowRankAdapters::~LowRankAdapters() {
@@ -77,7 +126,11 @@ void LowRankAdapters::merge(const Context& given) {
           weight->name);
     with_type(weight->value.dtype(), [&]<class T>(std::type_identity<T>) {
       for (const LowRank& change : weight->changes) {
-        if (owns(change)) add_change<T>(context, change, weight->value.rows<T>());
+        if (!owns(change)) continue;
+        add_change<T>(context, change, weight->value.rows<T>());
+        if (change.magnitudes != nullptr) {
+          set_magnitudes<T>(context, change, weight->value.rows<T>());
+        }
       }
     });
     ++weight->version;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters of low rank (LoRA: Hu et al. 2021, "LoRA: low-rank adaptation of large language models",
-// section 4.1): of a weight W that is frozen, W + scale B A is used, and A and B are trained.
+// section 4.1): of a weight W that is frozen, V = W + scale B A is used, and A and B are trained.
+// With magnitudes m it is m V / |V|, row by row, and m is trained, too (DoRA: Liu et al. 2024).
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,20 @@ namespace fovea {
 
 /// Rows of a weight that get an adapter.
 struct LowRankTarget {
-  std::string
-      name;  ///< of the adapter: its parameters are NAME.lora_A.weight and NAME.lora_B.weight
+  std::string name;  ///< of the adapter: its parameters are NAME.lora_A.weight, NAME.lora_B.weight
+                     ///< and, with magnitudes, NAME.lora_magnitude_vector
   Parameter* weight = nullptr;  ///< [out, in]
   index first = 0, rows = 0;    ///< of the weight
 };
 
+/// Whether adapters have magnitudes.
+enum class Magnitudes { kNone, kLearned };
+
 struct LowRankOptions {
   index rank = 8;
-  double scale = 2;  ///< alpha / rank, or alpha / sqrt(rank)
+  double scale = 2;    ///< alpha / rank, or alpha / sqrt(rank)
+  double dropout = 0;  ///< in training, of what each A reads
+  Magnitudes magnitudes = Magnitudes::kNone;
   std::uint64_t seed = 1;
   ParameterMemory memory = ParameterMemory::kAllocate;  ///< of A and B
 };
@@ -34,22 +40,24 @@ struct LowRankOptions {
 class LowRankAdapters {
  public:
   /// Freezes all of `model`, and gives each target an A [rank, in], uniform as PyTorch's Linear
-  /// starts (PEFT's choice), and a B [rows, rank] of zeros. Throws kShape for rows that the weight
-  /// does not have.
+  /// starts (PEFT's choice), a B [rows, rank] of zeros, and magnitudes [rows], if it has some, that
+  /// are the norms of the rows: so the weights count as they did. Throws kShape for rows that the
+  /// weight does not have, and kUsage for rows with magnitudes that another adapter changes.
   LowRankAdapters(std::span<Parameter* const> model, std::span<const LowRankTarget> targets,
                   const LowRankOptions& options);
   ~LowRankAdapters();
   LowRankAdapters(const LowRankAdapters&) = delete;
   LowRankAdapters& operator=(const LowRankAdapters&) = delete;
 
-  /// A and B of each target, in their order.
+  /// A, B and magnitudes of each target, in their order.
   std::span<Parameter* const> parameters() const { return set_.parameters(); }
 
-  /// Makes the values of the weights W + scale B A: they stay so. The adapters change them no more.
-  /// No weight may lie in blocks. The bits do not depend on the number of threads.
+  /// Makes the values of the weights what they count as: they stay so. The adapters change them no
+  /// more. No weight may lie in blocks. The bits do not depend on the number of threads.
   void merge(const Context& context);
 
  private:
+  void add_magnitudes(LowRank& change, const LowRankTarget& target);
   bool owns(const LowRank& change) const;
   void remove_changes();
 

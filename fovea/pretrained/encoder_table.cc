@@ -261,4 +261,14 @@ std::vector<std::string> encoder_tensors(const EncoderArchitecture& architecture
   return names;
 }
 
+std::vector<std::string> encoder_tensor_names(const EncoderArchitecture& architecture,
+                                              BertHead head, std::string_view ours) {
+  std::vector<std::string> names = encoder_tensors(architecture, head, ours);
+  const std::string_view prefix = head == BertHead::kNone ? "" : architecture.prefix;
+  for (std::string& name : names) {
+    name = name.starts_with('.') ? name.substr(1) : fmt::format("{}{}", prefix, name);
+  }
+  return names;
+}
+
 }  // namespace fovea

@@ -75,4 +75,9 @@ void take_dropout(BertConfig& config, const EncoderArchitecture& architecture,
 std::vector<std::string> encoder_tensors(const EncoderArchitecture& architecture, BertHead head,
                                          std::string_view ours);
 
+/// The same, as a model of transformers with this head calls them: without a head there is no
+/// prefix.
+std::vector<std::string> encoder_tensor_names(const EncoderArchitecture& architecture,
+                                              BertHead head, std::string_view ours);
+
 }  // namespace fovea

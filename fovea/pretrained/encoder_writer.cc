@@ -73,13 +73,10 @@ std::vector<NamedTensor> encoder_tensors_of(std::span<Parameter* const> paramete
   const EncoderArchitecture& row = encoder_architecture(ForeignObject(config, where));
   std::vector<NamedTensor> tensors;
   for (const Parameter* const parameter : parameters) {
-    const std::vector<std::string> names = encoder_tensors(row, head, parameter->name);
+    const std::vector<std::string> names = encoder_tensor_names(row, head, parameter->name);
     const index parts = std::ssize(names);
     for (index n = 0; n < parts; ++n) {
-      const std::string& name = names[static_cast<std::size_t>(n)];
-      const std::string prefix(head == BertHead::kNone ? "" : row.prefix);
-      tensors.push_back({name.starts_with('.') ? name.substr(1) : prefix + name,
-                         part_of(parameter->value, n, parts)});
+      tensors.push_back({names[static_cast<std::size_t>(n)], part_of(parameter->value, n, parts)});
     }
   }
   return tensors;

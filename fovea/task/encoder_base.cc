@@ -64,12 +64,16 @@ bool is_foreign(const fs::path& base) {
 // A model of fovea that began from an encoder, as its config.json has it.
 struct OwnBase {
   EncoderConfig layers;
+  EncoderBaseOptions from;  // what it began from
+  BertHead head;
   double head_dropout;
   std::vector<std::string> labels;
 };
 
-template <class Config>
-OwnBase own_base(const fs::path& base, const Config& config, std::vector<std::string> labels) {
+template <class Settings>
+OwnBase own_base(const fs::path& base, const Settings& settings, BertHead head,
+                 std::vector<std::string> labels) {
+  const auto& config = settings.model;
   if (!config.has_base()) refuse_base(base, "a model that was trained from the start", kEncoders);
   const std::string name = (base / "config.json").string();
   check_stored(name, [&] { resolve(config); });
@@ -78,7 +82,7 @@ OwnBase own_base(const fs::path& base, const Config& config, std::vector<std::st
     fail(ErrorCode::kModelDamaged, "{}: expected a model of {} tensors, got {} layers", name,
          tensors, config.base.layers);
   }
-  OwnBase own{config, 0, std::move(labels)};
+  OwnBase own{config, settings.from, head, 0, std::move(labels)};
   if constexpr (requires { config.output_dropout; }) own.head_dropout = config.output_dropout;
   return own;
 }
@@ -88,16 +92,16 @@ OwnBase read_own_base(const fs::path& base) {
   const std::string text = read_model_file(base, "config.json");
   const ModelKind kind = kind_of_model(base);
   if (kind == ModelKind::kSentenceEncoder) {
-    return own_base(base, embed_settings_from_text(text, name).model, {});
+    return own_base(base, embed_settings_from_text(text, name), BertHead::kNone, {});
   }
   if (kind == ModelKind::kTagger) {
     const TaggerConfigFile file = tagger_config_from_text(text, name);
-    return own_base(base, file.settings.model, tag_sets(file, name).at(0).names());
+    return own_base(base, file.settings, BertHead::kTokens, tag_sets(file, name).at(0).names());
   }
   ClassifierConfigFile file = classifier_config_from_text(text, name);
   std::vector<std::string>& labels = file.outputs.labels;
   if (file.settings.model.task == ClassifierTask::kRegression) labels = {"a number"};
-  return own_base(base, file.settings.model, std::move(labels));
+  return own_base(base, file.settings, BertHead::kText, std::move(labels));
 }
 
 // Reads each tensor into the memory of its parameter. A tagger has no layer over the first row.
@@ -129,9 +133,10 @@ void read_own_weights(const fs::path& base, std::span<Parameter* const> paramete
 EncoderBase read_encoder_base(const fs::path& base, BertHead head) {
   if (is_foreign(base)) return encoder_to_begin(transformer_folder(base), head);
   OwnBase own = read_own_base(base);
+  const TextCount count = own.layers.base.separator < 0 ? TextCount::kOne : TextCount::kPair;
   EncoderBase read{.layers = pretrained_layers(own.layers),
                    .text = text_of_kept(read_tokenizer_data(base), own.layers,
-                                        (base / "tokenizer.txt").string()),
+                                        (base / "tokenizer.txt").string(), count),
                    .labels = std::move(own.labels)};
   read.layers.head_dropout = own.head_dropout;
   return read;
@@ -213,14 +218,23 @@ void require_length(index max_length, const EncoderText& text, const std::string
               "give a smaller --max-length, or leave it out");
 }
 
+void check_encoder_options(const EncoderBaseOptions& from) {
+  check_ranges(from);
+  check_adapters(from);
+}
+
 void keep_base(EncoderBaseOptions& from, EncoderBase base, std::span<const std::string> set) {
   from.labels_left_out = std::move(base.labels);
   from.warmup = contains(set, "recipe.warmup") ? Warmup::kAsSaid : Warmup::kUsual;
+  if (from.lora > 0) from.base_checksum = weights_checksum(from.base);
 }
 
 void load_encoder_base(const fs::path& base, std::span<Parameter* const> parameters) {
   if (is_foreign(base)) return begin_from_encoder(transformer_folder(base), parameters);
-  read_own_weights(base, parameters);
+  const OwnBase own = read_own_base(base);
+  if (own.from.lora == 0) return read_own_weights(base, parameters);
+  require_same_base(own.from);
+  load_adapted_encoder(base, own.from, own.head, parameters, HeadOfFolder::kLeftOut);
 }
 
 namespace {
@@ -258,6 +272,14 @@ void apply_encoder_recipe(TrainOptions& recipe) {
   recipe.weight_decay = 0.01;
   recipe.stop_after = recipe.eval_every = recipe.save_every = kAutoLength;
   recipe.patience = 0;
+}
+
+// Hu et al. 2021, table 9, with RoBERTa: 2e-4 to 5e-4.
+void apply_adapter_rate(TrainOptions& recipe, const EncoderBaseOptions& from) {
+  constexpr double kLarger = 10;
+  if (from.lora == 0) return;
+  recipe.lr *= kLarger;
+  recipe.min_lr = recipe.lr / 10;
 }
 
 void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmup warmup) {

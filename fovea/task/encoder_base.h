@@ -14,7 +14,8 @@
 #include "fovea/base/words.h"
 #include "fovea/model/bert.h"
 #include "fovea/pretrained/encoder.h"
-#include "fovea/task/base.h"
+#include "fovea/task/adapters.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/run.h"
 #include "fovea/text/vocabulary.h"
 #include "fovea/train/options.h"
@@ -25,18 +26,20 @@ namespace fovea {
 enum class Warmup : std::uint8_t { kAsSaid, kUsual };
 
 /// What such a run begins from.
-struct EncoderBaseOptions : BaseOptions {
+struct EncoderBaseOptions : AdaptableBase {
   // No fields, as a run stores what follows from them.
   Warmup warmup = Warmup::kAsSaid;
   std::vector<std::string> labels_left_out = {};  ///< those of the head of the base
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
-    BaseOptions::visit_fields(visit,
-                              "begin from this encoder: a folder of Hugging Face or "
-                              "sentence-transformers, or one of fovea that began from such; its "
-                              "layers and its tokens are kept, not its head",
-                              {"input", "text|pairs"});
+    AdaptableBase::visit_fields(
+        visit,
+        "begin from this encoder: a folder of Hugging Face or sentence-transformers, or one of "
+        "fovea that began from such; its layers and its tokens are kept, not its head",
+        "which products of the layers have adapters: q, k, v, o, up, down, with commas between, "
+        "or all",
+        {"input", "text|pairs"});
   }
 };
 
@@ -81,12 +84,11 @@ void keep_dropouts(Config& model, const Config& said, std::span<const std::strin
   if (contains(set, "model.encoder_dropout")) model.dropout = said.dropout;
 }
 
+/// Throws kOptionValue for options of a base that there cannot be, or that do not go together.
+void check_encoder_options(const EncoderBaseOptions& from);
+
 /// Keeps in the options of a run what else its base says and what is `set`.
 void keep_base(EncoderBaseOptions& from, EncoderBase base, std::span<const std::string> set);
-
-/// Sets the parameters of the layers to the weights of the base; a head stays as it is, and a layer
-/// over the first row that the base does not have.
-void load_encoder_base(const std::filesystem::path& base, std::span<Parameter* const> parameters);
 
 /// Freezes what --freeze names, if it names anything. Throws as freeze_parts().
 void freeze_encoder(std::span<Parameter* const> parameters, const EncoderConfig& config,
@@ -101,6 +103,8 @@ bool freezes_embeddings(const BaseOptions& options);
 
 /// The recipe for weights that are trained already: small steps, a few passes over the data.
 void apply_encoder_recipe(TrainOptions& recipe);
+/// Makes the steps larger, where adapters are trained in place of the weights.
+void apply_adapter_rate(TrainOptions& recipe, const EncoderBaseOptions& from);
 /// Of a run of so many updates at least so many epochs; the usual warm-up is a tenth of a short
 /// run.
 void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmup warmup);
@@ -108,14 +112,19 @@ void resolve_encoder_recipe(TrainOptions& recipe, index updates_per_epoch, Warmu
 /// "BASE has a head (A, B and 3 more): it is left out"; "" without labels.
 std::string head_note(const std::string& base, const std::vector<std::string>& labels);
 
-/// Says in a run what its weights begin with, and how many are not trained. `parameters`: those of
-/// its model, which need no values.
+/// Says in a run what its weights begin with, how many are not trained, and which adapters are.
+/// `parameters`: those of its model, which need no values; `kept`: the tokenizer of the base;
+/// `head`: that which transformers gives such a model. Throws as require_same_base(), and
+/// kOptionValue for adapters or frozen parts that there cannot be.
 template <class Run>
-void begin_from_base(Run& run, std::span<Parameter* const> parameters, RunWeights weights) {
-  run.from_base = weights == RunWeights::kNew;
-  freeze_encoder(parameters, run.settings.model, run.settings.from);
+void begin_from_base(Run& run, std::span<Parameter* const> parameters, RunWeights weights,
+                     const TokenizerData& kept, BertHead head) {
+  const EncoderBaseOptions& from = run.settings.from;
+  run.from_base = weights == RunWeights::kNew || from.lora > 0;
+  freeze_encoder(parameters, run.settings.model, from);
+  run.adapters = plan_encoder_adapters(parameters, from, kept, head);
   run.frozen = frozen_values(parameters);
-  if (!run.from_base) return;
+  if (weights != RunWeights::kNew) return;
   std::string note = head_note(run.settings.from.base, run.settings.from.labels_left_out);
   if (!note.empty()) run.overview.push_back(std::move(note));
 }

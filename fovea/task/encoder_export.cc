@@ -2,14 +2,22 @@
 #include "fovea/task/encoder_export.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/pretrained/encoder_writer.h"
+#include "fovea/task/adapters.h"
+#include "fovea/task/classify/classifier.h"
+#include "fovea/task/embed/sentence_encoder.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/exported_files.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/task/run_flow.h"
+#include "fovea/task/tag/tagger.h"
 
 namespace fovea {
 
@@ -22,6 +30,12 @@ namespace fs = std::filesystem;
               std::move(hint));
 }
 
+void require_ours(const fs::path& model, bool is_ours) {
+  if (is_ours) return;
+  refuse_export(model, "export is for models that fovea has trained",
+                "this model has the form of another program already");
+}
+
 void require_base(const fs::path& model, bool reads_pieces, bool is_foreign) {
   require_ours(model, !is_foreign);
   if (reads_pieces) return;
@@ -30,6 +44,7 @@ void require_base(const fs::path& model, bool reads_pieces, bool is_foreign) {
 }
 
 struct ModelToWrite {
+  TokenizerData kept;
   std::span<Parameter* const> parameters;
   EncoderHead head;
   index max_length = 0;
@@ -47,10 +62,9 @@ std::string rules_of(const std::string& text, const ModelToWrite& model) {
   return Json(std::move(rules)).pretty();
 }
 
-std::string write_encoder(const TokenizerData& kept, const ModelToWrite& model,
-                          const fs::path& folder, DType dtype) {
+std::string write_encoder(const ModelToWrite& model, const fs::path& folder, DType dtype) {
   constexpr std::string_view kConfig = "config.json", kRules = "tokenizer_config.json";
-  const ModelFiles files = kept_encoder_files(kept.model, "tokenizer.txt");
+  const ModelFiles files = kept_encoder_files(model.kept.model, "tokenizer.txt");
   const std::string where = files.path(kConfig), begun = files.text(kConfig);
   const Json json(with_dtype(config_with_head(begun, model.head, where), dtype));
   std::vector<NamedFile> written;
@@ -113,41 +127,30 @@ std::vector<NamedFile> sentence_files(const SentenceEncoderConfig& c, index max_
   return files;
 }
 
-}  // namespace
+// What is written of each kind of model.
 
-std::string export_encoder(const fs::path&, LoadedSentenceEncoder loaded, const fs::path& folder,
-                           DType dtype) {
+ModelToWrite to_write(const fs::path&, const LoadedSentenceEncoder& loaded) {
   const index longest = loaded.settings.text.max_length;
-  return write_encoder(loaded.kept,
-                       {.parameters = loaded.model->parameters(),
-                        .head = {.head = BertHead::kNone},
-                        .max_length = longest,
-                        .more = sentence_files(loaded.model->config(), longest)},
-                       folder, dtype);
+  return {.kept = loaded.kept,
+          .parameters = loaded.model->parameters(),
+          .head = {.head = BertHead::kNone},
+          .max_length = longest,
+          .more = sentence_files(loaded.model->config(), longest)};
 }
 
-void require_ours(const fs::path& model, bool is_ours) {
-  if (is_ours) return;
-  refuse_export(model, "export is for models that fovea has trained",
-                "this model has the form of another program already");
-}
-
-std::string export_encoder(const fs::path& model, LoadedClassifier loaded, const fs::path& folder,
-                           DType dtype) {
+ModelToWrite to_write(const fs::path& model, const LoadedClassifier& loaded) {
   require_base(model, loaded.reads_pieces(), loaded.is_foreign);
   const EncoderProblem problem = problem_of(loaded.config().task);
   const auto parameters = loaded.model->parameters();
   if (problem == EncoderProblem::kNumber) take_scale(parameters, loaded.numbers);
-  return write_encoder(read_tokenizer_data(model),
-                       {.parameters = parameters,
-                        .head = {BertHead::kText, problem, loaded.labels},
-                        .max_length = loaded.settings.text.max_length,
-                        .truncate = loaded.settings.text.truncate},
-                       folder, dtype);
+  return {.kept = read_tokenizer_data(model),
+          .parameters = parameters,
+          .head = {BertHead::kText, problem, loaded.labels},
+          .max_length = loaded.settings.text.max_length,
+          .truncate = loaded.settings.text.truncate};
 }
 
-std::string export_encoder(const fs::path& model, LoadedTagger loaded, const fs::path& folder,
-                           DType dtype) {
+ModelToWrite to_write(const fs::path& model, const LoadedTagger& loaded) {
   require_base(model, loaded.reads_pieces(), loaded.is_foreign);
   if (loaded.tags.size() > 1) {
     refuse_export(model, "the model has several tag columns, and transformers has one head",
@@ -157,12 +160,139 @@ std::string export_encoder(const fs::path& model, LoadedTagger loaded, const fs:
     refuse_export(model, "the tags are chosen by a CRF, which transformers does not have",
                   "train the model with --head softmax");
   }
-  return write_encoder(
-      loaded.vocabulary.kept,
-      {.parameters = loaded.model->parameters(),
-       .head = {BertHead::kTokens, EncoderProblem::kOneLabel, loaded.tags[0].names()},
-       .max_length = loaded.settings.text.max_length},
-      folder, dtype);
+  return {.kept = loaded.vocabulary.kept,
+          .parameters = loaded.model->parameters(),
+          .head = {BertHead::kTokens, EncoderProblem::kOneLabel, loaded.tags[0].names()},
+          .max_length = loaded.settings.text.max_length};
+}
+
+std::string_view task_of(BertHead head) {
+  if (head == BertHead::kNone) return "FEATURE_EXTRACTION";
+  return head == BertHead::kText ? "SEQ_CLS" : "TOKEN_CLS";
+}
+
+bool is_of_head(const Parameter* one) {
+  return !is_of_layers(one->name) || one->name.starts_with("pooler.");
+}
+
+// What PEFT keeps whole for such a tensor: "pooler" of "bert.pooler.dense.weight", "classifier" of
+// "classifier.out_proj.weight".
+std::string head_module(std::string_view tensor) {
+  constexpr std::string_view kPooler = "pooler.";
+  const std::size_t pooler = tensor.find(kPooler);
+  if (pooler != tensor.npos) return "pooler";
+  return std::string(tensor.substr(0, tensor.find('.')));
+}
+
+// The adapters of a folder and the head of its model. The modules are named whole, since others end
+// alike: "attention.output.dense" and "output.dense".
+void write_adapters(const fs::path& run, const ModelToWrite& model, const AdaptableBase& options,
+                    const fs::path& folder) {
+  const ModelFiles files = kept_encoder_files(model.kept.model, "tokenizer.txt");
+  const Json json =
+      parse_json(files.text("config.json"), {"config.json", ErrorCode::kModelDamaged});
+  std::vector<Parameter*> of_head;
+  std::ranges::copy_if(model.parameters, std::back_inserter(of_head), is_of_head);
+  std::vector<NamedTensor> tensors =
+      encoder_tensors_of(of_head, json, model.head.head, "config.json");
+  PeftForm form{.target_modules = {},
+                .modules_to_save = {},
+                .task_type = std::string(task_of(model.head.head)),
+                .transposed = false};
+  std::set<std::string> saved, adapted;
+  for (NamedTensor& one : tensors) {
+    saved.insert(head_module(one.name));
+    one.name = fmt::format("{}{}", kPeftPrefix, one.name);
+  }
+  for (NamedTensor& one : read_model_weights(run).tensors) {
+    if (!one.name.starts_with(kPeftPrefix)) continue;
+    adapted.insert(
+        one.name.substr(kPeftPrefix.size(), one.name.rfind(".lora_") - kPeftPrefix.size()));
+    tensors.push_back(std::move(one));
+  }
+  form.modules_to_save.assign(saved.begin(), saved.end());
+  form.target_modules.assign(adapted.begin(), adapted.end());
+  write_peft(folder, tensors, options, form);
+}
+
+// Calls f with the model, whatever its kind.
+template <class F>
+auto with_model(const fs::path& model, const F& f) {
+  switch (kind_of_model(model)) {
+    case ModelKind::kTagger:
+      return f(load_tagger(model));
+    case ModelKind::kSentenceEncoder:
+      require_ours(model, is_sentence_encoder(model));
+      return f(load_sentence_encoder(model));
+    default:
+      return f(load_classifier(model));
+  }
+}
+
+// Settings of a model that is whole.
+template <class Settings>
+void make_whole(Settings& settings, Precision type) {
+  std::string base = std::move(settings.from.base);
+  settings.from = {};
+  settings.from.base = std::move(base);
+  settings.recipe.save_dtype = type;
+}
+
+// The config.json of a run folder, as that of a model without adapters.
+std::string whole_config(const fs::path& run, Precision type) {
+  const std::string name = (run / "config.json").string();
+  const std::string text = read_model_file(run, "config.json");
+  switch (kind_of_model(run)) {
+    case ModelKind::kTagger: {
+      TaggerConfigFile file = tagger_config_from_text(text, name);
+      make_whole(file.settings, type);
+      return config_text(file.settings, file.outputs);
+    }
+    case ModelKind::kSentenceEncoder: {
+      EmbedSettings settings = embed_settings_from_text(text, name);
+      make_whole(settings, type);
+      return config_text(settings);
+    }
+    default: {
+      ClassifierConfigFile file = classifier_config_from_text(text, name);
+      make_whole(file.settings, type);
+      return config_text(file.settings, file.outputs);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_on_encoder(ModelKind kind) {
+  return kind == ModelKind::kClassifier || kind == ModelKind::kTagger ||
+         kind == ModelKind::kSentenceEncoder;
+}
+
+std::string export_encoder(const fs::path& model, const fs::path& folder, DType dtype) {
+  return with_model(model, [&](const auto& loaded) {
+    return write_encoder(to_write(model, loaded), folder, dtype);
+  });
+}
+
+void export_encoder_adapters(const fs::path& run, const fs::path& folder) {
+  with_model(run, [&](const auto& loaded) {
+    require_adapters(run, loaded.settings.from, "train classify");
+    write_adapters(run, to_write(run, loaded), loaded.settings.from, folder);
+  });
+}
+
+std::string import_encoder(const fs::path& run, const fs::path& folder, Precision type) {
+  return with_model(run, [&](const auto& loaded) {
+    if (loaded.settings.from.lora == 0) {
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: a model of fovea already", run.string()),
+                  "name a folder of adapters");
+    }
+    const TokenizerData kept = read_tokenizer_data(run);
+    write_model_folder(folder, first_files(whole_config(run, type), kept),
+                       loaded.model->parameters(), type);
+    return std::string(encoder_adapters_of(kept, "tokenizer.txt", BertHead::kNone).row->name);
+  });
 }
 
 }  // namespace fovea

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include "fovea/grad/ops.h"
 #include "fovea/grad/tape.h"
+#include "fovea/nn/low_rank.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
@@ -89,7 +92,10 @@ class ObjectiveOf : public Objective {
     tape_.set_inner_results(inner_results(run.settings.recipe));
   }
 
-  std::span<Parameter* const> parameters() override { return model_.parameters(); }
+  /// Those of the model, or, of a run that has some, its adapters and what they do not freeze.
+  std::span<Parameter* const> parameters() override {
+    return adapters_ ? std::span<Parameter* const>(trained_) : model_.parameters();
+  }
   index updates_per_epoch() const override { return run_.training->updates_per_epoch(); }
   void observe_attention(bool observe) override { observes_ = observe; }
   AttentionRecord observed_attention() override { return record_of(seen_); }
@@ -148,6 +154,15 @@ class ObjectiveOf : public Objective {
   virtual std::optional<Validation> measure_set(const Evaluation& set,
                                                 const Interrupted& interrupted) = 0;
 
+  /// Trains adapters of the model, if there are some, in place of what they freeze.
+  void train_adapters(std::unique_ptr<LowRankAdapters> adapters) {
+    if (adapters == nullptr) return;
+    adapters_ = std::move(adapters);
+    trained_.assign(adapters_->parameters().begin(), adapters_->parameters().end());
+    std::ranges::copy_if(model_.parameters(), std::back_inserter(trained_),
+                         [](const Parameter* one) { return !one->frozen; });
+  }
+
   /// The tape, for an evaluation between two updates.
   Tape& free_tape() {
     loss_ = {};
@@ -161,6 +176,8 @@ class ObjectiveOf : public Objective {
   Hits hits_;
 
  private:
+  std::unique_ptr<LowRankAdapters> adapters_;
+  std::vector<Parameter*> trained_;  // with adapters
   std::vector<Batch> batches_;
   bool observes_ = false;
   std::vector<HeadStatistics> seen_;  // an attention each

@@ -136,6 +136,21 @@ struct OwnBytes {
   std::optional<Adapters> adapters = {};
 };
 
+/// The bytes of a run, or, if it has adapters of an encoder, beside which the head is trained,
+/// those of these.
+template <class Run>
+OwnBytes with_adapters(const Run& run, OwnBytes own) {
+  if (run.adapters.row == nullptr) return own;
+  const index added = run.adapters.values;
+  const index trained = parameter_count(run.settings.model) - run.frozen + added;
+  own.adapters = {
+      .model = model_memory(run.settings.model) + sizeof(float) * static_cast<double>(added),
+      .trained = trained};
+  own.gradients = gradient_bytes(run.settings.recipe.optimizer, trained, {});
+  own.frozen = 0;
+  return own;
+}
+
 /// How many tokens, words or time steps there are.
 struct RowCounts {
   double of_update = 1;  ///< of the mean one

@@ -86,6 +86,8 @@ class Training(TypedDict, total=False):
     lora_alpha: SupportsFloat | None
     lora_rs: bool | None
     lora_targets: Text | None
+    lora_dropout: SupportsFloat | None
+    dora: bool | None
     valid: Text | None
     valid_fraction: SupportsFloat | None
     tokenizer: Text | None

@@ -361,7 +361,7 @@ class Adapters(BaseTest):
         config = json.loads((peft / "adapter_config.json").read_text())
         self.fails(4, "adapters of PEFT, without the model", "generate", peft, "a")
         self.fails(4, "adapters of PEFT, without the model", "import", peft, "-o", self.folder / "x")
-        for change, words in (({"use_dora": True}, "'use_dora' is true"), ({"peft_type": "IA3"}, "peft_type"),
+        for change, words in (({"use_dora": True}, "lora_magnitude"), ({"peft_type": "IA3"}, "peft_type"),
                               ({"rank_pattern": {"q_proj": 4}}, "rank_pattern"), ({"bias": "all"}, "bias"),
                               ({"r": 3}, "lora_A"), ({"r": 0}, "'r' is 0"), ({"modules_to_save": ["lm_head"]}, "modules_to_save"),
                               ({"init_lora_weights": "pissa"}, "init_lora_weights"), ({"r": 60000}, "must be")):

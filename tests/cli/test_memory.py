@@ -126,6 +126,8 @@ class Shapes(MemoryTest):
             for rank in (8, 128):
                 with self.subTest(base=base.name, rank=rank):
                     self.assert_foreseen(*self.foreseen_and_used(f"--base {base} --lora {rank} --batch-size 2"))
+            with self.subTest(base=base.name, options="magnitudes and dropout"):
+                self.assert_foreseen(*self.foreseen_and_used(f"--base {base} --lora 8 --batch-size 2 --dora --lora-dropout 0.1"))
 
     def test_dry_run_says_the_same(self):
         options = SHAPES["many rows"].split()
@@ -193,10 +195,11 @@ class Bases(MemoryTest):
         rows = [rng.choices(["the", "old", "king", "running", "unable", "moon"], k=rng.randrange(20, 240)) for _ in range(700)]
         texts.write_text("".join(f"{'ab'[n % 2]}\t{' '.join(row)}\n" for n, row in enumerate(rows)))
         tagged.write_text("".join("".join(f"{word}\t{word[0]}\n" for word in row) + "\n" for row in rows))
-        for task, data in (("classify", texts), ("tag", tagged)):
-            with self.subTest(task):
+        for task, data, more in (("classify", texts, ()), ("tag", tagged, ()), ("classify", texts, ("--lora", 8, "--lora-dropout", 0.1)),
+                                 ("tag", tagged, ("--lora", 64, "--dora"))):
+            with self.subTest(task, options=more):
                 done = self.succeed("train", task, "--train", data, "--base", base, "-o", self.folder / "model", "--overwrite",
-                                    *THREADS, "--stop-after", "80u", "--eval-every", "40u", "--save-every", "40u", "--verbose",
+                                    *THREADS, *more, "--stop-after", "80u", "--eval-every", "40u", "--save-every", "40u", "--verbose",
                                     "--json", timeout=1200)
                 self.assert_foreseen(self.foreseen(done), self.last_object(done)["peak_memory_bytes"])
 
@@ -212,7 +215,7 @@ class Encoders(MemoryTest):
         write_json(base / "config.json", {**CONFIG, **self.SIZES})
         rng = random.Random(1)
         path.write_text("".join(f"{'ab'[i % 2]}\t{' '.join(rng.choices(WORDS[:7], k=rng.randrange(10, 60)))}\n" for i in range(160)))
-        for name, options in {"whole": f"--base {base}", "frozen": f"--base {base} --batch-size 1 --freeze embeddings,0-3",
+        for name, options in {"whole": f"--base {base}", "adapters": f"--base {base} --lora 16 --batch-size 4", "frozen": f"--base {base} --batch-size 1 --freeze embeddings,0-3",
                               "from a run": f"--base {self.folder}/whole --batch-size 1 --freeze embeddings,0-3"}.items():
             with self.subTest(name):
                 done = self.succeed("train", "classify", "--train", path, "-o", self.folder / name, *THREADS, *options.split(),

@@ -7,6 +7,7 @@
 #include "fovea/grad/ops.h"
 #include "fovea/grad/ops/common.h"
 #include "fovea/grad/ops/weight_panels.h"
+#include "fovea/kernel/dropout.h"
 #include "fovea/kernel/gemm.h"
 
 namespace fovea {
@@ -19,7 +20,8 @@ struct ChangeCall {
   Variable a, b;
   index first;
   double scale;
-  Rows<T> h = {};  // scale x A^T, kept for a backward
+  DropoutMask mask = {};  // of x
+  Rows<T> h = {};         // scale x A^T, kept for a backward
 };
 
 template <class T>
@@ -100,16 +102,25 @@ void multiply_by(Tape& tape, ProductRows<const T> x, Variable weight, Form form,
   matmul(tape.context(), x, panels.panels, y, options);
 }
 
+// What a change drops of x in training.
+DropoutMask dropped_by(const Tape& tape, const LowRank& change, const LinearUse& use) {
+  if (change.dropout == 0 || tape.mode() != TapeMode::kTrain) return {};
+  check(use.names.has_value(), "linear: adapters drop of rows without names");
+  const DropoutKey& key = use.names->key;
+  return {change.dropout, {key.seed, key.step, change.mask}, use.names->rows};
+}
+
 // The changes of a weight, on the tape.
 template <class T>
-std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight) {
+std::span<ChangeCall<T>> changes_of(Tape& tape, Variable weight, const LinearUse& use) {
   Parameter* const parameter = weight.parameter();
   if (parameter == nullptr) return {};
   const auto n = std::ssize(parameter->changes);
   auto* const calls = tape.saved<ChangeCall<T>>(n);
   for (index i = 0; i < n; ++i) {
     const LowRank& change = parameter->changes[static_cast<std::size_t>(i)];
-    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale};
+    calls[i] = {tape.parameter(*change.a), tape.parameter(*change.b), change.first, change.scale,
+                dropped_by(tape, change, use)};
   }
   return {calls, static_cast<std::size_t>(n)};
 }
@@ -127,6 +138,23 @@ std::span<const Variable> inputs_of(Tape& tape, std::initializer_list<Variable> 
   return {inputs, size};
 }
 
+// The rows that a change reads: x, or what is left of them.
+template <class T>
+ProductRows<const T> read_rows(const Context& context, const DropoutMask& mask,
+                               ProductRows<const T> x, Scratch& scratch) {
+  if (mask.p == 0) return x;
+  const Rows<T> kept(scratch.allocate<T>(x.rows() * x.columns()), x.rows(), x.columns());
+  if constexpr (std::is_same_v<T, float>) {
+    if (x.is_rounded()) {
+      widen_rows(context, x.rounded(), kept);
+      dropout_forward<T>(context, mask, kept, kept);
+      return Rows<const T>(kept);
+    }
+  }
+  dropout_forward<T>(context, mask, x.values(), kept);
+  return Rows<const T>(kept);
+}
+
 // y = the sum of the changes, scale (x A^T) B^T each; `keeps` h. Returns how the product with W is
 // stored behind it.
 template <class T>
@@ -141,7 +169,8 @@ Store write_changes(Tape& tape, ProductRows<const T> x, std::span<ChangeCall<T>>
     const index r = change.a.rows(), size = x.rows() * r;
     const Rows<T> h(keeps ? tape.saved<T>(size) : scratch.allocate<T>(size), x.rows(), r);
     if (keeps) change.h = h;
-    multiply_by<T>(tape, x, change.a, Form::kTransposed, h);
+    multiply_by<T>(tape, read_rows<T>(context, change.mask, x, scratch), change.a,
+                   Form::kTransposed, h);
     scale<T>(context, change.scale, h, h);
     const bool writes = first_has_all_rows && &change == changes.data();
     multiply_by<T>(tape, Rows<const T>(h), change.b, Form::kTransposed,
@@ -152,7 +181,7 @@ Store write_changes(Tape& tape, ProductRows<const T> x, std::span<ChangeCall<T>>
 }
 
 // dB = dy^T h, dA = t^T x and dx += t A, where t = scale dy B, of the columns of dy that the change
-// makes.
+// makes; x and t A as far as they are not dropped.
 template <class T>
 void pull_change(Tape& tape, const ChangeCall<T>& change, ProductRows<const T> dy,
                  ProductRows<const T> x, Rows<T> dx) {
@@ -168,9 +197,19 @@ void pull_change(Tape& tape, const ChangeCall<T>& change, ProductRows<const T> d
                   change.h.columns);
   multiply_by<T>(tape, own, change.b, Form::kPlain, t);
   scale<T>(context, change.scale, t, t);
-  if (da) matmul_at_b(context, ProductRows<const T>(t), x, da.rows, da.store);
+  if (da) {
+    matmul_at_b(context, ProductRows<const T>(t), read_rows<T>(context, change.mask, x, scratch),
+                da.rows, da.store);
+  }
   if (dx.data == nullptr) return;
-  multiply_by<T>(tape, Rows<const T>(t), change.a, Form::kPlain, dx, {.store = Store::kAdd});
+  if (change.mask.p == 0) {
+    return multiply_by<T>(tape, Rows<const T>(t), change.a, Form::kPlain, dx,
+                          {.store = Store::kAdd});
+  }
+  const Rows<T> of_read(scratch.allocate<T>(dx.rows * dx.columns), dx.rows, dx.columns);
+  multiply_by<T>(tape, Rows<const T>(t), change.a, Form::kPlain, of_read);
+  dropout_backward<T>(context, change.mask, of_read, of_read);
+  accumulate<T>(context, of_read, dx);
 }
 
 // Of a weight with changes, whose own values are frozen: dx is a sum of several products, so it is
@@ -232,10 +271,9 @@ bool keeps_rounded(const Tape& tape, DType dtype, Activation f) {
          operands_of<float>(tape.context()) == Operands::kPaired;
 }
 
-}  // namespace
-
-Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
-                ForReader reader) {
+// linear() of a weight without magnitudes.
+Variable product(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use) {
+  const Activation f = use.activation;
   const index out = weight.rows();
   const DType dtype = weight.dtype();
   check_operand("linear", "weight", weight, out, x.columns(),
@@ -245,10 +283,10 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
         "linear: a weight that lies in blocks has no gradient");
   Variable y;
   with_type(dtype, [&]<class T>(std::type_identity<T>) {
-    const std::span<ChangeCall<T>> changes = changes_of<T>(tape, weight);
+    const std::span<ChangeCall<T>> changes = changes_of<T>(tape, weight, use);
     const std::span<const Variable> inputs = inputs_of<T>(tape, {x, weight, bias}, changes);
     const bool records = tape.records(inputs);
-    const bool for_product = records && reader == ForReader::kProduct;
+    const bool for_product = records && use.reader == ForReader::kProduct;
     // Rounded rows are written once, by one product.
     const bool rounded = for_product && changes.empty() && keeps_rounded(tape, dtype, f);
     y = tape.result(x.rows(), out, rounded ? DType::kBFloat16 : dtype);
@@ -263,6 +301,23 @@ Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activati
     });
   });
   return y;
+}
+
+}  // namespace
+
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, Activation f,
+                ForReader reader) {
+  return linear(tape, x, weight, bias, {.activation = f, .reader = reader});
+}
+
+Variable linear(Tape& tape, Variable x, Variable weight, Variable bias, const LinearUse& use) {
+  const Parameter* const parameter = weight.parameter();
+  if (parameter == nullptr || !parameter->has_magnitudes()) {
+    return product(tape, x, weight, bias, use);
+  }
+  const Variable u = product(tape, x, weight, {}, {.names = use.names});
+  const Variable z = scaled_by_magnitudes(tape, u, *parameter, bias);
+  return use.activation == Activation::kNone ? z : activation(tape, use.activation, z);
 }
 
 }  // namespace fovea

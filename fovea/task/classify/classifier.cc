@@ -13,6 +13,7 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
@@ -233,7 +234,8 @@ LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign) {
   if (has_tokenizer(loaded.settings)) {
     loaded.tokenizer = load_tokenizer(folder, config.vocabulary - (loaded.reads_pairs() ? 1 : 0));
   }
-  loaded.model = load_model<Classifier>(folder, sizes_of, config, loaded.settings.recipe.seed);
+  loaded.model = load_on_encoder<Classifier>(folder, BertHead::kText, loaded.settings.from,
+                                             sizes_of, config, loaded.settings.recipe.seed);
   return loaded;
 }
 

@@ -397,7 +397,7 @@ ClassifierRun prepare_run(ClassifierSettings settings, LabelledSet set,
   if (run.settings.model.has_base()) {
     const Classifier shapes(run.settings.model,
                             ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-    begin_from_base(run, shapes.parameters(), weights);
+    begin_from_base(run, shapes.parameters(), weights, run.kept, BertHead::kText);
   }
   note_rest(run, run.settings.text.max_length, std::move(trains.lengths),
             std::move(validates.lengths));

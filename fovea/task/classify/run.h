@@ -17,6 +17,7 @@
 #include "fovea/task/classify/notices.h"
 #include "fovea/task/classify/read_texts.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/objective.h"
 #include "fovea/task/run.h"
 
@@ -44,6 +45,7 @@ struct ClassifierRun : PreparedRun<ClassifierSettings, ExampleTraining, ExampleE
   TokenizerData kept = {};               ///< of a base: as the folder keeps it
   bool from_base = false;                ///< its model begins with the weights of the base
   index frozen = 0;                      ///< values that are not trained, of a base
+  EncoderAdapters adapters = {};         ///< of --lora, which leave the base as it is
   FrameSet frames;                       ///< with input npz: all samples
   std::unique_ptr<LinearTexts> linear;   ///< of a linear model, which has no `training`
   std::optional<WordVectors> vectors;    ///< [vocabulary], with which rows of its table start
@@ -141,7 +143,9 @@ class ClassifierObjective : public ObjectiveOf<ClassifierRun, Classifier, Classi
   ClassifierObjective(const Context& context, const Classifier& model, const ClassifierRun& run)
       : ObjectiveOf(context, model, run,
                     {.class_weights = run.class_weights,
-                     .label_smoothing = run.settings.text.label_smoothing}) {}
+                     .label_smoothing = run.settings.text.label_smoothing}) {
+    train_adapters(adapters_of(run, model));
+  }
 
   std::string_view loss_unit() const override { return loss_unit_of(model_.config()); }
   std::vector<double> rates() override {

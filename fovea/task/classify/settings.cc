@@ -165,6 +165,7 @@ ClassifierSettings::ClassifierSettings(InputKind input) {
 void apply_base_recipe(ClassifierSettings& settings) {
   settings.text.batch_size = 16;
   apply_encoder_recipe(settings.recipe);
+  apply_adapter_rate(settings.recipe, settings.from);
 }
 
 namespace {
@@ -234,7 +235,7 @@ ClassifierTask task_of(const ClassifierTextOptions& text, index labels) {
 void check_options(const ClassifierSettings& s) {
   check_recipe(s.recipe);
   check_options(s.text.table);
-  check_ranges(s.from);
+  check_encoder_options(s.from);
   check_fields(s, ClassifierSettings(s.text.input));
   check_task(s.text);
   check_text(s.text, s.model.has_base());

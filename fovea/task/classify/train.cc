@@ -292,12 +292,17 @@ struct TaskOf<ClassifierRun> {
     return load;
   }
 
+  static PassCost plan(const Context& context, const ClassifierRun& run, const TextLoad& load) {
+    return plan_pass(context, run.settings.model, load, adapters_for_plan<Classifier>(run));
+  }
+
   static OwnBytes bytes(const Context&, const ClassifierRun& run) {
-    return {.gradients = update_gradients(run),
-            .batches = batch_bytes(run),
-            .vocabulary = run.pieces.tokenizer ? vocabulary_bytes(run.kept)
-                                               : vocabulary_bytes(run.tokenizer.get()),
-            .frozen = run.frozen};
+    return with_adapters(
+        run, {.gradients = update_gradients(run),
+              .batches = batch_bytes(run),
+              .vocabulary = run.pieces.tokenizer ? vocabulary_bytes(run.kept)
+                                                 : vocabulary_bytes(run.tokenizer.get()),
+              .frozen = run.frozen});
   }
 
   static RowCounts rows(const ClassifierRun& run) {
@@ -319,8 +324,7 @@ struct TaskOf<ClassifierRun> {
     load.texts = static_cast<index>(load.tape.lengths.size());
     const index tokens = load.tape.tokens;
     load.tape.tokens = rows_of(run.settings.model, tokens);
-    return plan_pass(context, run.settings.model, load).flops * tokens_of_update(run) /
-           static_cast<double>(tokens);
+    return plan(context, run, load).flops * tokens_of_update(run) / static_cast<double>(tokens);
   }
 };
 

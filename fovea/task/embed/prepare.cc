@@ -119,7 +119,7 @@ EmbedRun prepare_run(EmbedSettings settings, std::optional<TokenizerData> known,
   run.settings = std::move(settings);
   const SentenceEncoder shapes(run.settings.model,
                                ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-  begin_from_base(run, shapes.parameters(), weights);
+  begin_from_base(run, shapes.parameters(), weights, run.kept, BertHead::kNone);
   note_no_validation(run, "--patience has");
   return run;
 }

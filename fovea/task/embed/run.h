@@ -15,6 +15,7 @@
 #include "fovea/pretrained/encoder_tokenizer.h"
 #include "fovea/task/embed/settings.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/objective.h"
 #include "fovea/task/run.h"
 
@@ -23,10 +24,11 @@ namespace fovea {
 /// A run that is ready to begin.
 struct EmbedRun : PreparedRun<EmbedSettings, GroupTraining, GroupEvaluation> {
   EncoderText pieces;
-  TokenizerData kept;          ///< as the folder keeps it
-  std::vector<index> columns;  ///< of --matryoshka
-  bool from_base = false;      ///< its model begins with the weights of the base
-  index frozen = 0;            ///< values that are not trained
+  TokenizerData kept;             ///< as the folder keeps it
+  std::vector<index> columns;     ///< of --matryoshka
+  bool from_base = false;         ///< its model begins with the weights of the base
+  index frozen = 0;               ///< values that are not trained
+  EncoderAdapters adapters = {};  ///< of --lora, which leave the base as it is
 };
 
 /// Checks all options and reads the texts; the tokenizer is that of the base, unless it is `known`.
@@ -65,7 +67,9 @@ std::vector<index> parts_of(index texts, index most);
 class EmbedObjective final : public ObjectiveOf<EmbedRun, SentenceEncoder, VectorOptions> {
  public:
   EmbedObjective(const Context& context, const SentenceEncoder& model, const EmbedRun& run)
-      : ObjectiveOf(context, model, run), loss_tape_(context.with(Precision::kFloat32)) {}
+      : ObjectiveOf(context, model, run), loss_tape_(context.with(Precision::kFloat32)) {
+    train_adapters(adapters_of(run, model));
+  }
 
   std::string_view loss_unit() const override;
   std::vector<double> rates() override {

@@ -8,6 +8,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/task_table.h"
 #include "fovea/tensor/checksum.h"
@@ -74,7 +75,8 @@ LoadedSentenceEncoder load_sentence_encoder(const fs::path& folder) {
          loaded.pieces.max_length, most);
   }
   require_room_for_marks(*loaded.pieces.tokenizer, most, name);
-  loaded.model = load_model<SentenceEncoder>(folder, sizes_of, config, loaded.settings.recipe.seed);
+  loaded.model = load_on_encoder<SentenceEncoder>(folder, BertHead::kNone, loaded.settings.from,
+                                                  sizes_of, config, loaded.settings.recipe.seed);
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   loaded.checksum = checksum_of(text, *loaded.model);
   return loaded;

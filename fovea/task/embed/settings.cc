@@ -82,6 +82,7 @@ void take_base(EmbedSettings& settings, const std::vector<std::string>& set) {
 void check_options(const EmbedSettings& s) {
   check_recipe(s.recipe);
   check_options(table_options(s.text.table));
+  check_encoder_options(s.from);
   check_fields(s, EmbedSettings());
   for (const std::string& column : s.text.table.negative_columns) {
     if (!column.empty()) continue;

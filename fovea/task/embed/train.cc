@@ -142,12 +142,16 @@ struct TaskOf<EmbedRun> {
     return load;
   }
 
+  static PassCost plan(const Context& context, const EmbedRun& run, const TapeLoad& load) {
+    return plan_pass(context, run.settings.model, load, adapters_for_plan<SentenceEncoder>(run));
+  }
+
   static OwnBytes bytes(const Context&, const EmbedRun& run) {
-    return {.gradients = update_gradients(run),
-            .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.kept),
-            .frozen = run.frozen,
-            .more = std::max(loss_bytes(run), evaluation_bytes(run))};
+    return with_adapters(run, {.gradients = update_gradients(run),
+                               .batches = batch_bytes(run),
+                               .vocabulary = vocabulary_bytes(run.kept),
+                               .frozen = run.frozen,
+                               .more = std::max(loss_bytes(run), evaluation_bytes(run))});
   }
 
   static RowCounts rows(const EmbedRun& run) {
@@ -165,8 +169,8 @@ struct TaskOf<EmbedRun> {
     for (index t = 0; t < groups.texts(); ++t) lengths.push_back(groups.text_length(t));
     TapeLoad load = TaskOf::load(*run.training, TapeMode::kTrain, run);
     load = LengthGroups(lengths).load_of(load, lengths);
-    const double once = plan_pass(context, run.settings.model, load).flops * tokens_of_update(run) /
-                        static_cast<double>(load.tokens);
+    const double once =
+        plan(context, run, load).flops * tokens_of_update(run) / static_cast<double>(load.tokens);
     const auto parts =
         static_cast<double>(run.training->most_texts()) / static_cast<double>(texts_at_once(run));
     return once * (1 + (1 - 1 / std::max(parts, 1.0)) / 3);

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kAll = "all", kWeight = ".weight";
+constexpr std::string_view kWeight = ".weight";
 // Short names of the products of a Llama.
 constexpr std::string_view kShort[] = {"q", "k", "v", "o", "up", "down", "gate"};
 
@@ -47,48 +47,15 @@ bool may_be_adapted(const TensorPlace& place) {
          place.theirs.ends_with(kWeight);
 }
 
-class AdaptedProducts {
- public:
-  explicit AdaptedProducts(std::string_view text) {
-    for (std::string_view rest = text; !rest.empty();) {
-      const std::string_view one = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-      const bool is_short = std::ranges::find(kShort, one) != std::end(kShort);
-      has_all_ = has_all_ || one == kAll;
-      if (one != kAll) wanted_.insert(is_short ? fmt::format("{}_proj", one) : std::string(one));
-    }
-  }
-
-  bool wants(std::string_view tensor) {
-    const std::string product(product_of(tensor));
-    known_.insert(product);
-    return has_all_ || wanted_.contains(product);
-  }
-
-  void require_all_found() const {
-    if (has_all_ == !wanted_.empty()) {
-      throw Error(ErrorCode::kOptionValue, "--lora-targets: expected names, or all",
-                  "as in --lora-targets q,v");
-    }
-    for (const std::string& name : wanted_) {
-      if (known_.contains(name)) continue;
-      throw Error(ErrorCode::kOptionValue,
-                  fmt::format("--lora-targets: the model has no products {}; it has {}",
-                              printable(name), fmt::join(known_, ", ")),
-                  "give some of these, or all");
-    }
-  }
-
- private:
-  bool has_all_ = false;
-  std::set<std::string, std::less<>> wanted_, known_;
-};
+// "q" of "q_proj"; "" for another name.
+std::string_view short_name_of(std::string_view product) {
+  constexpr std::string_view kEnd = "_proj";
+  if (!product.ends_with(kEnd)) return {};
+  product.remove_suffix(kEnd.size());
+  return std::ranges::find(kShort, product) == std::end(kShort) ? "" : product;
+}
 
 }  // namespace
-
-double alpha_of(const LanguageModelBase& o) {
-  return o.lora_alpha > 0 ? o.lora_alpha : 2 * static_cast<double>(o.lora);
-}
 
 const Architecture& architecture_for(const LanguageModelConfig& config, const std::string& name) {
   if (!name.empty()) return architecture(name);
@@ -97,11 +64,6 @@ const Architecture& architecture_for(const LanguageModelConfig& config, const st
   } catch (const Error& error) {
     throw error.with(error.code(), fmt::format("adapters: {}", error.what()));
   }
-}
-
-double adapter_scale(const LanguageModelBase& o) {
-  const auto rank = static_cast<double>(o.lora);
-  return alpha_of(o) / (o.lora_rs ? std::sqrt(rank) : rank);
 }
 
 LowRankTarget target_at(const LanguageModel& model, const TensorPlace& place) {
@@ -123,7 +85,9 @@ std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
   AdaptedProducts wanted(options.lora_targets);
   std::vector<LowRankTarget> targets;
   for (const TensorPlace& place : tensor_places(row, ModelForm::kHuggingFace, config)) {
-    if (!may_be_adapted(place) || !wanted.wants(place.theirs)) continue;
+    if (!may_be_adapted(place)) continue;
+    const std::string_view product = product_of(place.theirs);
+    if (!wanted.wants(product, short_name_of(product))) continue;
     targets.push_back(target_at(model, place));
   }
   wanted.require_all_found();
@@ -134,12 +98,8 @@ std::unique_ptr<LowRankAdapters> make_adapters(const LanguageModel& model,
                                                const LanguageModelSettings& settings,
                                                const std::string& architecture,
                                                ParameterMemory memory) {
-  return std::make_unique<LowRankAdapters>(model.parameters(),
-                                           adapter_targets(model, settings.from, architecture),
-                                           LowRankOptions{.rank = settings.from.lora,
-                                                          .scale = adapter_scale(settings.from),
-                                                          .seed = settings.recipe.seed,
-                                                          .memory = memory});
+  return make_adapters(model.parameters(), adapter_targets(model, settings.from, architecture),
+                       settings.from, settings.recipe.seed, memory);
 }
 
 namespace {
@@ -147,11 +107,7 @@ namespace {
 // How many values the adapters of such a model have.
 index adapter_count(const LanguageModel& model, const LanguageModelBase& options,
                     const std::string& architecture) {
-  index count = 0;
-  for (const LowRankTarget& target : adapter_targets(model, options, architecture)) {
-    count += options.lora * (target.rows + target.weight->value.shape()[1]);
-  }
-  return count;
+  return adapter_values(adapter_targets(model, options, architecture), options);
 }
 
 LanguageModel unwritten(const LanguageModelConfig& config) {
@@ -173,7 +129,7 @@ AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::strin
   return base;
 }
 
-ModelChange adapters_for_plan(const LanguageModelRun& run) {
+ModelChange<LanguageModel> adapters_for_plan(const LanguageModelRun& run) {
   if (run.adapted.trained == 0) return {};
   return [&run](const LanguageModel& model) {
     const std::span<Parameter* const> parameters = model.parameters();
@@ -183,54 +139,6 @@ ModelChange adapters_for_plan(const LanguageModelRun& run) {
     return make_adapters(model, run.settings, architecture_name(run.pretrained),
                          ParameterMemory::kUnwritten);
   };
-}
-
-std::string weights_checksum(const fs::path& model) {
-  std::vector<fs::path> files;
-  if (fs::is_regular_file(model)) {
-    files.push_back(model);
-  } else {
-    std::error_code missing;
-    for (const fs::directory_entry& entry : fs::directory_iterator(model, missing)) {
-      if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
-    }
-  }
-  if (files.empty()) {
-    throw Error(ErrorCode::kModelMissing, fmt::format("{}: no weights", model.string()),
-                "name a model folder or a GGUF file");
-  }
-  std::ranges::sort(files);
-  std::string sums;
-  for (const fs::path& file : files) sums += xxh3_128_of(FileSource(file));
-  return files.size() == 1 ? sums : xxh3_128(sums);
-}
-
-std::vector<fs::path> bases_of(const LanguageModelBase& options) {
-  constexpr std::size_t kMostBases = 64;
-  std::vector<fs::path> bases;
-  for (LanguageModelBase from = options; !from.base.empty();) {
-    if (bases.size() == kMostBases) {
-      fail(ErrorCode::kModelDamaged, "{}: adapters on adapters without end", from.base);
-    }
-    const fs::path& base = bases.emplace_back(from.base);
-    if (is_pretrained(base) || !fs::is_directory(base)) break;
-    from = load_settings(base).from;
-    if (from.lora == 0) break;
-  }
-  return bases;
-}
-
-void require_same_base(const LanguageModelBase& options) {
-  if (!fs::exists(options.base)) {
-    throw Error(ErrorCode::kModelMissing,
-                fmt::format("{}: the base of these adapters is not there", options.base),
-                "put it back: a folder of adapters does not hold the model that they change");
-  }
-  bases_of(options);  // that there is an end
-  if (weights_checksum(options.base) == options.base_checksum) return;
-  throw Error(ErrorCode::kModelWrongKind,
-              fmt::format("{}: not the model that the adapters were trained on", options.base),
-              "put that one back; its weights have changed since");
 }
 
 // config.json may have been changed together with its checksum.

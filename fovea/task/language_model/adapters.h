@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters of a language model (--lora): which weights have them, and models that are a base and
-// its adapters. A folder of such a run holds the adapters alone, named as PEFT names them.
+// Adapters of a language model: which weights have them, and models that are a base and its
+// adapters. A folder of such a run holds the adapters alone, named as PEFT names them.
 #pragma once
 
 #include <filesystem>
@@ -11,18 +11,11 @@
 
 #include "fovea/nn/low_rank.h"
 #include "fovea/pretrained/architecture.h"
+#include "fovea/task/adapters.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/tensor/safetensors.h"
 
 namespace fovea {
-
-/// Before the names of modules, as PEFT writes them.
-inline constexpr std::string_view kPeftPrefix = "base_model.model.";
-
-/// --lora-alpha, or its default.
-double alpha_of(const LanguageModelBase& options);
-/// The factor of B A.
-double adapter_scale(const LanguageModelBase& options);
 
 /// The architecture of this name, or, if that is "", the one by which such a model is exported.
 /// Throws kModelWrongKind if there is none.
@@ -48,10 +41,7 @@ std::vector<LowRankTarget> adapter_targets(const LanguageModel& model,
 /// loading it does.
 AdaptedBase plan_adapted(const LanguageModelSettings& settings, const std::string& architecture);
 /// Gives the model that is planned for a run the adapters of that, if it has some.
-ModelChange adapters_for_plan(const LanguageModelRun& run);
-
-/// XXH3 of the files of a model's weights. Throws kModelMissing.
-std::string weights_checksum(const std::filesystem::path& model);
+ModelChange<LanguageModel> adapters_for_plan(const LanguageModelRun& run);
 
 /// The weights of a folder of adapters, which are as many as its config.json asks for. Throws
 /// kModelMissing, kModelDamaged.
@@ -72,12 +62,5 @@ struct AdaptedModel {
 AdaptedModel load_adapted(const std::filesystem::path& folder,
                           const LanguageModelSettings& settings, const std::string& architecture,
                           WeightTypes types);
-
-/// The model that a training began from, the one that this began from, and so on, as long as they
-/// are adapters. Throws as load_settings() does, and kModelDamaged for adapters on themselves.
-std::vector<std::filesystem::path> bases_of(const LanguageModelBase& options);
-
-/// Throws kModelMissing or kModelWrongKind unless the base is there as the adapters know it.
-void require_same_base(const LanguageModelBase& options);
 
 }  // namespace fovea

@@ -218,20 +218,7 @@ std::string import_model(const fs::path& path, const std::vector<std::string>& a
       is_pretrained(path) ? read_foreign(path, adapters) : read_adapted(path, adapters);
   found.settings.recipe.save_dtype = type;
   const std::vector<NamedFile> files = first_files(config_text(found.settings), found.tokenizer);
-  const index bytes_of_value = type == Precision::kBFloat16 ? 2 : 4;
-  const auto bytes =
-      static_cast<std::uintmax_t>(parameter_count(found.settings.model) * bytes_of_value);
-  require_disk_space(folder, bytes + files.back().bytes.size());
-  const std::vector<fs::path> made = create_folders(folder);
-  try {
-    write_model_files(folder, files);
-    write_model_weights(folder, parameter_tensors(found.model->parameters()), {}, dtype_of(type));
-  } catch (...) {
-    for (const NamedFile& file : files) remove_file(folder / file.name);
-    remove_file(folder / kManifestName);
-    remove_empty_folders(made);
-    throw;
-  }
+  write_model_folder(folder, files, found.model->parameters(), type);
   return found.architecture;
 }
 

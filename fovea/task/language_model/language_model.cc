@@ -467,11 +467,7 @@ LanguageModelObjective::LanguageModelObjective(const Context& context, const Lan
                                                const LanguageModelRun& run, LossOptions options)
     : ObjectiveOf(context, model, run, options), loss_tape_(context) {
   if (run.settings.from.lora == 0) return;
-  adapters_ = make_adapters(model, run.settings, architecture_name(run.pretrained));
-}
-
-std::span<Parameter* const> LanguageModelObjective::parameters() {
-  return adapters_ ? adapters_->parameters() : ObjectiveOf::parameters();
+  train_adapters(make_adapters(model, run.settings, architecture_name(run.pretrained)));
 }
 
 std::vector<double> LanguageModelObjective::rates() {

@@ -149,8 +149,6 @@ class LanguageModelObjective final
   LanguageModelObjective(const Context& context, const LanguageModel& model,
                          const LanguageModelRun& run, LossOptions options = {});
 
-  /// The adapters alone, of a run that has some.
-  std::span<Parameter* const> parameters() override;
   std::string_view loss_unit() const override;
   double forward(index number) override;
   std::vector<double> rates() override;
@@ -170,7 +168,6 @@ class LanguageModelObjective final
   std::optional<Validation> measure_preferences(const EvaluationBatches& set,
                                                 const Interrupted& interrupted);
 
-  std::unique_ptr<LowRankAdapters> adapters_;
   PreferenceReference reference_;  // none where updates are only timed
   Tape loss_tape_;                 // --objective dpo: the losses of the answers of a batch
   double preference_loss_ = 0;     // of the last batch

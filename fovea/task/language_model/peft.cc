@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kPartA = ".lora_A.weight", kPartB = ".lora_B.weight";
+constexpr std::string_view kPartA = ".lora_A.weight", kPartB = ".lora_B.weight",
+                           kPartM = ".lora_magnitude_vector";
 
 // A run folder of --lora.
 struct AdapterRun {
@@ -39,11 +40,7 @@ struct AdapterRun {
 
 AdapterRun open_run(const fs::path& run) {
   LanguageModelSettings settings = load_settings(run);
-  if (settings.from.lora == 0) {
-    throw Error(ErrorCode::kModelWrongKind,
-                fmt::format("{}: the folder holds no adapters", run.string()),
-                "train some: fovea train lm --base MODEL --lora 8");
-  }
+  require_adapters(run, settings.from, "train lm");
   const TextCutter cutter = make_cutter(read_tokenizer_data(run), run.string());
   const std::string name = architecture_name(cutter.pretrained);
   Safetensors weights = read_adapters(run, settings, name);
@@ -64,31 +61,16 @@ std::set<std::string> modules_of(const Safetensors& weights) {
 
 void export_peft(const fs::path& run, const fs::path& folder) {
   const auto [settings, row, weights] = open_run(run);
-  const LanguageModelBase& options = settings.from;
   std::set<std::string> products;
   for (const std::string& module : modules_of(weights)) {
     products.insert(module.substr(module.rfind('.') + 1));
   }
   // transformers keeps the matrices of GPT-2 transposed.
-  const bool transposed = row.name == "gpt2";
-  const Json::Object config = {{"base_model_name_or_path", options.base},
-                               {"bias", "none"},
-                               {"fan_in_fan_out", transposed},
-                               {"inference_mode", true},
-                               {"lora_alpha", alpha_of(options)},
-                               {"lora_dropout", 0.0},
-                               {"peft_type", "LORA"},
-                               {"r", options.lora},
-                               {"target_modules", Json::Array(products.begin(), products.end())},
-                               {"task_type", "CAUSAL_LM"},
-                               {"use_dora", false},
-                               {"use_rslora", options.lora_rs}};
-  const std::string bytes = safetensors_bytes(weights.tensors, {{"format", "pt"}});
-  require_disk_space(folder, bytes.size());
-  create_folders(folder);
-  remove_file(folder / kPeftFiles[1]);
-  write_file_atomically(folder / kPeftFiles[0], bytes);
-  write_file_atomically(folder / kPeftFiles[1], Json(config).pretty());
+  write_peft(folder, weights.tensors, settings.from,
+             {.target_modules = {products.begin(), products.end()},
+              .modules_to_save = {},
+              .task_type = "CAUSAL_LM",
+              .transposed = row.name == "gpt2"});
 }
 
 namespace {
@@ -134,6 +116,13 @@ std::vector<TensorPlace> gguf_places(const AdapterRun& run) {
 void export_gguf_adapter(const fs::path& run, const fs::path& file) {
   const AdapterRun read = open_run(run);
   const LanguageModelBase& options = read.settings.from;
+  if (options.dora) {
+    throw Error(
+        ErrorCode::kModelWrongKind,
+        fmt::format("{}: the adapters have magnitudes (DoRA), which llama.cpp does not have",
+                    run.string()),
+        "export the whole model: fovea export --to gguf");
+  }
   // llama.cpp divides alpha by the rank, and calls Mistral a Llama.
   const double alpha = adapter_scale(options) * static_cast<double>(options.lora);
   const bool mistral = read.row.name == "mistral";
@@ -173,6 +162,7 @@ namespace {
 struct AdapterFolder {
   index rank = 0;
   double scale = 1;
+  Magnitudes magnitudes = Magnitudes::kNone;
   Safetensors weights;
   std::string where = {};  // the file of these
 };
@@ -214,10 +204,10 @@ AdapterFolder read_peft(const fs::path& folder) {
   const ForeignObject config(json, file.string());
   config.require("peft_type", "LORA");
   config.require("bias", "none");
-  for (const char* const key : {"use_dora", "lora_bias", "use_qalora"}) config.require(key, false);
+  for (const char* const key : {"lora_bias", "use_qalora"}) config.require(key, false);
   const index rank = config.whole("r", 1, 65536);
   const double alpha = config.number("lora_alpha", -1e9, 1e9);
-  const bool by_root = config.flag("use_rslora", false);
+  const bool by_root = config.flag("use_rslora", false), dora = config.flag("use_dora", false);
   require_plain_start(config);
   config.ignore({"base_model_name_or_path", "auto_mapping", "revision", "task_type",
                  "inference_mode", "lora_dropout", "target_modules", "exclude_modules",
@@ -228,6 +218,7 @@ AdapterFolder read_peft(const fs::path& folder) {
   const double root = std::sqrt(static_cast<double>(rank));
   return {.rank = rank,
           .scale = alpha / (by_root ? root : static_cast<double>(rank)),
+          .magnitudes = dora ? Magnitudes::kLearned : Magnitudes::kNone,
           .weights = read_peft_weights(folder / kPeftFiles[0]),
           .where = (folder / kPeftFiles[0]).string()};
 }
@@ -254,20 +245,23 @@ AdapterFolder read_run(const fs::path& folder, const AdaptedModelFile& base) {
   }
   return {.rank = settings.from.lora,
           .scale = adapter_scale(settings.from),
+          .magnitudes = magnitudes_of(settings.from),
           .weights = read_adapters(folder, settings, base.architecture),
           .where = (folder / kWeightsName).string()};
 }
 
 // The module of a tensor: "model.layers.0.mlp.up_proj" of "base_model.model. ... .lora_A.weight".
 std::string_view module_of(std::string_view tensor, const std::string& where) {
-  const bool is_a = tensor.ends_with(kPartA);
-  if (!tensor.starts_with(kPeftPrefix) || !(is_a || tensor.ends_with(kPartB))) {
+  constexpr std::string_view kParts[] = {kPartA, kPartB, kPartM};
+  const auto* const part =
+      std::ranges::find_if(kParts, [&](std::string_view one) { return tensor.ends_with(one); });
+  if (!tensor.starts_with(kPeftPrefix) || part == std::end(kParts)) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: tensor {} is no adapter of a product", where, printable(tensor)),
                 kReadableHint);
   }
   tensor.remove_prefix(kPeftPrefix.size());
-  tensor.remove_suffix((is_a ? kPartA : kPartB).size());
+  tensor.remove_suffix(part->size());
   return tensor;
 }
 
@@ -313,6 +307,9 @@ std::vector<LowRankTarget> targets_of(const AdapterFolder& adapters, const Adapt
     LowRankTarget target = target_at(base.model, place);
     require_fitting(adapters, target, kPartA, {adapters.rank, target.weight->value.shape()[1]});
     require_fitting(adapters, target, kPartB, {target.rows, adapters.rank});
+    if (adapters.magnitudes == Magnitudes::kLearned) {
+      require_fitting(adapters, target, kPartM, {target.rows});
+    }
     targets.push_back(std::move(target));
   }
   return targets;
@@ -333,10 +330,17 @@ std::unique_ptr<LowRankAdapters> load_adapters(const AdaptedModelFile& base,
   }
   const AdapterFolder read =
       fs::exists(folder / kPeftFiles[1]) ? read_peft(folder) : read_run(folder, base);
+  if (read.magnitudes == Magnitudes::kLearned && choice.factor != 1) {
+    throw Error(ErrorCode::kOptionValue,
+                fmt::format("--adapter {}={}: adapters with magnitudes (DoRA) count once",
+                            folder.string(), choice.factor),
+                "leave the factor out");
+  }
   auto adapters =
       std::make_unique<LowRankAdapters>(base.model.parameters(), targets_of(read, base),
                                         LowRankOptions{.rank = read.rank,
                                                        .scale = choice.factor * read.scale,
+                                                       .magnitudes = read.magnitudes,
                                                        .memory = ParameterMemory::kUnwritten});
   restore_parameters(adapters->parameters(), read.weights, read.where);
   const std::string bad = first_not_finite(parameter_tensors(adapters->parameters()));

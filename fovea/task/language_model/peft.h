@@ -4,7 +4,6 @@
 // them (--adapter).
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,12 +11,9 @@
 
 #include "fovea/model/language_model.h"
 #include "fovea/nn/low_rank.h"
+#include "fovea/task/adapters.h"
 
 namespace fovea {
-
-/// The names of what export_peft() writes, adapter_config.json last.
-inline constexpr std::array<std::string_view, 2> kPeftFiles = {"adapter_model.safetensors",
-                                                               "adapter_config.json"};
 
 /// Writes the adapters of a run folder as PEFT's two files. Throws kModelWrongKind for a folder
 /// without adapters, before anything is written; kDiskFull, kWrite.

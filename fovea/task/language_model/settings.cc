@@ -131,15 +131,14 @@ void check_options(const LanguageModelSettings& s) {
   check_fields(s, LanguageModelSettings());
   check_ranges(s.from);
   check_text(s.text, !s.from.base.empty());
-  require_together(s.from.lora == 0 || s.from.freeze.empty(), "--lora, --freeze",
-                   "adapters leave all of the model as it is", "leave --freeze out");
-  require_together(s.from.lora == 0 || s.from.layer_lr_decay == 1, "--lora, --layer-lr-decay",
-                   "adapters of all layers have one learning rate", "leave one of them out");
+  check_adapters(s.from);
   if (s.text.objective == LanguageObjective::kDpo) {
     require_together(!s.recipe.evaluate_training, "--evaluate-training, --objective dpo",
                      "the training set is measured by next tokens alone", "leave one of them out");
     require_together(s.model.dropout == 0, "--dropout, --objective dpo",
                      "answers are compared by a model without dropout", "leave --dropout out");
+    require_together(s.from.lora_dropout == 0, "--lora-dropout, --objective dpo",
+                     "answers are compared by a model without dropout", "leave --lora-dropout out");
     require_together(s.text.loss_on == LossOn::kAnswers, "--loss-on all, --objective dpo",
                      "answers are compared, and the question is in both", "leave --loss-on out");
   }

@@ -11,7 +11,7 @@
 #include "fovea/base/types.h"
 #include "fovea/data/batcher.h"
 #include "fovea/model/language_model.h"
-#include "fovea/task/base.h"
+#include "fovea/task/adapters.h"
 #include "fovea/task/setting_parts.h"
 #include "fovea/text/tokenizer.h"
 #include "fovea/train/options.h"
@@ -106,33 +106,15 @@ struct TextOptions {
 };
 
 /// The model that a training begins from, and what of it is trained.
-struct LanguageModelBase : BaseOptions {
-  std::string base_checksum;
-  index lora = 0;
-  double lora_alpha = 0;
-  bool lora_rs = false;
-  std::string lora_targets = "all";
-
+struct LanguageModelBase : AdaptableBase {
   template <class Visitor>
-  void visit_fields(Visitor&& given) {
-    BaseOptions::visit_fields(given,
-                              "begin from this model: a folder of fovea or of Hugging Face, or a "
-                              "GGUF file; its layers and its tokens are kept");
-    const auto visit = under("A model to begin from", given);
-    visit("base_checksum", base_checksum, "of its weights, if adapters need it",
-          {.is_option = false});
-    visit("lora", lora,
-          "train adapters of this rank, and not the weights of --base (Hu et al. 2021); 0: the "
-          "weights",
-          {.range = ValueRange::in(0, 4096, "the weights"), .needs = {"base"}});
-    visit("lora_alpha", lora_alpha, "adapters count alpha / rank times; 0: twice the rank",
-          {.range = ValueRange::from(0, "twice the rank"), .needs = {"lora"}});
-    visit("lora_rs", lora_rs, "adapters count alpha / sqrt(rank) times (Kalajdzievski 2023)",
-          {.needs = {"lora"}});
-    visit("lora_targets", lora_targets,
-          "which products have adapters: q, k, v, o, up, down, gate, or names of tensors, with "
-          "commas between, or all",
-          {.needs = {"lora"}, .shown = "NAMES"});
+  void visit_fields(Visitor&& visit) {
+    AdaptableBase::visit_fields(
+        visit,
+        "begin from this model: a folder of fovea or of Hugging Face, or a GGUF file; its layers "
+        "and its tokens are kept",
+        "which products have adapters: q, k, v, o, up, down, gate, or names of tensors, with "
+        "commas between, or all");
   }
 };
 

@@ -316,7 +316,7 @@ TaggerRun prepare_run(TaggerSettings settings, std::optional<TaggerVocabulary> k
   if (run.settings.model.has_base()) {
     const Tagger shapes(run.settings.model, {},
                         ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
-    begin_from_base(run, shapes.parameters(), weights);
+    begin_from_base(run, shapes.parameters(), weights, run.vocabulary.kept, BertHead::kTokens);
   }
   describe(run);
   return run;

@@ -17,6 +17,7 @@
 #include "fovea/data/tagged/tagged_batch.h"
 #include "fovea/data/word_vectors.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/objective.h"
 #include "fovea/task/run.h"
 #include "fovea/task/tag/tagger.h"
@@ -31,6 +32,7 @@ struct TaggerRun : PreparedRun<TaggerSettings, TaggedTraining, TaggedEvaluation>
   std::optional<WordVectors> vectors;  ///< [vocabulary], with which rows of its table start
   bool from_base = false;              ///< its model begins with the weights of the base
   index frozen = 0;                    ///< values that are not trained, of a base
+  EncoderAdapters adapters = {};       ///< of --lora, which leave the base as it is
 };
 
 /// Checks all options, reads the sentences, and learns the vocabulary unless `known` is given.
@@ -88,7 +90,10 @@ constexpr std::string_view loss_unit_of(TagTask task) {
 /// Connects a tagger and its sentences with the Trainer.
 class TaggerObjective final : public ObjectiveOf<TaggerRun, Tagger, TaggerLossOptions> {
  public:
-  using ObjectiveOf::ObjectiveOf;
+  TaggerObjective(const Context& context, const Tagger& model, const TaggerRun& run)
+      : ObjectiveOf(context, model, run) {
+    train_adapters(adapters_of(run, model));
+  }
 
   std::string_view loss_unit() const override { return loss_unit_of(run_.settings.text.task); }
   std::vector<double> rates() override {

@@ -125,6 +125,7 @@ TaggerSettings::TaggerSettings(TagTask task) {
 void apply_base_recipe(TaggerSettings& settings) {
   settings.text.batch_size = 16;
   apply_encoder_recipe(settings.recipe);
+  apply_adapter_rate(settings.recipe, settings.from);
 }
 
 void take_base(TaggerSettings& settings, const std::vector<std::string>& set) {
@@ -173,7 +174,7 @@ std::vector<std::string> column_names(const TaggerTextOptions& text) {
 void check_options(const TaggerSettings& s) {
   check_recipe(s.recipe);
   check_options(s.text.table);
-  check_ranges(s.from);
+  check_encoder_options(s.from);
   check_fields(s, TaggerSettings(s.text.task));
   check_text(s.text);
   check_subwords(s);

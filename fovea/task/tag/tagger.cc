@@ -14,6 +14,7 @@
 #include "fovea/data/label_set.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/task/encoder_adapters.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/text/keyed_hash.h"
@@ -357,8 +358,9 @@ LoadedTagger load_tagger(const fs::path& folder) {
       .settings = file.settings, .vocabulary = {}, .tags = tag_sets(file, name), .model = nullptr};
   const TaggerConfig& config = loaded.settings.model;
   loaded.vocabulary = load_vocabulary(folder, loaded.settings);
-  loaded.model = load_model<Tagger>(folder, sizes_of, config, crf_rules(config, loaded.tags),
-                                    loaded.settings.recipe.seed);
+  loaded.model =
+      load_on_encoder<Tagger>(folder, BertHead::kTokens, loaded.settings.from, sizes_of, config,
+                              crf_rules(config, loaded.tags), loaded.settings.recipe.seed);
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   return loaded;
 }

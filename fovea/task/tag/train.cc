@@ -105,13 +105,17 @@ struct TaskOf<TaggerRun> {
     return load;
   }
 
+  static PassCost plan(const Context& context, const TaggerRun& run, const WordLoad& load) {
+    return plan_pass(context, run.settings.model, load, adapters_for_plan<Tagger>(run));
+  }
+
   static OwnBytes bytes(const Context&, const TaggerRun& run) {
-    return {.gradients = update_gradients(run),
-            .batches = batch_bytes(run),
-            .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
-                          vocabulary_bytes(run.vocabulary.characters.get()) +
-                          vocabulary_bytes(run.vocabulary.kept),
-            .frozen = run.frozen};
+    return with_adapters(run, {.gradients = update_gradients(run),
+                               .batches = batch_bytes(run),
+                               .vocabulary = vocabulary_bytes(run.vocabulary.words.get()) +
+                                             vocabulary_bytes(run.vocabulary.characters.get()) +
+                                             vocabulary_bytes(run.vocabulary.kept),
+                               .frozen = run.frozen});
   }
 
   static RowCounts rows(const TaggerRun& run) {
@@ -135,13 +139,13 @@ struct TaskOf<TaggerRun> {
       load.characters = load.tape.tokens;
       const auto all_of_epoch =
           static_cast<double>(std::accumulate(lengths.begin(), lengths.end(), index{0}));
-      return plan_pass(context, run.settings.model, load).flops * all_of_epoch /
+      return plan(context, run, load).flops * all_of_epoch /
              static_cast<double>(run.training->updates_per_epoch() * load.characters);
     }
     const auto words = static_cast<double>(load.tape.tokens);
     load.characters = static_cast<index>(words * static_cast<double>(all.characters.size()) /
                                          static_cast<double>(std::max<index>(all.word_count(), 1)));
-    return plan_pass(context, run.settings.model, load).flops * words_of_update(run) / words;
+    return plan(context, run, load).flops * words_of_update(run) / words;
   }
 };
 
