@@ -4,6 +4,7 @@
 import json
 import unittest
 
+from bert_support import write_json
 from marian_support import (END, GENERATION, LONGEST, PADDING, UNKNOWN, VOCABULARY, greedy, log_softmax, logits, text_of, tokens,
                             weights, write_marian)
 from support import CommandTest
@@ -95,6 +96,23 @@ class Marian(CommandTest):
         line = ">>de<< " + " ".join("abcdefghij" * 3)
         self.assert_error(self.run_fovea("translate", self.model, stdin=line.encode()), 3, "31 tokens")
         self.assertEqual(len(self.translated("--long-lines", "split", lines=[line])), 1)
+        # The names of marks are marks wherever they stand; only one at the front is that of the line.
+        lines = ["</s>" * count + " a b c d" for count in (15, 16, 40)]
+        self.assertEqual(len(self.translated("--long-lines", "split", lines=lines)), 3)
+        write_marian(self.model, self.tensors, config={"max_position_embeddings": 2}, generation={"max_length": 2})
+        self.assertEqual(len(self.translated("--long-lines", "split", lines=[">>de<< a b"])), 1)
+
+    # They stand for no text either, but are words of their line.
+    def test_long_lines_of_unknown_words(self):
+        names = [name for name in VOCABULARY if name != "\u2581a"]
+        write_json(self.model / "vocab.json", {name: VOCABULARY.index(name) for name in names})
+
+        def tokens_of(*counts):
+            lines = [" ".join("a" * count) for count in counts]
+            return [json.loads(line)["tokens"] for line in self.translated("--long-lines", "split", "--json", lines=lines)]
+
+        *pieces, whole = tokens_of(13, 13, 14, 40)
+        self.assertEqual(whole, sum(pieces))
 
     def test_errors(self):
         def refused(status, *needles, command=("translate",), **change):
