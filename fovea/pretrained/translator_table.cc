@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -292,8 +293,10 @@ std::vector<token> banned_tokens(const ForeignObject& said, index tokens) {
 
 TranslationRules translation_rules(const ForeignObject& said, const ForeignObject& config,
                                    index tokens) {
-  const auto mark = [&](std::string_view key, index usual) {
+  // Without a value that of transformers, if the model has such a token.
+  const auto mark = [&](std::string_view key, std::optional<index> usual) {
     const ForeignObject& from = said.has(key) ? said : config;
+    if (usual >= tokens) usual.reset();
     return static_cast<token>(from.whole(key, 0, tokens - 1, usual));
   };
   constexpr index kMostBeams = 1024, kUsualPadding = 58100;

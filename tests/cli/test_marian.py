@@ -126,12 +126,19 @@ class Marian(CommandTest):
         refused(4, "rotary", config={"rotary": 3})
         refused(4, "no_repeat_ngram_size", generation={"no_repeat_ngram_size": 2})
         refused(4, "model.shared.weight", config={"vocab_size": 15})
+        refused(4, "mbart", "marian", config={"model_type": "mbart"})
+        # That of transformers, which this model does not have.
+        for key in ("pad_token_id", "decoder_start_token_id"):
+            refused(4, key, "missing", config={key: None}, generation={key: None})
         refused(4, "marian", command=("generate",))
         refused(4, "marian", command=("embed",))
         write_marian(self.model, self.tensors)
         base = ["train", "translate", "--base", self.model, "--train", self.text, "-o", self.folder / "out"]
         self.assert_error(self.run_fovea(*base), 4, "a translator of transformers")
         self.assertFalse((self.folder / "out").exists())
+        (self.model / "config.json").write_text('{"model_type": NaN}')
+        self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "config.json: no valid JSON")
+        write_marian(self.model, self.tensors)
         (self.model / "model.safetensors").rename(self.model / "pytorch_model.bin")
         self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "pytorch_model.bin")
 
