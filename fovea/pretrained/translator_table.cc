@@ -178,7 +178,7 @@ TranslatorConfig foreign_translator_config(const ForeignObject& config) {
   c.sinusoid = SinusoidOrder::kSinCos;
   c.embedding_scale =
       config.flag("scale_embedding", false) ? std::sqrt(static_cast<double>(c.width)) : 1;
-  c.dropout = config.number("dropout", 0, 0.99, 0.1);
+  c.dropout = 0;
   require_layers_of_marian(config);
   ignore_what_says_nothing(config);
   ignore_what_trains_or_generates(config);
