@@ -57,6 +57,7 @@ class SideTokenizer final : public Tokenizer {
       marks_[static_cast<std::size_t>(one.id)] = one.is_mark;
     }
     std::string().swap(side_.pieces);
+    require_ids();
   }
 
   // Its files are those of the folder, and are kept by nobody.
@@ -80,6 +81,17 @@ class SideTokenizer final : public Tokenizer {
   }
 
  private:
+  // Some pieces may lack an id; where all do, the files are those of several models.
+  void require_ids() const {
+    const auto has_id = [&](const ModelPiece& piece) {
+      const bool is_text = piece.type != PieceType::kUnknown && piece.type != PieceType::kControl;
+      return is_text && ids_.find(piece.text) != ids_.end();
+    };
+    if (std::ranges::any_of(pieces_.model().pieces, has_id)) return;
+    fail(ErrorCode::kModelDamaged, "{}: none of its pieces has an id in the model's vocabulary",
+         side_.where);
+  }
+
   token id_of(std::string_view name) const {
     const auto found = ids_.find(name);
     return found == ids_.end() ? side_.special.unknown : found->second;

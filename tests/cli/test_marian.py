@@ -136,6 +136,8 @@ class Marian(CommandTest):
         base = ["train", "translate", "--base", self.model, "--train", self.text, "-o", self.folder / "out"]
         self.assert_error(self.run_fovea(*base), 4, "a translator of transformers")
         self.assertFalse((self.folder / "out").exists())
+        write_json(self.model / "vocab.json", {name.strip("\u2581"): n for n, name in enumerate(VOCABULARY)})
+        self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "source.spm", "none of its pieces")
         (self.model / "config.json").write_text('{"model_type": NaN}')
         self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "config.json: no valid JSON")
         write_marian(self.model, self.tensors)
