@@ -608,14 +608,12 @@ bool is_hugging_face(const fs::path& folder) {
   const fs::path file = folder / kConfigName;
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) return false;
-  // Models of fovea have no such files: what is wrong with the configuration is then said.
-  for (const char* const file_of_others : {"tokenizer.json", "source.spm"}) {
-    if (fs::exists(folder / file_of_others, ignored)) return true;
-  }
+  // Models of fovea have no such file: what is wrong with the configuration is then said.
+  if (fs::exists(folder / "tokenizer.json", ignored)) return true;
   try {
     return read_foreign_json(file).find("model_type") != nullptr;
   } catch (const Error&) {
-    return false;
+    return fs::exists(folder / "source.spm", ignored);  // of a translator, and none of ours
   }
 }
 
