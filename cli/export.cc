@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/run_folder.h"
 #include "fovea/base/bytes.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
@@ -87,12 +88,36 @@ bool has_our_weights(const fs::path& path) {
   }
 }
 
+// Whether an export has written it, as one of these files, or began to.
+bool is_of_export(const fs::directory_entry& entry, std::span<const std::string_view> files) {
+  if (!fs::is_regular_file(entry.symlink_status())) return false;
+  const std::string name = entry.path().filename().string();
+  const std::string_view meant = interrupted_write_of(name);
+  return std::ranges::find(files, meant.empty() ? std::string_view(name) : meant) != files.end();
+}
+
+constexpr std::string_view kPoolingFolder = "1_Pooling", kPoolingFiles[] = {"config.json"};
+
 // Whether it is the folder of an earlier export that says how vectors are made, and has no more.
 bool is_pooling(const fs::path& path) {
-  if (path.filename() != "1_Pooling" || !fs::is_directory(fs::symlink_status(path))) return false;
+  if (path.filename() != kPoolingFolder || !fs::is_directory(fs::symlink_status(path))) {
+    return false;
+  }
   return std::ranges::all_of(fs::directory_iterator(path), [](const fs::directory_entry& entry) {
-    return entry.path().filename() == "config.json" && fs::is_regular_file(entry.symlink_status());
+    return is_of_export(entry, kPoolingFiles);
   });
+}
+
+// What an export left that was killed while it wrote.
+void remove_remains(const fs::path& folder) {
+  for (const fs::path& part : {folder, folder / kPoolingFolder}) {
+    if (!fs::is_directory(part)) continue;
+    for (const fs::directory_entry& entry : fs::directory_iterator(part)) {
+      if (!interrupted_write_of(entry.path().filename().string()).empty()) {
+        remove_file(entry.path());
+      }
+    }
+  }
 }
 
 // Nothing but an earlier export may be replaced, and never the model itself.
@@ -114,9 +139,8 @@ void check_folder(const fs::path& folder, const fs::path& model, const ExportOpt
                   fmt::format("{}: the folder is not empty", folder.string()),
                   "choose another folder, or replace an earlier export with --overwrite");
     }
-    const bool is_file = fs::is_regular_file(entry.symlink_status());
     if (is_pooling(entry.path()) && options.files().size() == kExportedFiles.size()) continue;
-    if (is_file && std::ranges::find(options.files(), name) != options.files().end()) continue;
+    if (is_of_export(entry, options.files())) continue;
     throw Error(
         ErrorCode::kOutputExists,
         fmt::format("{}: {} is there, which no export writes", folder.string(), printable(name)),
@@ -249,6 +273,7 @@ int export_model(const Arguments& arguments) {
     default:
       write_model(model, options);
   }
+  if (!is_file) remove_remains(options.output);
   return 0;
 }
 

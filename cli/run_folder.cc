@@ -67,15 +67,8 @@ std::string tokenizer_of_list(const std::string& name) {
 // A folder is a run if it has a manifest, which is written last.
 bool is_run(const fs::path& folder) { return fs::exists(folder / kManifestName); }
 
-// Whether a name is a remain of an interrupted write: "config.json.tmp.1234.0".
 bool is_leftover(std::string_view name) {
-  constexpr std::string_view kMark = ".tmp.";
-  const std::size_t mark = name.find(kMark);
-  if (mark == std::string_view::npos) return false;
-  const std::string_view numbers = name.substr(mark + kMark.size());
-  const std::size_t dot = numbers.find('.');
-  return contains(our_files(), name.substr(0, mark)) && dot != std::string_view::npos &&
-         is_all_digits(numbers.substr(0, dot)) && is_all_digits(numbers.substr(dot + 1));
+  return contains(our_files(), interrupted_write_of(name));
 }
 
 bool has_whole_manifest(const fs::path& folder) {
@@ -230,6 +223,17 @@ void name_place(Place& place, const fs::path& path) {
 }
 
 }  // namespace
+
+std::string_view interrupted_write_of(std::string_view name) {
+  constexpr std::string_view kMark = ".tmp.";
+  const std::size_t mark = name.find(kMark);
+  if (mark == std::string_view::npos) return {};
+  const std::string_view numbers = name.substr(mark + kMark.size());
+  const std::size_t dot = numbers.find('.');
+  const bool is_remain = dot != std::string_view::npos && is_all_digits(numbers.substr(0, dot)) &&
+                         is_all_digits(numbers.substr(dot + 1));
+  return is_remain ? name.substr(0, mark) : std::string_view();
+}
 
 Place place_of(const Arguments& arguments, const std::string& output) {
   Place place{.folder = output, .use = FolderUse::kNew, .checkpoint = {}};

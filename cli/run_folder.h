@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -28,6 +29,10 @@ struct Place {
 /// folder; --overwrite together with a checkpoint goes back to it. Throws kUsage, kNoCheckpoint,
 /// kModelDamaged.
 Place place_of(const Arguments& arguments, const std::string& output);
+
+/// The file that an interrupted write was for: "config.json" of "config.json.tmp.1234.0"; "" of a
+/// name that is no remain of one.
+std::string_view interrupted_write_of(std::string_view name);
 
 /// Checks the folder; writes nothing. Throws kOutputExists with kNew if the folder is not empty
 /// (the remains of a run that ended before its manifest do not count), and with kOverwrite if it

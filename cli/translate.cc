@@ -108,7 +108,8 @@ int translate(const Arguments& arguments) {
   begin_command(arguments, {file}, folder);
   TranslationOptions options;
   read_options(arguments, options);
-  check_options(options);  // before anything is read
+  if (!arguments.has("beam")) options.search.beam = kMostBeam;  // the model will say
+  check_options(options);                                       // before anything is read
   const Context context = model_context_of(arguments);
   const LoadedTranslator loaded = load_translator(folder);
   options.search = loaded.search;

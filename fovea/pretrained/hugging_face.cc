@@ -613,7 +613,7 @@ bool is_hugging_face(const fs::path& folder) {
   try {
     return read_foreign_json(file).find("model_type") != nullptr;
   } catch (const Error&) {
-    return false;
+    return fs::exists(folder / "source.spm", ignored);  // of a translator, and none of ours
   }
 }
 

@@ -190,7 +190,6 @@ ForeignTranslator load_foreign_translator(const fs::path& folder) {
   const TranslatorArchitecture& architecture = translator_architecture(said);
   ForeignTranslator loaded;
   TranslatorConfig& c = loaded.config = foreign_translator_config(said);
-  c.dropout = 0;
   const TranslatorWeights weights(folder, architecture);
   c.logits_bias = weights.has_logits_bias();
   weights.check_sizes(c);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -177,7 +178,7 @@ TranslatorConfig foreign_translator_config(const ForeignObject& config) {
   c.sinusoid = SinusoidOrder::kSinCos;
   c.embedding_scale =
       config.flag("scale_embedding", false) ? std::sqrt(static_cast<double>(c.width)) : 1;
-  c.dropout = config.number("dropout", 0, 0.99, 0.1);
+  c.dropout = 0;
   require_layers_of_marian(config);
   ignore_what_says_nothing(config);
   ignore_what_trains_or_generates(config);
@@ -292,8 +293,10 @@ std::vector<token> banned_tokens(const ForeignObject& said, index tokens) {
 
 TranslationRules translation_rules(const ForeignObject& said, const ForeignObject& config,
                                    index tokens) {
-  const auto mark = [&](std::string_view key, index usual) {
+  // Without a value that of transformers, if the model has such a token.
+  const auto mark = [&](std::string_view key, std::optional<index> usual) {
     const ForeignObject& from = said.has(key) ? said : config;
+    if (usual >= tokens) usual.reset();
     return static_cast<token>(from.whole(key, 0, tokens - 1, usual));
   };
   constexpr index kMostBeams = 1024, kUsualPadding = 58100;

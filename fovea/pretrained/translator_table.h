@@ -35,7 +35,8 @@ bool is_translator_architecture(std::string_view name);
 /// The row that model_type names. Throws kModelWrongKind, which lists the known ones.
 const TranslatorArchitecture& translator_architecture(const ForeignObject& config);
 
-/// The sizes and layers that a config.json describes, resolved, without a bias of the logits.
+/// The sizes and layers that a config.json describes, resolved, without a bias of the logits and
+/// without dropout.
 /// Throws kModelWrongKind for a key or a value that fovea does not know, which it names;
 /// kModelDamaged.
 TranslatorConfig foreign_translator_config(const ForeignObject& config);

@@ -32,6 +32,17 @@ std::string_view language_code(std::string_view text) {
   return close == text.npos ? std::string_view() : text.substr(0, close + kClose.size());
 }
 
+using TokenIds = KeyedMap<std::string_view, token>;
+
+// The ids of names, which must outlive them. "": no token has the id.
+TokenIds ids_of(const std::vector<std::string>& names) {
+  TokenIds ids;
+  for (std::size_t id = 0; id < names.size(); ++id) {
+    if (!names[id].empty()) ids.emplace(names[id], static_cast<token>(id));
+  }
+  return ids;
+}
+
 // All that one side of a translator knows of tokens.
 struct SideVocabulary {
   std::string where;               // what its pieces are called in messages
@@ -49,14 +60,13 @@ class SideTokenizer final : public Tokenizer {
       : side_(std::move(side)),
         pieces_(side_.pieces, side_.where),
         added_(side_.added),
-        marks_(side_.names.size()) {
-    for (std::size_t id = 0; id < side_.names.size(); ++id) {
-      if (!side_.names[id].empty()) ids_.emplace(side_.names[id], static_cast<token>(id));
-    }
+        marks_(side_.names.size()),
+        ids_(ids_of(side_.names)) {
     for (const AddedToken& one : side_.added) {
       marks_[static_cast<std::size_t>(one.id)] = one.is_mark;
     }
     std::string().swap(side_.pieces);
+    require_ids();
   }
 
   // Its files are those of the folder, and are kept by nobody.
@@ -80,6 +90,17 @@ class SideTokenizer final : public Tokenizer {
   }
 
  private:
+  // Some pieces may lack an id; where all do, the files are those of several models.
+  void require_ids() const {
+    const auto has_id = [&](const ModelPiece& piece) {
+      const bool is_text = piece.type != PieceType::kUnknown && piece.type != PieceType::kControl;
+      return is_text && ids_.find(piece.text) != ids_.end();
+    };
+    if (std::ranges::any_of(pieces_.model().pieces, has_id)) return;
+    fail(ErrorCode::kModelDamaged, "{}: none of its pieces has an id in the model's vocabulary",
+         side_.where);
+  }
+
   token id_of(std::string_view name) const {
     const auto found = ids_.find(name);
     return found == ids_.end() ? side_.special.unknown : found->second;
@@ -113,7 +134,7 @@ class SideTokenizer final : public Tokenizer {
   const SentencePiece pieces_;
   const AddedTokens added_;
   std::vector<bool> marks_;  // [V] tokens that stand for no text
-  KeyedMap<std::string_view, token> ids_;
+  const TokenIds ids_;
 };
 
 // ------------------------------------------------------------------------------------ the files
@@ -178,7 +199,11 @@ std::vector<AddedToken> added_by_rules(const ForeignObject& rules, index tokens)
 }
 
 void find_by_name(std::vector<AddedToken>& added, const std::vector<std::string>& names) {
-  for (AddedToken& one : added) one.id = id_of_name(names, one.text);
+  const TokenIds ids = ids_of(names);
+  for (AddedToken& one : added) {
+    const auto found = ids.find(one.text);
+    one.id = found == ids.end() ? kNoToken : found->second;
+  }
   std::erase_if(added, [](const AddedToken& one) { return one.id == kNoToken; });
 }
 

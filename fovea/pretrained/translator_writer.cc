@@ -80,12 +80,14 @@ std::vector<index> columns_in(SinusoidOrder theirs, const TranslatorConfig& c) {
   return columns;
 }
 
-// What a parameter's rows or columns are: those of the model are in the order of the positions.
+// Whether it is the rows of a parameter that stand for the columns of positions, and not its
+// columns: it makes or scales rows of the model's width. Other vectors have neither.
 bool has_rows_of_model(std::string_view name) {
   return name.find("norm.") != name.npos || name.ends_with(".out.weight") ||
          name.ends_with(".out.bias");
 }
 
+// A copy whose rows or columns of the model's width are in the order of columns_in().
 Tensor in_order(const Parameter& parameter, const std::vector<index>& columns) {
   const Tensor& ours = parameter.value;
   const bool is_vector = ours.shape().axes() == 1, of_rows = has_rows_of_model(parameter.name);

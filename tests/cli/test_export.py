@@ -66,8 +66,10 @@ class ExportTest(CommandTest):
         self.succeed("export", model, "-o", output)
         self.assert_error(self.run_fovea("export", model, "-o", output), 2, "E0205")
         self.succeed("export", model, "-o", output, "--overwrite")
-        (output / "notes.txt").write_text("mine")
-        self.assert_error(self.run_fovea("export", model, "-o", output, "--overwrite"), 2, "notes.txt")
+        for name in ("notes.txt", "notes.txt.tmp.12.0", "config.json.tmp"):
+            (output / name).write_text("mine")
+            self.assert_error(self.run_fovea("export", model, "-o", output, "--overwrite"), 2, name)
+            (output / name).unlink()
         self.assert_error(self.run_fovea("export", model, "-o", model, "--overwrite"), 2, "the model itself")
         self.succeed("inspect", model, "--verify")
         linked = self.folder / "linked"
@@ -80,6 +82,14 @@ class ExportTest(CommandTest):
         (foreign / "config.json").write_text('{"model_type": "llama"}')
         self.assert_error(self.run_fovea("export", model, "-o", foreign, "--overwrite"), 2, "not from fovea export")
         self.assert_error(self.run_fovea("export", model, "-o", self.folder / "text.txt"), 2, "no folder")
+
+    def test_an_export_that_was_killed_is_replaced(self):
+        model, output = self.train(), self.folder / "out"
+        output.mkdir()
+        (output / "model.safetensors.tmp.12.3").write_text("half")
+        self.assert_error(self.run_fovea("export", model, "-o", output), 2, "E0205")
+        self.succeed("export", model, "-o", output, "--overwrite")
+        self.assertEqual(list(output.glob("*.tmp.*")), [])
 
     def test_a_folder_is_a_model_with_the_same_text(self):
         for number, options in enumerate(([], "--position rotary --norm rms --activation swiglu --qk-norm --window 5".split(),

@@ -4,6 +4,7 @@
 import json
 import unittest
 
+from bert_support import write_json
 from marian_support import (END, GENERATION, LONGEST, PADDING, UNKNOWN, VOCABULARY, greedy, log_softmax, logits, text_of, tokens,
                             weights, write_marian)
 from support import CommandTest
@@ -81,6 +82,9 @@ class Marian(CommandTest):
         self.assertEqual(self.translated(*ALL), self.translated("--beam", 1, *ALL))
         best = self.translated("--beam", 3, "--nbest", 3, lines=LINES[:1])
         self.assertEqual(len(best), 3)
+        write_marian(self.model, self.tensors, generation={"num_beams": 8})
+        self.assertEqual(len(self.translated("--nbest", 8, lines=LINES[:1])), 8)
+        self.assert_error(self.run_fovea("translate", self.model, "--nbest", 9, stdin=b"a\n"), 2, "--beam (8)")
         self.assertEqual(self.translated("--sample", "--seed", 3), self.translated("--sample", "--seed", 3, "--threads", 1))
         self.assertRegex(self.translated("--alignments", lines=["a b c"])[0], r"\|\|\|")
         self.assertEqual(self.translated("--threads", 1, *ALL), self.translated("--threads", 3, *ALL))
@@ -95,6 +99,23 @@ class Marian(CommandTest):
         line = ">>de<< " + " ".join("abcdefghij" * 3)
         self.assert_error(self.run_fovea("translate", self.model, stdin=line.encode()), 3, "31 tokens")
         self.assertEqual(len(self.translated("--long-lines", "split", lines=[line])), 1)
+        # The names of marks are marks wherever they stand; only one at the front is that of the line.
+        lines = ["</s>" * count + " a b c d" for count in (15, 16, 40)]
+        self.assertEqual(len(self.translated("--long-lines", "split", lines=lines)), 3)
+        write_marian(self.model, self.tensors, config={"max_position_embeddings": 2}, generation={"max_length": 2})
+        self.assertEqual(len(self.translated("--long-lines", "split", lines=[">>de<< a b"])), 1)
+
+    # They stand for no text either, but are words of their line.
+    def test_long_lines_of_unknown_words(self):
+        names = [name for name in VOCABULARY if name != "\u2581a"]
+        write_json(self.model / "vocab.json", {name: VOCABULARY.index(name) for name in names})
+
+        def tokens_of(*counts):
+            lines = [" ".join("a" * count) for count in counts]
+            return [json.loads(line)["tokens"] for line in self.translated("--long-lines", "split", "--json", lines=lines)]
+
+        *pieces, whole = tokens_of(13, 13, 14, 40)
+        self.assertEqual(whole, sum(pieces))
 
     def test_errors(self):
         def refused(status, *needles, command=("translate",), **change):
@@ -105,12 +126,21 @@ class Marian(CommandTest):
         refused(4, "rotary", config={"rotary": 3})
         refused(4, "no_repeat_ngram_size", generation={"no_repeat_ngram_size": 2})
         refused(4, "model.shared.weight", config={"vocab_size": 15})
+        refused(4, "mbart", "marian", config={"model_type": "mbart"})
+        # That of transformers, which this model does not have.
+        for key in ("pad_token_id", "decoder_start_token_id"):
+            refused(4, key, "missing", config={key: None}, generation={key: None})
         refused(4, "marian", command=("generate",))
         refused(4, "marian", command=("embed",))
         write_marian(self.model, self.tensors)
         base = ["train", "translate", "--base", self.model, "--train", self.text, "-o", self.folder / "out"]
         self.assert_error(self.run_fovea(*base), 4, "a translator of transformers")
         self.assertFalse((self.folder / "out").exists())
+        write_json(self.model / "vocab.json", {name.strip("\u2581"): n for n, name in enumerate(VOCABULARY)})
+        self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "source.spm", "none of its pieces")
+        (self.model / "config.json").write_text('{"model_type": NaN}')
+        self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "config.json: no valid JSON")
+        write_marian(self.model, self.tensors)
         (self.model / "model.safetensors").rename(self.model / "pytorch_model.bin")
         self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "pytorch_model.bin")
 

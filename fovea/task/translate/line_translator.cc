@@ -224,14 +224,14 @@ bool has_cut_punctuation(const TokenizerData& data) {
   return data.kind == kWordKind && data.split == WordSplit::kPunctuation;
 }
 
-// How many of a line's first tokens stand for no text, such as the code of a language.
-index marks_before(const Tokenizer& tokenizer, std::span<const token> ids) {
-  const auto first = std::ranges::find_if(ids, [&](token id) {
-    std::string bytes;
-    tokenizer.append_bytes(bytes, id);
-    return !bytes.empty();
-  });
-  return first - ids.begin();
+// How many of a line's first tokens stand before each of its pieces of at most `most` tokens: one,
+// if it is a mark such as the code of a language, which stands for no text. An unknown word is
+// none.
+index marks_before(const Tokenizer& tokenizer, std::span<const token> ids, index most) {
+  if (most < 2 || ids.front() == tokenizer.special().unknown) return 0;
+  std::string bytes;
+  tokenizer.append_bytes(bytes, ids.front());
+  return bytes.empty() ? 1 : 0;
 }
 
 // Where a piece stands in its line.
@@ -290,7 +290,7 @@ void LineTranslator::add(const LineToTranslate& line) {
                             line.number, length, most),
                 "break the line in two, or add --long-lines split");
   }
-  const index marks = length > most ? marks_before(vocabulary_.source(), ids) : 0;
+  const index marks = length > most ? marks_before(vocabulary_.source(), ids, most) : 0;
   const std::span words = std::span(ids).subspan(static_cast<std::size_t>(marks));
   const std::vector<index> ends = ends_of_pieces(vocabulary_.source(), words, most - marks);
   if (ends.size() > 1) ++split_;

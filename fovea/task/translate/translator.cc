@@ -7,6 +7,7 @@
 
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/translator.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/train/model_folder.h"
@@ -107,7 +108,7 @@ LoadedTranslator load_foreign(const fs::path& folder) {
 }  // namespace
 
 LoadedTranslator load_translator(const fs::path& folder) {
-  if (is_foreign_translator(folder)) return load_foreign(folder);
+  if (is_hugging_face(folder)) return load_foreign(folder);
   LoadedTranslator loaded;
   loaded.settings = translator_settings_from_text(read_model_file(folder, "config.json"),
                                                   (folder / "config.json").string());
