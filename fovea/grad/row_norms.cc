@@ -31,14 +31,14 @@ void widen_own_rows(const Parameter& weight, index first, Rows<T> to) {
   for (index n = 0; n < to.rows; ++n) std::copy_n(from[first + n], to.columns, to[n]);
 }
 
+}  // namespace
+
 template <class T>
-double norm_of(const T* row, index size) {
+T norm_of_row(const T* row, index size) {
   double sum = 0;
   for (index i = 0; i < size; ++i) sum += double{row[i]} * double{row[i]};
-  return std::sqrt(sum);
+  return static_cast<T>(std::sqrt(sum));
 }
-
-}  // namespace
 
 template <class T>
 void norms_of_rows(const Context& context, const Parameter& weight, const LowRank& change,
@@ -61,7 +61,7 @@ void norms_of_rows(const Context& context, const Parameter& weight, const LowRan
           const T* const from = a[r];
           for (index c = 0; c < in; ++c) row[c] += factor * from[c];
         }
-        norms[n + i] = static_cast<T>(norm_of(row, in));
+        norms[n + i] = norm_of_row(row, in);
       }
     }
   });
@@ -82,6 +82,8 @@ Vec<const T> RowNorms::get(const Context& context, const Parameter& weight, cons
   return norms_.vec<T>();
 }
 
+template float norm_of_row(const float*, index);
+template double norm_of_row(const double*, index);
 template void norms_of_rows(const Context&, const Parameter&, const LowRank&, Vec<float>);
 template void norms_of_rows(const Context&, const Parameter&, const LowRank&, Vec<double>);
 template Vec<const float> RowNorms::get(const Context&, const Parameter&, const LowRank&);

@@ -12,6 +12,16 @@
 
 namespace fovea {
 
+/// |row|, of so many values.
+template <class T>
+T norm_of_row(const T* row, index size);
+
+/// value / norm, but 0 where the norm is: so a row that is zero stays so.
+template <class T>
+T over_norm(T value, T norm) {
+  return norm > 0 ? value / norm : T{0};
+}
+
 /// norms[n] = |W[first + n] + scale B[n] A|, of the rows that a change changes, without its
 /// magnitudes. The weight is read a few rows at a time, wherever it lies, so it is never there
 /// whole. norms [rows]; the bits do not depend on the number of threads. It reads rows x in values,

@@ -2,7 +2,6 @@
 #include "fovea/nn/low_rank.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -38,10 +37,7 @@ void set_magnitudes(const Context& context, const LowRank& change, Rows<T> weigh
   context.for_ranges(m.size, 3 * static_cast<double>(weight.columns), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) {
       T* const row = weight[change.first + n];
-      double sum = 0;
-      for (index c = 0; c < weight.columns; ++c) sum += double{row[c]} * double{row[c]};
-      const T norm = static_cast<T>(std::sqrt(sum));
-      const T factor = norm > 0 ? m[n] / norm : T{0};
+      const T factor = over_norm(m[n], norm_of_row<T>(row, weight.columns));
       for (index c = 0; c < weight.columns; ++c) row[c] *= factor;
     }
   });

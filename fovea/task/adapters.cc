@@ -142,10 +142,6 @@ std::string base_of(const fs::path& folder, bool any) {
   return text == nullptr ? "" : *text;
 }
 
-}  // namespace
-
-namespace {
-
 // From this one on.
 std::vector<fs::path> bases_from(std::string from) {
   constexpr std::size_t kMostBases = 64;

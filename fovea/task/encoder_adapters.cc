@@ -118,7 +118,10 @@ void require_fitting_adapters(const fs::path& folder, const AdaptableBase& optio
   require_same_base(options);
   const std::string name = (folder / "config.json").string();
   if (!have_same_layers(read_encoder_base(options.base, head).layers, layers)) {
-    fail(ErrorCode::kModelDamaged, "{}: the layers are not those of {}", name, options.base);
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: the layers are not those of {}", name, options.base),
+                "put the base back as it was: its config.json has changed since, or that of the "
+                "adapters");
   }
   ParameterSet shapes({.memory = ParameterMemory::kUnwritten});
   const BertLayers of_base(layers, ParameterScope(shapes));

@@ -64,6 +64,7 @@ bool is_foreign(const fs::path& base) {
 // A model of fovea that began from an encoder, as its config.json has it.
 struct OwnBase {
   EncoderConfig layers;
+  index values;             // of the whole model
   EncoderBaseOptions from;  // what it began from
   BertHead head;
   double head_dropout;
@@ -76,13 +77,16 @@ OwnBase own_base(const fs::path& base, const Settings& settings, BertHead head,
   const auto& config = settings.model;
   if (!config.has_base()) refuse_base(base, "a model that was trained from the start", kEncoders);
   const std::string name = (base / "config.json").string();
-  check_stored(name, [&] { resolve(config); });
+  check_stored(name, [&] {
+    resolve(config);
+    check_ranges(settings.from);
+  });
   const std::size_t tensors = ModelWeights(base).tensors().names().size();
   if (config.base.layers > static_cast<index>(tensors)) {
     fail(ErrorCode::kModelDamaged, "{}: expected a model of {} tensors, got {} layers", name,
          tensors, config.base.layers);
   }
-  OwnBase own{config, settings.from, head, 0, std::move(labels)};
+  OwnBase own{config, parameter_count(config), settings.from, head, 0, std::move(labels)};
   if constexpr (requires { config.output_dropout; }) own.head_dropout = config.output_dropout;
   return own;
 }
@@ -233,7 +237,7 @@ void load_encoder_base(const fs::path& base, std::span<Parameter* const> paramet
   if (is_foreign(base)) return begin_from_encoder(transformer_folder(base), parameters);
   const OwnBase own = read_own_base(base);
   if (own.from.lora == 0) return read_own_weights(base, parameters);
-  require_same_base(own.from);
+  require_fitting_adapters(base, own.from, own.head, pretrained_layers(own.layers), own.values);
   load_adapted_encoder(base, own.from, own.head, parameters, HeadOfFolder::kLeftOut);
 }
 

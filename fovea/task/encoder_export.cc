@@ -215,6 +215,13 @@ void write_adapters(const fs::path& run, const ModelToWrite& model, const Adapta
   write_peft(folder, tensors, options, form);
 }
 
+// The command that trains such a model.
+std::string_view training_of(const LoadedTagger&) { return "train tag"; }
+std::string_view training_of(const LoadedSentenceEncoder&) { return "train embed"; }
+std::string_view training_of(const LoadedClassifier& loaded) {
+  return loaded.reads_pairs() ? "train pairs" : "train classify";
+}
+
 // Calls f with the model, whatever its kind.
 template <class F>
 auto with_model(const fs::path& model, const F& f) {
@@ -276,7 +283,7 @@ std::string export_encoder(const fs::path& model, const fs::path& folder, DType 
 
 void export_encoder_adapters(const fs::path& run, const fs::path& folder) {
   with_model(run, [&](const auto& loaded) {
-    require_adapters(run, loaded.settings.from, "train classify");
+    require_adapters(run, loaded.settings.from, training_of(loaded));
     write_adapters(run, to_write(run, loaded), loaded.settings.from, folder);
   });
 }

@@ -95,18 +95,20 @@ class MagnitudesOfLanguageModels(LanguageModels, test_base.BaseTest):
             self.assertFalse((self.folder / "x.gguf").exists())
             config["use_dora"] = False
             (peft / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
-            self.fails(4, "", "eval", base, "--test", self.text, "--adapter", peft)
+            self.fails(4, "are magnitudes (DoRA), which adapter_config.json does not ask for", "eval", base, "--test", self.text, "--adapter", peft)
             (peft / "adapter_config.json").write_text(json.dumps({**config, "use_dora": True, "r": 3}), encoding="utf-8")
             self.fails(4, "must be", "eval", base, "--test", self.text, "--adapter", peft)
 
     def test_magnitudes_do_not_add_up(self):
-        base, one, two = self.folder / "halves.gguf", self.folder / "one", self.folder / "two"
-        self.foreign(base.name, brain=True)
-        self.begin(base, one, "--lora", 2, "--dora", "--lora-targets", "q", "--stop-after", "2u")
-        self.begin(base, two, "--lora", 2, "--lora-targets", "v", "--stop-after", "2u")
-        self.loss(base, "--adapter", one, two)
-        self.begin(base, self.folder / "both", "--lora", 2, "--lora-targets", "q,v", "--stop-after", "2u")
-        self.fails(2, "do not add up", "eval", base, "--test", self.text, "--adapter", one, self.folder / "both")
+        for brain in (False, True):  # halves of a base stay as they lie
+            base, one, two, both = (self.folder / f"{name}{brain}" for name in ("base.gguf", "one", "two", "both"))
+            self.foreign(base.name, brain=brain)
+            self.begin(base, one, "--lora", 2, "--dora", "--lora-targets", "q", "--stop-after", "2u")
+            self.begin(base, two, "--lora", 2, "--lora-targets", "v", "--stop-after", "2u")
+            self.loss(base, "--adapter", one, two)
+            self.begin(base, both, "--lora", 2, "--lora-targets", "q,v", "--stop-after", "2u")
+            for adapters in ((one, both), (both, one), (one, one)):
+                self.fails(2, "do not add up", "eval", base, "--test", self.text, "--adapter", *adapters)
 
 
 class Encoders:

@@ -6,7 +6,7 @@ import json
 import shutil
 import unittest
 
-from bert_support import write_model
+from bert_support import write_json, write_model
 from forged import forge_json
 from support import CommandTest
 from test_base import tensors_of
@@ -151,8 +151,12 @@ class Adapts(AdapterTest):
                 self.assert_error(self.run_fovea("train", task, "--train", self.data[task], "-o", self.folder / "failed", "--lora", 2), 2, "--lora")
         self.assertFalse((self.folder / "failed").exists())
         self.begin("classify", "run", "--lora", 2)
-        self.begin("classify", "whole")
-        self.assert_error(self.run_fovea("export", self.folder / "whole", "--to", "peft", "-o", self.folder / "x"), 4, "holds no adapters")
+        for task in self.data:
+            whole = "whole" if task == "classify" else f"whole-{task}"
+            self.begin(task, whole, "--stop-after", "2u")
+            done = self.run_fovea("export", self.folder / whole, "--to", "peft", "-o", self.folder / "x")
+            self.assert_error(done, 4, "holds no adapters")
+            self.assertIn(f"fovea train {task} --base MODEL --lora 8", done.stderr.decode())
         self.assert_error(self.run_fovea("export", self.folder / "run", "--to", "gguf-adapter", "-o", self.folder / "x.gguf"), 4, "classifier")
         self.assert_error(self.run_fovea("import", self.folder / "run", "-o", self.folder / "x", "--adapter", self.folder / "run"), 2, "--adapter")
         for more in (("--lora", 3), ("--lora-targets", "q")):
@@ -161,14 +165,25 @@ class Adapts(AdapterTest):
                                          self.base, "--overwrite"), 2)
         forge_json(self.folder / "whole", "config.json", lambda config: config["from"].update(lora=2, base=str(self.folder / "whole")))
         self.assert_error(self.run_fovea("classify", self.folder / "whole", stdin=b"x"), 4, "without end")
-        for change in ({"lora": 400000000}, {"lora": -5}, {"lora": 3}, {"lora_targets": "q"}):
+        for change in ({"lora": 10 ** 15}, {"lora": -5}, {"lora": 3}, {"lora_targets": "q"}, {"lora_targets": "gate"}, {"lora_alpha": -3},
+                       {"lora_dropout": 2}, {"dora": True}):
             shutil.copytree(self.folder / "run", self.folder / "forged")
             forge_json(self.folder / "forged", "config.json", lambda config: config["from"].update(change))
             self.assert_error(self.run_fovea("classify", self.folder / "forged", stdin=b"x"), 4, "config.json")
+            train[3] = self.folder / "forged"
+            self.assert_error(self.run_fovea(*train), 4, "config.json")
+            self.assertFalse((self.folder / "failed").exists())
             shutil.rmtree(self.folder / "forged")
         shutil.copytree(self.folder / "run", self.folder / "forged")
         forge_json(self.folder / "forged", "config.json", lambda config: config["model"].update(vocabulary=10 ** 9))
         self.assert_error(self.run_fovea("classify", self.folder / "forged", stdin=b"x"), 4, "config.json")
+        config = json.loads((self.base / "config.json").read_text(encoding="utf-8"))
+        write_json(self.base / "config.json", {**config, "hidden_act": "relu"})
+        done = self.run_fovea("classify", self.folder / "run", stdin=b"x")
+        self.assert_error(done, 4, "the layers are not those of")
+        self.assertIn("put the base back", done.stderr.decode())
+        write_json(self.base / "config.json", config)
+        self.use("classify", "run")
         other = write_model(self.folder / "other")
         weights = bytearray((other / "model.safetensors").read_bytes())
         weights[-1] ^= 64

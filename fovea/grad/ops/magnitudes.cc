@@ -56,12 +56,6 @@ std::span<const MagnitudeCall<T>> magnitudes_of(Tape& tape, const Parameter& wei
   return {calls, count};
 }
 
-// A row that is zero stays so.
-template <class T>
-T over(T m, T norm) {
-  return norm > 0 ? m / norm : T{0};
-}
-
 template <class T>
 Vec<const T> factors_of(Tape& tape, std::span<const MagnitudeCall<T>> magnitudes, index columns) {
   auto* const factors = tape.saved<T>(columns);
@@ -69,7 +63,7 @@ Vec<const T> factors_of(Tape& tape, std::span<const MagnitudeCall<T>> magnitudes
     std::fill_n(factors, columns, T{1});
     for (const MagnitudeCall<T>& one : magnitudes) {
       const Vec<const T> m = one.m.template vec<T>();
-      for (index c = 0; c < m.size; ++c) factors[one.first + c] = over(m[c], one.norms[c]);
+      for (index c = 0; c < m.size; ++c) factors[one.first + c] = over_norm(m[c], one.norms[c]);
     }
   });
   return {factors, columns};
@@ -90,7 +84,7 @@ void pull_magnitudes(Tape& tape, const MagnitudeCall<T>& one, Rows<const T> dz, 
   context.run_here([&] {
     T* const to = dm.vec().data;
     for (index c = 0; c < sums.size; ++c) {
-      const T value = over(sums[c], one.norms[c]);
+      const T value = over_norm(sums[c], one.norms[c]);
       to[c] = dm.store == Store::kAdd ? to[c] + value : value;
     }
   });

@@ -150,12 +150,15 @@ LoadedLanguageModel load_own(const fs::path& folder, const PretrainedOptions& op
 LoadedLanguageModel load_language_model(const fs::path& path, const PretrainedOptions& options) {
   LoadedLanguageModel loaded =
       is_pretrained(path) ? with_settings(load_pretrained(path, options)) : load_own(path, options);
+  // All stand side by side before the first is merged: so those that do not add up are refused.
   for (const std::string& choice : options.adapter) {
-    auto adapters = load_adapters({*loaded.model, path, architecture_name(loaded.pretrained)},
-                                  adapter_choice(choice));
-    if (!merge_into_values(*loaded.model, *adapters))
-      loaded.adapters.push_back(std::move(adapters));
+    loaded.adapters.push_back(load_adapters(
+        {*loaded.model, path, architecture_name(loaded.pretrained)}, adapter_choice(choice)));
   }
+  for (auto& adapters : loaded.adapters) {
+    if (merge_into_values(*loaded.model, *adapters)) adapters.reset();
+  }
+  std::erase(loaded.adapters, nullptr);
   return loaded;
 }
 

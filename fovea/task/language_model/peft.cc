@@ -287,6 +287,13 @@ std::vector<LowRankTarget> targets_of(const AdapterFolder& adapters, const Adapt
   std::set<std::string_view> modules;
   for (const NamedTensor& one : adapters.weights.tensors) {
     modules.insert(module_of(one.name, adapters.where));
+    if (adapters.magnitudes == Magnitudes::kNone && one.name.ends_with(kPartM)) {
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: {} are magnitudes (DoRA), which {} does not ask for",
+                              adapters.where, printable(one.name), kPeftFiles[1]),
+                  "both files must be of the same adapters: 'use_dora' is true where there are "
+                  "magnitudes");
+    }
   }
   std::vector<LowRankTarget> targets;
   for (const std::string_view module : modules) {
