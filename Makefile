@@ -62,7 +62,7 @@ test-long: build ## Slow tests, and every room under the sanitizers
 python-tools: # what the wheel is built with, from PyPI
 	@tools/install_dependencies.sh build python
 	@tools/python_env.sh build/python/builder $(PYTHON) "scikit-build-core>=1.0" "nanobind>=3.1,<4" \
-	  "nanobind-backend>=1.0,<2" build
+	  "nanobind-backend>=1.0,<2" build "?zopfli"
 
 # The rooms come from build/release, where `make test` leaves them; `pip install .` builds them itself.
 wheel: python-tools ## The Python package as a wheel in dist/
@@ -72,7 +72,7 @@ wheel: python-tools ## The Python package as a wheel in dist/
 	@PATH=$(dir $(CMAKE)):$$PATH build/python/builder/bin/python -m build --wheel --no-isolation --outdir dist \
 	  -Cbuild-dir=build/python/extension -Ccmake.define.FOVEA_INSTALLED=$(CURDIR)/build/python/rooms >build/python/log \
 	  || { cat build/python/log; exit 1; }
-	@$(PYTHON) tools/pack_wheel.py dist/fovea-*.whl
+	@build/python/builder/bin/python tools/pack_wheel.py dist/fovea-*.whl
 	@ls -sh dist/*
 
 install: ## The command, headers, libraries and the CMake package in PREFIX (/usr/local)

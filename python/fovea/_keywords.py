@@ -277,6 +277,12 @@ class ClassifierTraining(TypedDict, total=False):
     base: Text | None
     freeze: Text | None
     layer_lr_decay: SupportsFloat | None
+    lora: SupportsIndex | None
+    lora_alpha: SupportsFloat | None
+    lora_rs: bool | None
+    lora_targets: Text | None
+    lora_dropout: SupportsFloat | None
+    dora: bool | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -380,6 +386,12 @@ class TaggerTraining(TypedDict, total=False):
     base: Text | None
     freeze: Text | None
     layer_lr_decay: SupportsFloat | None
+    lora: SupportsIndex | None
+    lora_alpha: SupportsFloat | None
+    lora_rs: bool | None
+    lora_targets: Text | None
+    lora_dropout: SupportsFloat | None
+    dora: bool | None
     config: Text | None
     threads: SupportsIndex | None
     overwrite: bool | None
@@ -599,6 +611,12 @@ class Fitting(TypedDict, total=False):
     base: Text | None
     freeze: Text | None
     layer_lr_decay: SupportsFloat | None
+    lora: SupportsIndex | None
+    lora_alpha: SupportsFloat | None
+    lora_rs: bool | None
+    lora_targets: Text | None
+    lora_dropout: SupportsFloat | None
+    dora: bool | None
     config: Text | None
     threads: SupportsIndex | None
     verbose: bool | None
