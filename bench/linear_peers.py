@@ -4,6 +4,7 @@
 
   bench/linear_peers.py DATA                      all sets
   bench/linear_peers.py DATA --only imdb-500 zh   some of them
+  bench/linear_peers.py DATA --only imdb-500 --draw 1 --no-peers
   bench/linear_peers.py DATA --only labels-1000 classes-1000 --no-peers
 
 Needs scikit-learn (pip install scikit-learn), and zstd for packed files. DATA has the folders imdb, multi30k,
@@ -51,8 +52,9 @@ def lines_of(path):
 class Data:
     """The rows of the sets, each drawn with the same seed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, draw=0):
         self.folder = pathlib.Path(folder)
+        self.draw = draw
         self.read = {}
 
     def reviews(self, split):
@@ -68,7 +70,8 @@ class Data:
 
     def imdb(self, count):
         train, test = ([(label, text) for label, _, text in self.reviews(split)] for split in ("train", "test"))
-        return Set("classes", train[:count], test, "accuracy")
+        first = self.draw * count
+        return Set("classes", train[first:first + count], test, "accuracy")
 
     def uneven(self):
         """95 % bad reviews, 4 % middling ones and 1 % very good ones."""
@@ -255,12 +258,13 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="SET", help="the sets to run")
     parser.add_argument("--features", nargs="+", default=["words", "characters", "both"], help="of the peers")
     parser.add_argument("--flags", default="", help="further options of fovea train classify")
+    parser.add_argument("--draw", type=int, default=0, help="which reviews the sets of IMDB have: the N-th so many, from 0")
     parser.add_argument("--no-peers", action="store_true", help="fovea alone")
     parser.add_argument("--output", help="a file to which a line of JSON is added for each result")
     common.add_common_options(parser, rounds=None)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    sets = sets_of(Data(options.data))
+    sets = sets_of(Data(options.data, options.draw))
     for name in options.only or sets:
         if name not in sets:
             sys.exit(f"{name}: no such set; there are {', '.join(sets)}")

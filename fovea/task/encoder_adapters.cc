@@ -40,10 +40,6 @@ const BlockProducts* products_of(std::string_view parameter) {
   return nullptr;
 }
 
-bool is_left_alone(const Parameter& one) {
-  return is_of_layers(one.name) && !one.name.starts_with("pooler.");
-}
-
 std::vector<LowRankTarget> targets_of(std::span<Parameter* const> parameters,
                                       const AdaptableBase& options,
                                       const EncoderAdapters& planned) {
@@ -83,6 +79,10 @@ bool have_same_layers(const BertConfig& a, const BertConfig& b) {
 
 }  // namespace
 
+bool is_left_by_adapters(const Parameter& one) {
+  return is_of_layers(one.name) && !one.name.starts_with("pooler.");
+}
+
 EncoderAdapters encoder_adapters_of(const TokenizerData& kept, const std::string& where,
                                     BertHead head) {
   constexpr std::string_view kConfig = "config.json";
@@ -98,7 +98,7 @@ EncoderAdapters plan_encoder_adapters(std::span<Parameter* const> parameters,
   require_same_base(options);
   EncoderAdapters planned = encoder_adapters_of(kept, "tokenizer.txt", head);
   planned.values = adapter_values(targets_of(parameters, options, planned), options);
-  for (Parameter* const one : parameters) one->frozen = is_left_alone(*one);
+  for (Parameter* const one : parameters) one->frozen = is_left_by_adapters(*one);
   return planned;
 }
 
@@ -108,7 +108,7 @@ std::unique_ptr<LowRankAdapters> encoder_adapters(std::span<Parameter* const> pa
                                                   std::uint64_t seed, ParameterMemory memory) {
   std::vector<Parameter*> frozen;
   for (Parameter* const one : parameters) {
-    if (is_left_alone(*one)) frozen.push_back(one);
+    if (is_left_by_adapters(*one)) frozen.push_back(one);
   }
   return make_adapters(frozen, targets_of(parameters, options, planned), options, seed, memory);
 }
@@ -144,7 +144,7 @@ void load_adapted_encoder(const fs::path& folder, const AdaptableBase& options, 
       encoder_adapters(parameters, options, named(folder, head), 0, ParameterMemory::kUnwritten);
   std::vector<Parameter*> stored(adapters->parameters().begin(), adapters->parameters().end());
   for (Parameter* const one : parameters) {
-    if (is_left_alone(*one)) continue;
+    if (is_left_by_adapters(*one)) continue;
     const bool reads = is_of_layers(one->name) && weights.find(one->name) != nullptr;
     if (use == HeadOfFolder::kRead || reads) stored.push_back(one);
   }

@@ -29,6 +29,10 @@ struct EncoderAdapters {
   index values = 0;
 };
 
+/// Whether adapters leave it as it is: the layers, and not the head, to which the layer over the
+/// first row belongs.
+bool is_left_by_adapters(const Parameter& one);
+
 /// By what names adapters of such an encoder go. `kept`: its tokenizer, whose file is called
 /// `where`. Throws kModelDamaged, kModelWrongKind.
 EncoderAdapters encoder_adapters_of(const TokenizerData& kept, const std::string& where,

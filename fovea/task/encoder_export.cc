@@ -171,10 +171,6 @@ std::string_view task_of(BertHead head) {
   return head == BertHead::kText ? "SEQ_CLS" : "TOKEN_CLS";
 }
 
-bool is_of_head(const Parameter* one) {
-  return !is_of_layers(one->name) || one->name.starts_with("pooler.");
-}
-
 // What PEFT keeps whole for such a tensor: "pooler" of "bert.pooler.dense.weight", "classifier" of
 // "classifier.out_proj.weight".
 std::string head_module(std::string_view tensor) {
@@ -192,7 +188,8 @@ void write_adapters(const fs::path& run, const ModelToWrite& model, const Adapta
   const Json json =
       parse_json(files.text("config.json"), {"config.json", ErrorCode::kModelDamaged});
   std::vector<Parameter*> of_head;
-  std::ranges::copy_if(model.parameters, std::back_inserter(of_head), is_of_head);
+  std::ranges::copy_if(model.parameters, std::back_inserter(of_head),
+                       [](const Parameter* one) { return !is_left_by_adapters(*one); });
   std::vector<NamedTensor> tensors =
       encoder_tensors_of(of_head, json, model.head.head, "config.json");
   PeftForm form{.target_modules = {},
