@@ -8,7 +8,8 @@
   bench/linear_peers.py DATA --only labels-1000 classes-1000 --no-peers
 
 Needs scikit-learn (pip install scikit-learn), and zstd for packed files. DATA has the folders imdb, multi30k,
-wikitext2, tinyshakespeare, zh_en_handson and zh_gsdsimp; a set whose folder is not there is left out. Each peer is
+wikitext2, tinyshakespeare, zh_en_handson and zh_gsdsimp; a set whose folder is not there is left out. "manuals" needs
+Debian's packages of translated manual pages (manpages-de, manpages-fr, ...), or their folder: --manuals DIR. Each peer is
 TF-IDF (sublinear) of words, of characters, or of both, with a linear model whose C is chosen by cross-validation
 (logistic regression by log loss, a linear SVM by accuracy, or macro F1 where classes are uneven; with and without
 balanced weights there). Peers take hours for the sets of 1,000: --no-peers. fovea runs once, with its defaults. All read the test texts once, at the end; the seconds are
@@ -156,11 +157,43 @@ class Data:
                             for label, path in of.items()}, 1000, "macro_f1")
 
 
-def sets_of(data):
+MANUALS = pathlib.Path("/usr/share/man")
+MARKS = re.compile(r"\\f(\[[^\]]*\]|.)|\\[&|^,/]|\\s[-+]?\d")  # of roff, in a line
+
+
+def manual_lines(folder):
+    """The lines of text of the manual pages of a language, cut at 60 characters, without duplicates."""
+    found = {}
+    for path in sorted(folder.rglob("*.gz")):
+        try:
+            text = unpacked(path)
+        except UnicodeDecodeError:
+            continue
+        for line in text.split("\n"):
+            if line[:1] in (".", "'", "\\"):
+                continue
+            line = MARKS.sub("", line).replace("\\-", "-").replace("\\(aq", "'").replace("\\ ", " ").strip()
+            if len(line) >= 15:
+                found[line[:60]] = None
+    return list(found)
+
+
+def manuals(data, folder):
+    """Which language a line of a manual page is of: 300 lines each of Debian's packages manpages-*. Many lines of
+    translated pages are not translated."""
+    of = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("man"))
+    sources = {path.name: manual_lines(path) for path in of}
+    sources = {name: lines for name, lines in sources.items() if len(lines) >= 200}
+    if len(sources) < 10:
+        raise FileNotFoundError(f"{folder} has pages of {len(sources)} languages; install manpages-*")
+    return data.halves(sources, 300)
+
+
+def sets_of(data, manual_pages=MANUALS):
     """name -> what reads it."""
     sets = {f"imdb-{count}": lambda count=count: data.imdb(count) for count in (500, 2000, 10000, 25000)}
     return {**sets, "uneven": data.uneven, "labels": data.labels, "numbers": data.numbers, "zh": data.zh,
-            "languages": data.languages, "labels-1000": data.many_labels, "classes-1000": data.many_classes}
+            "languages": data.languages, "manuals": lambda: manuals(data, manual_pages), "labels-1000": data.many_labels, "classes-1000": data.many_classes}
 
 
 def write(path, rows):
@@ -257,6 +290,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("--only", nargs="+", metavar="SET", help="the sets to run")
     parser.add_argument("--features", nargs="+", default=["words", "characters", "both"], help="of the peers")
+    parser.add_argument("--manuals", type=pathlib.Path, default=MANUALS, metavar="DIR", help="folders of manual pages, one a language")
     parser.add_argument("--flags", default="", help="further options of fovea train classify")
     parser.add_argument("--draw", type=int, default=0, help="which reviews the sets of IMDB have: the N-th so many, from 0")
     parser.add_argument("--no-peers", action="store_true", help="fovea alone")
@@ -264,7 +298,7 @@ def main():
     common.add_common_options(parser, rounds=None)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    sets = sets_of(Data(options.data, options.draw))
+    sets = sets_of(Data(options.data, options.draw), options.manuals)
     for name in options.only or sets:
         if name not in sets:
             sys.exit(f"{name}: no such set; there are {', '.join(sets)}")

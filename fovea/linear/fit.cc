@@ -57,11 +57,12 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
   const TextSizes sizes = sizes_of(texts);
   const double length = sizes.characters / std::max(sizes.texts, 1.0);
   const double all = length * static_cast<double>(texts.size());
+  NgramsLeftOut left_out = NgramsLeftOut::kNone;
   std::string_view words = all > kMuchText ? "1-2" : "1-3", characters = "0", why = "long texts";
   if (sizes.without_blanks > 0.5 * sizes.characters) {
     words = "0", characters = "1-3", why = "a script without blanks between words";
   } else if (length <= kShortText) {
-    words = "1-2", characters = "1-5", why = "short texts";
+    words = "1-2", characters = "1-5", why = "short texts", left_out = NgramsLeftOut::kWords;
   } else if (all <= kLittleText) {
     words = "1-2", characters = "2-5", why = "little text";
   }
@@ -74,6 +75,12 @@ ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOp
   };
   chosen.rules.words = read(options.word_ngrams, words, "word_ngrams");
   chosen.rules.characters = read(options.char_ngrams, characters, "char_ngrams");
+  // Who names the n-grams of words wants them.
+  if (options.leave_out != NgramsLeftOut::kAuto) {
+    chosen.leave_out = options.leave_out;
+  } else if (options.word_ngrams == "auto") {
+    chosen.leave_out = left_out;
+  }
   chosen.note =
       fmt::format("n-grams of words: {}, of characters: {} ({}: {:.0f} characters each)",
                   to_string(chosen.rules.words), to_string(chosen.rules.characters), why, length);
@@ -138,8 +145,9 @@ class Fitter {
   std::vector<float> targets(index output) const;
   double weight_of(index text, index output, bool has) const;
   OutputProblem problem_of(index output, index left_out) const;
-  std::vector<OutputProblem> problems_of(NgramWeighting weighting, std::span<const index> outputs,
+  std::vector<OutputProblem> problems_of(const LinearTrial& trial, std::span<const index> outputs,
                                          index left_out) const;
+  void leave_words_out(OutputProblem& problem) const;
   void take_ratios(OutputProblem& problem) const;
   void take_ratios(std::span<OutputProblem> problems) const;
   bool same_texts() const;
@@ -151,6 +159,7 @@ class Fitter {
   void list_measured();
   bool cross_validate();
   std::vector<double> losses_by(std::size_t trial) const;
+  std::size_t clearly_better(std::size_t usual, std::size_t other) const;
   std::size_t choose() const;
   bool measure_all(std::size_t trial);
   void keep_measured();
@@ -211,14 +220,15 @@ class Fitter {
   std::atomic<bool> stop_ = false;
   std::atomic<index> done_ = 0;
   index to_do_ = 1;
-  index paths_ = 0;  // weightings, each with as many C
+  index paths_ = 0;  // each with as many C
 };
 
 void Fitter::list_trials() {
-  for (const NgramWeighting weighting :
-       weightings_of(data_.task, data_.features.values(), options_)) {
-    for (const double c : path_of(weighting, data_.task, folds_, options_)) {
-      trials_.push_back({weighting, c, kNotMeasured});
+  for (LinearTrial trial : paths_of(data_.features, data_.task, options_)) {
+    trial.loss = kNotMeasured;
+    for (const double c : path_of(trial.weighting, data_.task, folds_, options_)) {
+      trial.c = c;
+      trials_.push_back(trial);
     }
     ++paths_;
   }
@@ -322,16 +332,31 @@ void Fitter::take_ratios(std::span<OutputProblem> problems) const {
   }
 }
 
-std::vector<OutputProblem> Fitter::problems_of(NgramWeighting weighting,
+// Columns that are scaled by 0 have no weight. Those of characters become as long as they would be
+// alone, so that the same C suits them.
+void Fitter::leave_words_out(OutputProblem& problem) const {
+  const std::vector<NgramBlock>& blocks = data_.features.blocks;
+  const auto longer = static_cast<float>(std::sqrt(static_cast<double>(blocks.size())));
+  problem.scales.resize(static_cast<std::size_t>(data_.features.columns()), 1);
+  auto scale = problem.scales.begin();
+  for (const NgramBlock& block : blocks) {
+    const float by = block.kind == NgramKind::kWords ? 0 : longer;
+    for (index n = 0; n < block.names.size(); ++n) *scale++ *= by;
+  }
+}
+
+std::vector<OutputProblem> Fitter::problems_of(const LinearTrial& trial,
                                                std::span<const index> outputs,
                                                index left_out) const {
   std::vector<OutputProblem> problems;
   for (const index output : outputs) problems.push_back(problem_of(output, left_out));
-  if (!has_ratios(weighting)) return problems;
-  if (is_wide()) {
+  if (has_ratios(trial.weighting) && is_wide()) {
     take_ratios(problems);
-  } else {
+  } else if (has_ratios(trial.weighting)) {
     for (OutputProblem& problem : problems) take_ratios(problem);
+  }
+  if (trial.without_words) {
+    for (OutputProblem& problem : problems) leave_words_out(problem);
   }
   return problems;
 }
@@ -381,7 +406,7 @@ bool Fitter::solve(PathState& state, double c) {
 void Fitter::measure(index fold, std::span<const index> outputs, std::size_t trial,
                      PathState& state, std::span<float> unseen, index width) {
   if (state.problems.empty()) {
-    state.problems = problems_of(trials_[trial].weighting, outputs, fold);
+    state.problems = problems_of(trials_[trial], outputs, fold);
   }
   if (!solve(state, trials_[trial].c)) return;
   double values[kWideLanes];
@@ -456,28 +481,37 @@ std::vector<double> Fitter::losses_by(std::size_t trial) const {
   return losses;
 }
 
-// The C with the least loss; of the weightings ratios, unless the loss without them is less by more
-// than chance: by a standard error of the mean difference. Of few texts it is often less by luck.
-std::size_t Fitter::choose() const {
-  const auto best_of = [&](bool ratios) {
-    std::size_t best = trials_.size();
-    for (std::size_t t = 0; t < trials_.size(); ++t) {
-      if (has_ratios(trials_[t].weighting) != ratios) continue;
-      if (best == trials_.size() || trials_[t].loss < trials_[best].loss) best = t;
-    }
-    return best;
-  };
-  const std::size_t plain = best_of(false), ratios = best_of(true);
-  if (plain == trials_.size() || ratios == trials_.size()) return std::min(plain, ratios);
-  const std::vector<double> of_plain = losses_by(plain), of_ratios = losses_by(ratios);
+// `other` if its loss is less by more than chance: by a standard error of the mean difference. Of
+// few texts it is often less by luck.
+std::size_t Fitter::clearly_better(std::size_t usual, std::size_t other) const {
+  if (usual == trials_.size() || other == trials_.size()) return std::min(usual, other);
+  const std::vector<double> of_usual = losses_by(usual), of_other = losses_by(other);
   double sum = 0, squares = 0;
-  for (std::size_t i = 0; i < of_plain.size(); ++i) {
-    const double difference = of_ratios[i] - of_plain[i];
+  for (std::size_t i = 0; i < of_usual.size(); ++i) {
+    const double difference = of_usual[i] - of_other[i];
     sum += difference;
     squares += difference * difference;
   }
-  const double n = static_cast<double>(of_plain.size());
-  return sum > std::sqrt(std::max(squares - sum * sum / n, 0.0)) ? plain : ratios;
+  const double n = static_cast<double>(of_usual.size());
+  return sum > std::sqrt(std::max(squares - sum * sum / n, 0.0)) ? other : usual;
+}
+
+// The trial with the least loss; but ratios, unless it is clearly less without them.
+std::size_t Fitter::choose() const {
+  const auto best_of = [&](bool ratios, bool without_words) {
+    std::size_t best = trials_.size();
+    for (std::size_t t = 0; t < trials_.size(); ++t) {
+      const LinearTrial& trial = trials_[t];
+      if (has_ratios(trial.weighting) != ratios || trial.without_words != without_words) continue;
+      if (best == trials_.size() || trial.loss < trials_[best].loss) best = t;
+    }
+    return best;
+  };
+  const auto best_weighting = [&](bool without_words) {
+    return clearly_better(best_of(true, without_words), best_of(false, without_words));
+  };
+  const std::size_t all = best_weighting(false), some = best_weighting(true);
+  return some < trials_.size() && trials_[some].loss < trials_[all].loss ? some : all;
 }
 
 // All outputs by the folds for calibration, for the trial that was chosen. The losses of the others
@@ -532,7 +566,7 @@ std::optional<LinearWeights> Fitter::solve_all(const LinearTrial& setting, const
   const index lanes = lanes_for(outputs_, 1);
   context_.for_each_in_order((outputs_ + lanes - 1) / lanes, [&](index group) {
     const std::span<const index> outputs = part_of(all, group * lanes, lanes);
-    PathState state{.problems = problems_of(setting.weighting, outputs, -1)};
+    PathState state{.problems = problems_of(setting, outputs, -1)};
     if (!solve(state, setting.c)) return;
     for (std::size_t f = 0; f < columns; ++f) {
       for (std::size_t l = 0; l < outputs.size(); ++l) {

@@ -40,6 +40,19 @@ inline std::span<const EnumName<NgramWeighting>> enum_names(NgramWeighting) {
   return kNgramWeightingNames;
 }
 
+/// Which n-grams cross-validation may leave out, if the loss without them is clearly less.
+enum class NgramsLeftOut : std::uint8_t {
+  kAuto,
+  kNone,
+  kWords,  ///< those of words, of texts that have n-grams of characters as well
+};
+inline constexpr EnumName<NgramsLeftOut> kNgramsLeftOutNames[] = {{NgramsLeftOut::kAuto, "auto"},
+                                                                  {NgramsLeftOut::kNone, "none"},
+                                                                  {NgramsLeftOut::kWords, "words"}};
+inline std::span<const EnumName<NgramsLeftOut>> enum_names(NgramsLeftOut) {
+  return kNgramsLeftOutNames;
+}
+
 /// How probabilities are made of logits of texts that a model had not seen.
 enum class CalibrationKind : std::uint8_t {
   kNone,
@@ -59,6 +72,7 @@ inline std::span<const EnumName<CalibrationKind>> enum_names(CalibrationKind) {
 struct LinearFitOptions {
   std::string word_ngrams = "auto";
   std::string char_ngrams = "auto";
+  NgramsLeftOut leave_out = NgramsLeftOut::kAuto;
   NgramWeighting weighting = NgramWeighting::kAuto;
   double c = 0;
   index folds = 0;
@@ -75,6 +89,10 @@ struct LinearFitOptions {
           "--model linear: lengths of n-grams of characters inside words and their blanks, 1-5, or "
           "0; auto: by the texts",
           {.needs = kLinear, .shown = "auto|LENGTHS"});
+    visit("leave_out", leave_out,
+          "--model linear: n-grams that cross-validation may leave out, where it is better without "
+          "them; auto: those of words, of short texts",
+          {.needs = kLinear});
     visit("weighting", weighting,
           "--model linear: tf-idf alone, or times the log-count ratio of a class and the others; "
           "binary: an n-gram counts once in a text; auto: tfidf or ratio, by cross-validation",
@@ -101,6 +119,7 @@ struct LinearFitOptions {
 /// The n-grams that suit the texts, where the options say auto; `note` says why.
 struct ChosenNgrams {
   NgramRules rules = {};
+  NgramsLeftOut leave_out = NgramsLeftOut::kNone;
   std::string note = {};
 };
 ChosenNgrams choose_ngrams(std::span<const std::string> texts, const LinearFitOptions& options,
@@ -124,6 +143,7 @@ inline constexpr index kMostMeasured = 64;
 /// A setting that cross-validation has tried.
 struct LinearTrial {
   NgramWeighting weighting = NgramWeighting::kTfidf;
+  bool without_words = false;  ///< whether all weights of n-grams of words are 0
   double c = 0;
   /// On texts that the model has not seen: nats a text or, of several labels, a label; of numbers
   /// the mean squared error in the model's unit. Of more than kMostMeasured outputs it is estimated
@@ -148,7 +168,7 @@ struct FitObserver {
 struct LinearSize {
   index texts = 0, columns = 0, values = 0;  ///< of the rows
   index outputs = 1;                         ///< logits
-  index folds = 0, trials = 1;
+  index folds = 0, paths = 1, trials = 1;
   index measured = 1;      ///< outputs by which a trial is chosen
   index folds_again = 0;   ///< by which the chosen trial is measured once more
   double ngram_bytes = 0;  ///< of the n-grams and their names

@@ -34,14 +34,34 @@ index calibration_folds(index texts, ClassifierTask task, index outputs,
   return keeps ? folds : std::clamp<index>(texts / 10, folds, texts > kFew ? 10 : 20);
 }
 
-std::vector<NgramWeighting> weightings_of(ClassifierTask task, index values,
+namespace {
+
+std::vector<NgramWeighting> weightings_of(ClassifierTask task, bool is_much,
                                           const LinearFitOptions& options) {
-  constexpr index kMuch = 3'000'000;
   using enum NgramWeighting;
   if (task == ClassifierTask::kRegression) return {is_binary(options.weighting) ? kBinary : kTfidf};
   if (options.weighting != kAuto) return {options.weighting};
-  if (values > kMuch) return {kRatio};
+  if (is_much) return {kRatio};
   return {kTfidf, kRatio};
+}
+
+}  // namespace
+
+std::vector<LinearTrial> paths_of(const NgramFeatures& features, ClassifierTask task,
+                                  const LinearFitOptions& options) {
+  constexpr index kMuch = 3'000'000;
+  const bool is_much = features.values() > kMuch;
+  const bool may_leave_out = options.leave_out == NgramsLeftOut::kWords && !is_much &&
+                             features.rules.words.any() && features.rules.characters.any();
+  std::vector<LinearTrial> paths;
+  for (const NgramWeighting weighting : weightings_of(task, is_much, options)) {
+    paths.push_back({.weighting = weighting});
+  }
+  // Without words the last weighting alone: ratios, which are better almost always.
+  if (may_leave_out) {
+    paths.push_back({.weighting = paths.back().weighting, .without_words = true});
+  }
+  return paths;
 }
 
 std::vector<double> path_of(NgramWeighting weighting, ClassifierTask task, index folds,
@@ -97,8 +117,9 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
   const index folds = fold_count(texts, task, outputs, options);
   const index again = calibration_folds(texts, task, outputs, options);
   index trials = 0;
-  for (const NgramWeighting weighting : weightings_of(task, features.values(), options)) {
-    trials += static_cast<index>(path_of(weighting, task, folds, options).size());
+  const std::vector<LinearTrial> paths = paths_of(features, task, options);
+  for (const LinearTrial& path : paths) {
+    trials += static_cast<index>(path_of(path.weighting, task, folds, options).size());
   }
   double ngram_bytes = 0;
   for (const NgramBlock& block : features.blocks) {
@@ -111,6 +132,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
           .values = features.values() + texts,
           .outputs = outputs,
           .folds = folds,
+          .paths = static_cast<index>(paths.size()),
           .trials = trials,
           .measured = is_sampled(task, outputs) ? kMostMeasured : outputs,
           .folds_again = is_sampled(task, outputs) || again > folds ? again : 0,
@@ -129,7 +151,6 @@ double LinearSize::bytes(const Context& context) const {
   const auto m = static_cast<double>(measured), side = static_cast<double>(lanes());
   // Each thread has the counts that ratios come from; each lane has weights, ratios and their
   // squares, and what a row has.
-  constexpr index kMostPaths = 2;
   constexpr double kOfText = 64;
   const bool is_wide = measured < outputs;
   const double of_column = (is_wide ? 4 : 2) * sizeof(double);
@@ -138,7 +159,7 @@ double LinearSize::bytes(const Context& context) const {
   const double fit = context.threads() * own + k * width * sizeof(float) +
                      n * m * sizeof(float) * static_cast<double>(trials) +
                      n * k * sizeof(float) * 2 +
-                     std::min(kMostKept, kept_bytes(texts, columns, measured * folds * kMostPaths));
+                     std::min(kMostKept, kept_bytes(texts, columns, measured * folds * paths));
   return ngram_bytes + std::max(2 * rows, rows + fit);
 }
 

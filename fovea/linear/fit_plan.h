@@ -21,9 +21,10 @@ index fold_count(index texts, ClassifierTask task, index outputs, const LinearFi
 index calibration_folds(index texts, ClassifierTask task, index outputs,
                         const LinearFitOptions& options);
 
-/// The weightings to try. Where both take long, only the one that is better almost always.
-std::vector<NgramWeighting> weightings_of(ClassifierTask task, index values,
-                                          const LinearFitOptions& options);
+/// What to try with each C: weightings, with all n-grams and without those of words. Where all of
+/// them take long, only what is better almost always.
+std::vector<LinearTrial> paths_of(const NgramFeatures& features, ClassifierTask task,
+                                  const LinearFitOptions& options);
 
 /// The values of C to try, each four times that before it.
 std::vector<double> path_of(NgramWeighting weighting, ClassifierTask task, index folds,

@@ -268,6 +268,7 @@ class ClassifierTraining(TypedDict, total=False):
     seed: SupportsIndex | None
     word_ngrams: Text | None
     char_ngrams: Text | None
+    leave_out: Literal["auto", "none", "words"] | None
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None
@@ -602,6 +603,7 @@ class Fitting(TypedDict, total=False):
     seed: SupportsIndex | None
     word_ngrams: Text | None
     char_ngrams: Text | None
+    leave_out: Literal["auto", "none", "words"] | None
     weighting: Literal["auto", "tfidf", "ratio", "binary", "binary-ratio"] | None
     regularization_c: SupportsFloat | None
     folds: SupportsIndex | None

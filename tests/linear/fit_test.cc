@@ -130,6 +130,82 @@ TEST(LinearFit, TakesRatiosUnlessTheyAreClearlyWorse) {
   EXPECT_GE(by_luck, 1);
 }
 
+// The ends of words tell the class; most words occur once, and the others tell nothing.
+LabelledSample ends_of_words(index texts, index classes, std::uint64_t seed) {
+  Draws draws(seed);
+  LabelledSample all;
+  for (index i = 0; i < texts; ++i) {
+    const index label = draws.below(classes);
+    std::string text = draw_words(draws, 8, 200);
+    for (int n = 0; n < 3; ++n) {
+      const index end = draws.below(3) > 0 ? label : draws.below(classes);
+      text += std::to_string(draws.below(1'000'000)) + "x" + std::to_string(end) + " ";
+    }
+    all.add(text, {static_cast<std::int32_t>(label)});
+  }
+  return all;
+}
+
+TEST(LinearFit, LeavesOutWordsThatTellNothing) {
+  for (const index classes : {index{2}, index{70}}) {  // 70: sixteen side by side
+    Fitted how{.task = classes == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel,
+               .classes = classes,
+               .rules = rules_of("1-2", "1-4")};
+    const LabelledSample drawn = ends_of_words(15 * classes + 600, classes, 1);
+    const auto weight_of_words = [&](const LinearFit& found) {
+      double sum = 0;
+      const auto& weights = found.model.weights().weights;
+      const index words = found.model.features().blocks[0].names.size();
+      for (std::size_t n = 0; n < static_cast<std::size_t>(words * logit_count(how.task, classes));
+           ++n) {
+        sum += std::abs(double{weights[n]});
+      }
+      return sum;
+    };
+    const LinearFit all = fit(drawn, how);
+    EXPECT_FALSE(all.trials[all.chosen].without_words);
+    EXPECT_GT(weight_of_words(all), 0);
+    how.options.leave_out = NgramsLeftOut::kWords;
+    const LinearFit found = fit(drawn, how);
+    EXPECT_TRUE(found.trials[found.chosen].without_words) << classes;
+    EXPECT_EQ(weight_of_words(found), 0) << classes;
+    const LabelledSample test = ends_of_words(1000, classes, 2);
+    EXPECT_GT(accuracy(found.model, test), accuracy(all.model, test)) << classes;
+    how.threads = 3;
+    EXPECT_EQ(fit(drawn, how).model.weights().weights, found.model.weights().weights);
+  }
+}
+
+TEST(LinearFit, KeepsWordsThatTellSomething) {
+  Draws draws(1);
+  LabelledSample drawn;  // in which the order of two words tells the class
+  for (int i = 0; i < 300; ++i) {
+    const auto label = static_cast<std::int32_t>(draws.below(2));
+    const std::string pair = label == 1 ? "before after " : "after before ";
+    drawn.add(draw_words(draws, 4, 50) + pair + draw_words(draws, 4, 50), {label});
+  }
+  Fitted how{.rules = rules_of("1-2", "1-4")};
+  how.options.leave_out = NgramsLeftOut::kWords;
+  const LinearFit found = fit(drawn, how);
+  EXPECT_GT(accuracy(found.model, drawn), 0.99);
+  EXPECT_FALSE(found.trials[found.chosen].without_words);
+  how.rules = rules_of("1-2", "0");  // without those of words there would be nothing
+  EXPECT_EQ(fit(drawn_texts(60, 2, 4), how).trials[0].without_words, false);
+}
+
+TEST(LinearFit, MayLeaveOutTheWordsOfShortTexts) {
+  const auto left_out = [](const std::string& text, const LinearFitOptions& options = {}) {
+    const std::vector<std::string> texts(20, text);
+    return choose_ngrams(texts, options, WordSplit::kPunctuation, true).leave_out;
+  };
+  const std::string longer(300, 'x');
+  EXPECT_EQ(left_out("a few words"), NgramsLeftOut::kWords);
+  EXPECT_EQ(left_out(longer), NgramsLeftOut::kNone);
+  EXPECT_EQ(left_out("a few words", {.word_ngrams = "1-2"}), NgramsLeftOut::kNone);
+  EXPECT_EQ(left_out(longer, {.leave_out = NgramsLeftOut::kWords}), NgramsLeftOut::kWords);
+  EXPECT_EQ(left_out("a few words", {.leave_out = NgramsLeftOut::kNone}), NgramsLeftOut::kNone);
+}
+
 TEST(LinearFit, GivesProbabilitiesThatMeanSomething) {
   for (const std::uint64_t seed : {1u, 7u}) {
     const LinearFit found = fit(tilted_texts(2000, seed), {});

@@ -207,6 +207,7 @@ void learn_ngrams(ClassifierRun& run) {
       choose_ngrams(texts, settings.linear, settings.text.words, settings.text.lower);
   settings.linear.word_ngrams = to_string(chosen.rules.words);
   settings.linear.char_ngrams = to_string(chosen.rules.characters);
+  settings.linear.leave_out = chosen.leave_out;
   run.linear->features = learn_features(texts, chosen.rules, logit_count(settings.model));
   run.overview.push_back(fmt::format("model: linear, of {} n-grams; {}",
                                      run.linear->features.bias_column(), chosen.note));
@@ -286,7 +287,8 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
   write_model_weights(folder, fit.model.tensors(),
                       {{"step", std::to_string(fit.chosen + 1)},
                        {"weighting", std::string(to_string(chosen.weighting))},
-                       {"c", fmt::format("{}", chosen.c)}});
+                       {"c", fmt::format("{}", chosen.c)},
+                       {"without_words", chosen.without_words ? "true" : "false"}});
   TrainResult result;
   result.state = write_records(folder, training, *done, monotonic_seconds() - began);
   result.state.tokens = result.process_tokens = run.texts_to_train();

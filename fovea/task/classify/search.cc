@@ -299,7 +299,9 @@ std::string options_found(const LinearFit& fit, const LinearFitOptions& given,
   const auto found = [&](std::string_view name, std::string_view value) {
     options.push_back(fmt::format("--{} {}", name, value));
   };
-  if (given.word_ngrams == "auto") found("word-ngrams", is.word_ngrams);
+  if (given.word_ngrams == "auto") {
+    found("word-ngrams", chosen.without_words ? "0" : is.word_ngrams);
+  }
   if (given.char_ngrams == "auto") found("char-ngrams", is.char_ngrams);
   if (given.weighting == NgramWeighting::kAuto) found("weighting", to_string(chosen.weighting));
   if (given.c == 0) found("regularization-c", fmt::format("{}", chosen.c));
