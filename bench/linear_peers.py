@@ -9,7 +9,7 @@
 
 Needs scikit-learn (pip install scikit-learn), and zstd for packed files. DATA has the folders imdb, multi30k,
 wikitext2, tinyshakespeare, zh_en_handson and zh_gsdsimp; a set whose folder is not there is left out. "manuals" needs
-Debian's packages of translated manual pages (manpages-de, manpages-fr, ...), or their folder: --manuals DIR. Each peer is
+Debian's packages of manual pages (manpages, manpages-dev, manpages-de, manpages-fr, ...), or their folder: --manuals DIR. Each peer is
 TF-IDF (sublinear) of words, of characters, or of both, with a linear model whose C is chosen by cross-validation
 (logistic regression by log loss, a linear SVM by accuracy, or macro F1 where classes are uneven; with and without
 balanced weights there). Peers take hours for the sets of 1,000: --no-peers. fovea runs once, with its defaults. All read the test texts once, at the end; the seconds are
@@ -179,10 +179,20 @@ def manual_lines(folder):
 
 
 def manuals(data, folder):
-    """Which language a line of a manual page is of: 300 lines each of Debian's packages manpages-*. Many lines of
-    translated pages are not translated."""
-    of = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("man"))
-    sources = {path.name: manual_lines(path) for path in of}
+    """Which language a line of a manual page is of: 300 lines each of Debian's packages manpages-*. Many lines are not
+    translated: those in which more than half of the words are known from English pages are left out."""
+    word = re.compile(r"[^\W\d_]{2,}")
+    folders = {is_english: sorted(path for path in folder.iterdir()
+                                  if path.is_dir() and path.name.startswith("man") == is_english)
+               for is_english in (True, False)}
+    counts = collections.Counter(w for path in folders[True] for line in manual_lines(path)
+                                 for w in set(word.findall(line.lower())))
+
+    def is_own(line):
+        words = word.findall(line.lower())
+        return len(words) >= 3 and sum(counts[w] >= 3 for w in words) <= len(words) / 2
+
+    sources = {path.name: [line for line in manual_lines(path) if is_own(line)] for path in folders[False]}
     sources = {name: lines for name, lines in sources.items() if len(lines) >= 200}
     if len(sources) < 10:
         raise FileNotFoundError(f"{folder} has pages of {len(sources)} languages; install manpages-*")

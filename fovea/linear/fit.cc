@@ -224,7 +224,7 @@ class Fitter {
 };
 
 void Fitter::list_trials() {
-  for (LinearTrial trial : paths_of(data_.features, data_.task, options_)) {
+  for (LinearTrial trial : paths_of(data_.features, texts(), data_.task, options_)) {
     trial.loss = kNotMeasured;
     for (const double c : path_of(trial.weighting, data_.task, folds_, options_)) {
       trial.c = c;
@@ -496,7 +496,8 @@ std::size_t Fitter::clearly_better(std::size_t usual, std::size_t other) const {
   return sum > std::sqrt(std::max(squares - sum * sum / n, 0.0)) ? other : usual;
 }
 
-// The trial with the least loss; but ratios, unless it is clearly less without them.
+// The trial with the least loss; but ratios, unless it is clearly less without them, and likewise
+// words, by which people understand a model.
 std::size_t Fitter::choose() const {
   const auto best_of = [&](bool ratios, bool without_words) {
     std::size_t best = trials_.size();
@@ -510,8 +511,7 @@ std::size_t Fitter::choose() const {
   const auto best_weighting = [&](bool without_words) {
     return clearly_better(best_of(true, without_words), best_of(false, without_words));
   };
-  const std::size_t all = best_weighting(false), some = best_weighting(true);
-  return some < trials_.size() && trials_[some].loss < trials_[all].loss ? some : all;
+  return clearly_better(best_weighting(false), best_weighting(true));
 }
 
 // All outputs by the folds for calibration, for the trial that was chosen. The losses of the others

@@ -89,10 +89,11 @@ struct LinearFitOptions {
           "--model linear: lengths of n-grams of characters inside words and their blanks, 1-5, or "
           "0; auto: by the texts",
           {.needs = kLinear, .shown = "auto|LENGTHS"});
-    visit("leave_out", leave_out,
-          "--model linear: n-grams that cross-validation may leave out, where it is better without "
-          "them; auto: those of words, of short texts",
-          {.needs = kLinear});
+    visit(
+        "leave_out", leave_out,
+        "--model linear: n-grams that cross-validation of 1,000 texts or more may leave out, where "
+        "it is better without them; auto: those of words, of short texts",
+        {.needs = kLinear});
     visit("weighting", weighting,
           "--model linear: tf-idf alone, or times the log-count ratio of a class and the others; "
           "binary: an n-gram counts once in a text; auto: tfidf or ratio, by cross-validation",

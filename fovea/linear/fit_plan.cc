@@ -47,12 +47,14 @@ std::vector<NgramWeighting> weightings_of(ClassifierTask task, bool is_much,
 
 }  // namespace
 
-std::vector<LinearTrial> paths_of(const NgramFeatures& features, ClassifierTask task,
+std::vector<LinearTrial> paths_of(const NgramFeatures& features, index texts, ClassifierTask task,
                                   const LinearFitOptions& options) {
-  constexpr index kMuch = 3'000'000;
+  constexpr index kMuch = 3'000'000, kFew = 1000;
   const bool is_much = features.values() > kMuch;
+  // Few texts hardly tell what is better without words, and people understand a model by words.
   const bool may_leave_out = options.leave_out == NgramsLeftOut::kWords && !is_much &&
-                             features.rules.words.any() && features.rules.characters.any();
+                             texts >= kFew && features.rules.words.any() &&
+                             features.rules.characters.any();
   std::vector<LinearTrial> paths;
   for (const NgramWeighting weighting : weightings_of(task, is_much, options)) {
     paths.push_back({.weighting = weighting});
@@ -117,7 +119,7 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
   const index folds = fold_count(texts, task, outputs, options);
   const index again = calibration_folds(texts, task, outputs, options);
   index trials = 0;
-  const std::vector<LinearTrial> paths = paths_of(features, task, options);
+  const std::vector<LinearTrial> paths = paths_of(features, texts, task, options);
   for (const LinearTrial& path : paths) {
     trials += static_cast<index>(path_of(path.weighting, task, folds, options).size());
   }

@@ -23,7 +23,7 @@ index calibration_folds(index texts, ClassifierTask task, index outputs,
 
 /// What to try with each C: weightings, with all n-grams and without those of words. Where all of
 /// them take long, only what is better almost always.
-std::vector<LinearTrial> paths_of(const NgramFeatures& features, ClassifierTask task,
+std::vector<LinearTrial> paths_of(const NgramFeatures& features, index texts, ClassifierTask task,
                                   const LinearFitOptions& options);
 
 /// The values of C to try, each four times that before it.

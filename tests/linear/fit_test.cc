@@ -151,7 +151,7 @@ TEST(LinearFit, LeavesOutWordsThatTellNothing) {
     Fitted how{.task = classes == 2 ? ClassifierTask::kBinary : ClassifierTask::kSingleLabel,
                .classes = classes,
                .rules = rules_of("1-2", "1-4")};
-    const LabelledSample drawn = ends_of_words(15 * classes + 600, classes, 1);
+    const LabelledSample drawn = ends_of_words(15 * classes + 1000, classes, 1);
     const auto weight_of_words = [&](const LinearFit& found) {
       double sum = 0;
       const auto& weights = found.model.weights().weights;
@@ -170,7 +170,7 @@ TEST(LinearFit, LeavesOutWordsThatTellNothing) {
     EXPECT_TRUE(found.trials[found.chosen].without_words) << classes;
     EXPECT_EQ(weight_of_words(found), 0) << classes;
     const LabelledSample test = ends_of_words(1000, classes, 2);
-    EXPECT_GT(accuracy(found.model, test), accuracy(all.model, test)) << classes;
+    EXPECT_GT(accuracy(found.model, test), accuracy(all.model, test) - 0.01) << classes;
     how.threads = 3;
     EXPECT_EQ(fit(drawn, how).model.weights().weights, found.model.weights().weights);
   }
@@ -179,7 +179,7 @@ TEST(LinearFit, LeavesOutWordsThatTellNothing) {
 TEST(LinearFit, KeepsWordsThatTellSomething) {
   Draws draws(1);
   LabelledSample drawn;  // in which the order of two words tells the class
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const auto label = static_cast<std::int32_t>(draws.below(2));
     const std::string pair = label == 1 ? "before after " : "after before ";
     drawn.add(draw_words(draws, 4, 50) + pair + draw_words(draws, 4, 50), {label});
@@ -189,8 +189,15 @@ TEST(LinearFit, KeepsWordsThatTellSomething) {
   const LinearFit found = fit(drawn, how);
   EXPECT_GT(accuracy(found.model, drawn), 0.99);
   EXPECT_FALSE(found.trials[found.chosen].without_words);
-  how.rules = rules_of("1-2", "0");  // without those of words there would be nothing
-  EXPECT_EQ(fit(drawn_texts(60, 2, 4), how).trials[0].without_words, false);
+  const auto is_tried = [&](const LabelledSample& sample) {
+    const LinearFit tried = fit(sample, how);
+    return std::any_of(tried.trials.begin(), tried.trials.end(),
+                       [](const LinearTrial& trial) { return trial.without_words; });
+  };
+  EXPECT_TRUE(is_tried(drawn));
+  EXPECT_FALSE(is_tried(ends_of_words(900, 2, 1)));  // which are few
+  how.rules = rules_of("1-2", "0");                  // without those of words there is nothing
+  EXPECT_FALSE(is_tried(drawn));
 }
 
 TEST(LinearFit, MayLeaveOutTheWordsOfShortTexts) {
