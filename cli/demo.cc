@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fovea demo: the examples of two of the source articles.
+// fovea demo: the examples of two articles (docs/articles).
 #include <fmt/core.h>
 
 #include <cstdint>
@@ -45,11 +45,20 @@ void show(const Context& context, const DemoOptions& options, bool json) {
 }
 
 struct ArticleDemo {
-  std::string_view name;
+  std::string_view name;        // of the article's page in docs/articles
+  std::string_view older_name;  // which still works
   void (*show)(const Context& context, const DemoOptions& options, bool json);
 };
 
-constexpr ArticleDemo kDemos[] = {{"s1", show<multi_head_demo>}, {"s3", show<padding_demo>}};
+constexpr ArticleDemo kDemos[] = {{"transformer-3", "s1", show<multi_head_demo>},
+                                  {"padding-mask", "s3", show<padding_demo>}};
+
+std::string_view newer_name(std::string_view name) {
+  for (const ArticleDemo& demo : kDemos) {
+    if (demo.older_name == name) return demo.name;
+  }
+  return name;
+}
 
 int demo(const Arguments& arguments) {
   begin_command(arguments);
@@ -57,7 +66,7 @@ int demo(const Arguments& arguments) {
   DemoOptions options;
   read_options(arguments, options);
   const Context context = context_of(arguments);
-  const ArticleDemo* const found = find_named(kDemos, name);
+  const ArticleDemo* const found = find_named(kDemos, newer_name(name));
   if (found == nullptr) {
     throw Error(ErrorCode::kUsage, fmt::format("demo: there is no {}", excerpt(name)),
                 "name one of: " + names_in(kDemos));
@@ -73,7 +82,7 @@ Command demo_command() {
       .name = "demo",
       .summary = "Runs the example of an article and prints the shape of every step.",
       .positionals = {{.name = "NAME",
-                       .help = "s1: multi-head attention; s3: a padding mask",
+                       .help = "transformer-3: multi-head attention; padding-mask",
                        .choices = names_in(kDemos, "|")}},
       .options = joined(
           {{json_option("print seed, input, shape, output and weights as one JSON object", "Run")},
@@ -81,8 +90,8 @@ Command demo_command() {
            {threads_option()},
            message_options()}),
       .epilog = R"(Examples:
-  fovea demo s1     multi-head attention with a causal mask: [6, 3, 8]
-  fovea demo s3     attention with a boolean padding mask: [2, 5, 64]
+  fovea demo transformer-3   multi-head attention with a causal mask: [6, 3, 8]
+  fovea demo padding-mask    attention with a boolean padding mask: [2, 5, 64]
 
 The inputs are random numbers of a seed, and so the same every time: those that
 PyTorch draws after torch.manual_seed(N).)",

@@ -132,10 +132,11 @@ std::string demo_text(const MultiHeadDemo& demo, PageLanguage language) {
   constexpr index B = MultiHeadDemo::kBatch, n = MultiHeadDemo::kLength, d = MultiHeadDemo::kWidth,
                   h = MultiHeadDemo::kHeads, D = d / h;
   const PhraseFormat say{language};
-  std::string text = say({"S1: multi-head attention with a causal mask, d = {}, n = {}, B = {}, h "
-                          "= {}\n\n",
-                          "S1：带因果掩码的多头注意力，d = {}，n = {}，B = {}，h = {}\n\n"},
-                         d, n, B, h);
+  std::string text =
+      say({"transformer-3: multi-head attention, causal, d = {}, n = {}, B = {}, h = "
+           "{}\n\n",
+           "transformer-3：带因果掩码的多头注意力，d = {}，n = {}，B = {}，h = {}\n\n"},
+          d, n, B, h);
   const auto step = [&](std::string_view name, const std::string& shape, const Phrase& what) {
     text += fmt::format("   {:<9} {:<14} {}\n", name, shape, what.in(language));
   };
@@ -205,8 +206,8 @@ PaddingDemo padding_demo(const Context& context, std::uint64_t seed) {
 std::string demo_text(const PaddingDemo& demo, PageLanguage language) {
   constexpr index B = PaddingDemo::kBatch, n = PaddingDemo::kLength, d = PaddingDemo::kWidth;
   const PhraseFormat say{language};
-  std::string text = say({"S3: attention with a padding mask, Q, K, V [{}, {}, {}]\n\n",
-                          "S3：带填充掩码的注意力，Q、K、V [{}, {}, {}]\n\n"},
+  std::string text = say({"padding-mask: attention with a padding mask, Q, K, V [{}, {}, {}]\n\n",
+                          "padding-mask：带填充掩码的注意力，Q、K、V [{}, {}, {}]\n\n"},
                          B, n, d);
   const auto step = [&](std::string_view name, const std::string& shape, const std::string& what) {
     text += fmt::format("   {:<9} {:<10} {}\n", name, shape, what);

@@ -14,10 +14,10 @@
 
 namespace fovea {
 
-/// `demo s1`, part 4 of the article "transformer-3": multi-head attention with a causal mask, d =
-/// 8, n = 3, B = 6, h = 2. The input is drawn first, then one matrix with its bias, which all four
-/// projections have, as the article's copies of a layer do. There is no dropout, since PyTorch
-/// draws other masks on other machines.
+/// `demo transformer-3`, part 4 of the article "transformer-3": multi-head attention with a causal
+/// mask, d = 8, n = 3, B = 6, h = 2. The input is drawn first, then one matrix with its bias, which
+/// all four projections have, as the article's copies of a layer do. There is no dropout, since
+/// PyTorch draws other masks on other machines.
 struct MultiHeadDemo {
   static constexpr index kBatch = 6, kLength = 3, kWidth = 8, kHeads = 2;
 
@@ -31,8 +31,8 @@ struct MultiHeadDemo {
 MultiHeadDemo multi_head_demo(const Context& context, std::uint64_t seed);
 std::string demo_text(const MultiHeadDemo& demo, PageLanguage language);
 
-/// `demo s3`, the example of the article "如何在计算 Attention Score 时对 Padding 做 Mask 操作":
-/// attention with a boolean padding mask, true = valid, [2, 5] for Q, K, V [2, 5, 64].
+/// `demo padding-mask`, the example of the article "如何在计算 Attention Score 时对 Padding 做 Mask
+/// 操作": attention with a boolean padding mask, true = valid, [2, 5] for Q, K, V [2, 5, 64].
 struct PaddingDemo {
   static constexpr index kBatch = 2, kLength = 5, kWidth = 64;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leads the links of docs/formulas.md and docs/metrics.md to the lines where their symbols are defined.
+"""Leads the links of docs/formulas.md, docs/metrics.md and docs/articles to the lines where their symbols are defined.
 
 A link reads [`symbol`](../path#L12). Lines move when code changes; then run
 
@@ -15,7 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = (pathlib.Path("docs/formulas.md"), pathlib.Path("docs/metrics.md"))
-LINK = re.compile(r"\[`(?P<symbol>[^`]+)`\]\(\.\./(?P<path>[\w/.-]+?)(?:#L\d+)?\)")
+ARTICLES = tuple(sorted(page.relative_to(ROOT) for page in (ROOT / "docs/articles").glob("*.md")))
+LINK = re.compile(r"\[`(?P<symbol>[^`]+)`\]\((?P<up>(?:\.\./)+)(?P<path>(?:fovea|cli|experiments|examples|tests|tools)/[\w/.-]+?)(?:#L\d+)?\)")
 
 
 def code_of(source):
@@ -74,7 +75,7 @@ def linked(text):
         line = line_of(path, (ROOT / path).read_text(encoding="utf-8"), symbol)
         if line is None:
             raise ValueError(f"{path} has no {symbol}")
-        return f"[`{symbol}`](../{path}#L{line})"
+        return f"[`{symbol}`]({found['up']}{path}#L{line})"
     return LINK.sub(lead, text)
 
 
@@ -82,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    for page in PAGES:
+    for page in (*PAGES, *ARTICLES):
         text = (ROOT / page).read_text(encoding="utf-8")
         new = linked(text)
         if options.check and new != text:

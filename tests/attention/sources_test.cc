@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the sources say of attention, and where their code computes something else: the right
-// result, and how the wrong one differs (docs/formulas.md, "Defects of the published code").
+// result, and how the wrong one differs (docs/articles).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -34,7 +34,7 @@ LINES = {
     "fovea report --lang zh folder f": {"folder"},
     "fovea classify --json folder b": {"book.txt"},
     "fovea completion ": {"bash", "zsh", "fish"},
-    "fovea demo ": {"s1", "s3"},
+    "fovea demo ": {"transformer-3", "padding-mask"},
     "fovea man tra": {"train", "translate"},
     "fovea man train l": {"lm"},
     "fovea nothing ": set(),

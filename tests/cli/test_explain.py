@@ -383,7 +383,7 @@ class Steps(CommandTest):
 
 class Demo(CommandTest):
     def test_the_shapes_of_the_articles(self):
-        for name, shape in (("s1", [6, 3, 8]), ("s3", [2, 5, 64])):
+        for name, shape in (("transformer-3", [6, 3, 8]), ("padding-mask", [2, 5, 64])):
             said = self.succeed("demo", name).stdout.decode()
             self.assertEqual(said.splitlines()[-1], str(shape))
             for line in said.splitlines():
@@ -401,17 +401,21 @@ class Demo(CommandTest):
 
     def test_the_seed_and_the_language(self):
         chinese = self.succeed("explain", "--q", "是", "--kv", "你人", "--lang", "zh").stdout.decode()
-        chinese += "".join(self.succeed("demo", name, "--lang", "zh").stdout.decode() for name in ("s1", "s3"))
+        chinese += "".join(self.succeed("demo", name, "--lang", "zh").stdout.decode() for name in ("transformer-3", "padding-mask"))
         for words in ("缩放点积注意力", "多头注意力", "填充掩码"):
             self.assertIn(words, chinese)
         for line in chinese.splitlines():
             self.assertLessEqual(width(line), 80, line)
         for word in ("Weights", "Output", "article", "the same"):
             self.assertNotIn(word, chinese)
-        first, second = (self.last_object(self.succeed("demo", "s3", "--json", "--seed", n)) for n in (0, 42))
+        first, second = (self.last_object(self.succeed("demo", "padding-mask", "--json", "--seed", n)) for n in (0, 42))
         self.assertEqual((first["seed"], len(first["input"])), (0, 3 * 640))
         self.assertAlmostEqual(first["input"][0], 0.49625659, delta=1e-8)  # torch.manual_seed(0); torch.rand(1)
         self.assertAlmostEqual(second["input"][0], 0.88226926, delta=1e-8)
+
+    def test_the_older_names_still_work(self):
+        for name, older in (("transformer-3", "s1"), ("padding-mask", "s3")):
+            self.assertEqual(self.succeed("demo", older).stdout, self.succeed("demo", name).stdout)
 
     def test_there_is_no_other(self):
         self.assert_error(self.run_fovea("demo", "s2"), 2, "there is no s2")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the book's language models compute something else than they say: --compat repeats it, and
-// without --compat it is right (docs/formulas.md, "Defects of the published code").
+// without --compat it is right (docs/articles).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the layers of the sources compute something else than they say: the right result, and the
-// wrong one under the switch that repeats it (docs/formulas.md, "Defects of the published code").
+// wrong one under the switch that repeats it (docs/articles).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

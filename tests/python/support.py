@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the Python package share."""
 
+import contextlib
+import importlib.util
+import io
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -37,6 +42,59 @@ def read_safetensors(path):
             values = np.frombuffer(data[8 + length + begin:8 + length + end], TYPES[info["dtype"]])
             tensors[name] = values.reshape(info["shape"])
     return tensors
+
+
+# Code in Python, and commands with what they print, as a page of the documentation shows them.
+BLOCK = re.compile(r"^```python\n(?P<python>.*?)^```$|^```sh\n(?P<sh>.*?)^```\n\n```text\n(?P<text>.*?)^```$",
+                   re.MULTILINE | re.DOTALL)
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+@contextlib.contextmanager
+def working_in(folder):
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def run_page(test, page, commands=False):
+    """Runs the Python code of a page of the documentation, and returns its variables; with `commands` also the
+    commands, which must print what the page says. All of it runs in a folder of its own."""
+    names = {}
+    shown = [found.groupdict() for found in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8"))]
+    test.assertTrue(shown, f"{page} shows nothing")
+    with tempfile.TemporaryDirectory() as folder, working_in(folder):
+        path = pathlib.Path(folder, "bin")
+        path.mkdir()
+        (path / "fovea").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fovea "$@"\n')
+        (path / "fovea").chmod(0o755)
+        for block in shown:
+            if block["sh"] is not None:
+                if commands:
+                    run_commands(test, block, path)
+                continue
+            needed = [module for module in ("torch", "transformers") if module in block["python"] and not has(module)]
+            if needed:
+                print(f"note: {page}: {needed[0]} is not installed: what needs it is skipped", file=sys.stderr)
+                if needed[0] == "torch":
+                    break
+                continue
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(block["python"], page, "exec"), names)
+    return names
+
+
+def run_commands(test, block, path):
+    environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", block["sh"]], text=True, timeout=300, check=False, env=environment,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    test.assertEqual(done.stdout, block["text"], block["sh"])
 
 
 class Problem:

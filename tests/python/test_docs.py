@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/python.md and the READMEs show of Python, and examples/python, run."""
 
-import contextlib
 import importlib.util
-import io
 import re
 import subprocess
 import sys
@@ -12,7 +10,6 @@ import unittest
 import support
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-HAS_TRANSFORMERS = HAS_TORCH and importlib.util.find_spec("transformers") is not None
 
 
 def blocks(page):
@@ -22,18 +19,7 @@ def blocks(page):
 
 class DocsTest(unittest.TestCase):
     def run_page(self, page):
-        names = {}
-        shown = blocks(page)
-        self.assertTrue(shown, f"{page} shows nothing")
-        for block in shown:
-            if not HAS_TORCH and "torch" in block:
-                print(f"note: {page}: PyTorch is not installed: what needs it is skipped", file=sys.stderr)
-                return
-            if not HAS_TRANSFORMERS and "transformers" in block:
-                print(f"note: {page}: transformers is not installed: what needs it is skipped", file=sys.stderr)
-                continue
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(block, page, "exec"), names)
+        support.run_page(self, page)
 
     def test_python_page(self):
         self.run_page("docs/python.md")
@@ -42,6 +28,16 @@ class DocsTest(unittest.TestCase):
         self.run_page("README.md")
         self.assertEqual([re.sub(r"#.*", "", block) for block in blocks("README.md")],
                          [re.sub(r"#.*", "", block) for block in blocks("README.zh-CN.md")])
+
+    def test_articles(self):
+        """test_articles.py runs the English pages, which have the code of the Chinese ones."""
+        pages = sorted((support.ROOT / "docs/articles").glob("*.zh-CN.md"))
+        self.assertEqual(len(pages), 7)
+        for page in pages:
+            english = page.with_name(page.name.replace(".zh-CN", ""))
+            with self.subTest(page=page.name):
+                self.assertEqual([re.sub(r" *#.*", "", block) for block in blocks(page)],
+                                 [re.sub(r" *#.*", "", block) for block in blocks(english)])
 
     def test_examples(self):
         examples = sorted((support.ROOT / "examples/python").glob("*.py"))
