@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the sources claim of attention's cost, measured with fovea_bench_attention and fovea_bench_heads.
+"""What the articles claim of attention's cost, measured with fovea_bench_attention and fovea_bench_heads.
 
   bench/claims.py                 all three
   bench/claims.py --only heads    all heads together, beside a loop over heads: the operator, and a layer (Su 2018,
