@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+import unicodedata
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "articles"
@@ -94,6 +96,23 @@ class Articles(unittest.TestCase):
                 done = subprocess.run([compiler, "-std=c++20", "-Wall", "-fsyntax-only", f"-I{ROOT}", source],
                                       capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_texts_of_the_picture_have_room(self):
+        """Each ends before the next column, or before the border; both languages have the same boxes."""
+        boxes = []
+        for name in ("architecture.svg", "architecture.zh-CN.svg"):
+            picture = ElementTree.parse(ROOT / "docs/images" / name).getroot()
+            svg = "{http://www.w3.org/2000/svg}"
+            texts = [text for text in picture.iter(f"{svg}text") if text.get("class") not in ("title", "soft")]
+            starts = {float(text.get("x")) for text in texts if text.get("text-anchor") is None}
+            for text in texts:
+                x, size = float(text.get("x")), 7.3 if text.get("class") == "code" else 6.9
+                width = sum(13 if unicodedata.east_asian_width(c) in "WF" else size for c in text.text)
+                left = x - width / 2 if text.get("text-anchor") == "middle" else x
+                room = min([start for start in starts if start > left + 1] + [float(picture.get("width"))])
+                self.assertLess(left + width, room, f"{name}: {text.text}")
+            boxes.append([box.attrib for box in picture.iter(f"{svg}rect")])
+        self.assertEqual(*boxes)
 
     def test_the_front_pages_lead_here(self):
         for page in ("README.md", "docs/FAQ.md", "docs/REPRODUCE.md", "docs/formulas.md"):
