@@ -145,6 +145,8 @@ class Articles(unittest.TestCase):
         apart = torch.arange(12)[:, None] - torch.arange(12)
         for name, keep in (("atrous", apart % 3 == 0), ("sparse", (apart % 3 == 0) | (apart.abs() < 3))):
             self.equal(flat(name), article.KerasAttention(W, 8, keep.double())(x, x, x))
+        self.equal(page["torch_sparse"], torch.tensor(page["sparse"]))
+        self.equal(page["torch_local"], torch.tensor(page["local"]))
 
     def test_language_models(self):
         page = self.page("language-models")
