@@ -40,7 +40,7 @@ struct PrinceModel {
 
 constexpr std::array kPrinceModels = {
     PrinceModel{"E4", "", LanguageModelKind::kAttentionRnn, 1, 1, kRnnBatch, 200, 1.1505},
-    PrinceModel{"E5", "", LanguageModelKind::kAttentionRnn, 4, 1, kRnnBatch, 54, 1.3427},
+    PrinceModel{"E5", "", LanguageModelKind::kAttentionRnn, 4, 1, kRnnBatch, 200, 1.3427},
     PrinceModel{"E6", "rnn", LanguageModelKind::kRnn, 1, 1, kRnnBatch, 200, 0.3491},
     PrinceModel{"E6", "lstm", LanguageModelKind::kLstm, 1, 1, kRnnBatch, 200, 0.2949},
     PrinceModel{"E6", "gru", LanguageModelKind::kGru, 1, 1, kRnnBatch, 200, 0.2947},
