@@ -21,6 +21,7 @@
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/evaluate.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/explain.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/text/utf8.h"
@@ -190,7 +191,8 @@ void write_pictures(const fs::path& folder, const ClassifierScore& score) {
 
 std::vector<OptionSpec> classifier_eval_options() {
   return joined({said_or_not(ClassifierTestFiles(), "Classifiers"),
-                 options_of(TableOptions(), "Labelled texts, of classifiers")});
+                 options_of(TableOptions(), "Labelled texts, of classifiers"),
+                 options_of(EncoderAdapterOptions(), kAdaptersHeading)});
 }
 
 // The object of the score with the warnings, if there are any, as a member.
@@ -203,11 +205,14 @@ Json with_warnings(const Json& score, const std::vector<std::string>& notes) {
 int eval_classifier(const Arguments& arguments) {
   const std::vector<std::string> files = arguments.list("test");
   ClassifierTestFiles options;
+  EncoderAdapterOptions peft;
+  read_options(arguments, peft);
   std::vector<std::string> said = read_options(arguments, options);
   check_pictures(options.plots, options.overwrite);
   const Context context = model_context_of(arguments);
-  const LoadedClassifier model = load_classifier(
-      arguments.text("MODEL"), options.as_pairs ? InputKind::kPairs : InputKind::kText);
+  const LoadedClassifier model =
+      load_classifier(arguments.text("MODEL"),
+                      options.as_pairs ? InputKind::kPairs : InputKind::kText, peft.adapter);
   ClassifierTestOptions test{.table = model.settings.text.table,
                              .threshold = options.threshold,
                              .mistakes = options.errors};
@@ -227,9 +232,9 @@ int eval_classifier(const Arguments& arguments) {
   }
   warn_of_truncated(model, score.truncated, score.examples);
   write_pictures(options.plots, score);
-  print(arguments.on("json")
-            ? evaluation_line(with_warnings(json_of_score(score), notes), arguments.text("MODEL"))
-            : report_of(score));
+  print(arguments.on("json") ? evaluation_line(with_warnings(json_of_score(score), notes),
+                                               arguments.text("MODEL"), peft.adapter)
+                             : report_of(score));
   return 0;
 }
 
@@ -258,8 +263,8 @@ Explanation explain_classifier(const Context& context, const fs::path& folder,
                                const Arguments& arguments, const ExplainRequest& request) {
   refuse_options(arguments, {"token", "column"},
                  ": only taggers have tags of each token, and translators a translation");
-  const LoadedClassifier model =
-      load_classifier(folder, arguments.has("SECOND") ? InputKind::kPairs : InputKind::kText);
+  const LoadedClassifier model = load_classifier(
+      folder, arguments.has("SECOND") ? InputKind::kPairs : InputKind::kText, request.adapters);
   refuse_other_input(arguments, model.reads_frames());
   if (model.reads_frames()) {
     return explain_sample(context, model, frames_for(arguments), request.sample.sample,

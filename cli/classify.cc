@@ -26,6 +26,7 @@
 #include "fovea/data/table/row_writer.h"
 #include "fovea/task/classify/classifier.h"
 #include "fovea/task/classify/text_predictor.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/explain.h"
 #include "fovea/tensor/tensor_file.h"
 #include "fovea/text/compressed.h"
@@ -387,6 +388,8 @@ int answer(const Arguments& arguments, TableOptions table) {
   begin_command(arguments, {file, arguments.text("output", file)}, arguments.text("DIR"));
   AnswerOutput output;
   PredictionChoice choice;
+  EncoderAdapterOptions peft;
+  read_options(arguments, peft);
   std::vector<std::string> said = read_options(arguments, choice, output);
   std::erase(said, "json");
   for (std::string& name : set_table(arguments, file, table)) said.push_back(std::move(name));
@@ -398,8 +401,8 @@ int answer(const Arguments& arguments, TableOptions table) {
   const std::string weights = weights_file(arguments);
   if (!weights.empty()) said.emplace_back("weights");
   const Context context = model_context_of(arguments);
-  const LoadedClassifier model =
-      load_classifier(arguments.text("DIR"), table.pairs ? InputKind::kPairs : InputKind::kText);
+  const LoadedClassifier model = load_classifier(
+      arguments.text("DIR"), table.pairs ? InputKind::kPairs : InputKind::kText, peft.adapter);
   require_input(command, table.pairs, model);
   require_effect(command, said, model);
   require_file(model, file);
@@ -433,7 +436,8 @@ int pairs(const Arguments& arguments) { return answer(arguments, table_of_pairs(
 
 std::vector<OptionSpec> options_of_answers(TableOptions table, std::vector<OptionSpec> more = {}) {
   return joined({options_of(PredictionChoice(), "Output"), said_or_not(AnswerOutput(), "Output"),
-                 std::move(more), options_of(table_flags(table), "Input"), computing_options(),
+                 std::move(more), options_of(table_flags(table), "Input"),
+                 options_of(EncoderAdapterOptions(), kAdaptersHeading), computing_options(),
                  message_options()});
 }
 

@@ -25,6 +25,7 @@
 #include "fovea/config/json.h"
 #include "fovea/task/embed/embedder.h"
 #include "fovea/task/embed/sentence_encoder.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/tensor/npz.h"
 #include "fovea/text/utf8.h"
 
@@ -151,6 +152,12 @@ class VectorWriter {
 
 // ----------------------------------------------------------------------------- what is shared
 
+std::vector<std::string> adapters_of(const Arguments& arguments) {
+  EncoderAdapterOptions options;
+  read_options(arguments, options);
+  return options.adapter;
+}
+
 // A model that makes vectors as was asked, and what it says at the end.
 class VectorCommand {
  public:
@@ -159,7 +166,7 @@ class VectorCommand {
   explicit VectorCommand(const Arguments& arguments, Options&... options)
       : said_(read_options(arguments, options...)),
         context_(model_context_of(arguments)),
-        model_(load_embedder(arguments.text("MODEL"))) {
+        model_(load_embedder(arguments.text("MODEL"), adapters_of(arguments))) {
     tell_threads(context_);
   }
 
@@ -419,7 +426,8 @@ Command embed_command() {
           .options =
               joined({options_of(flags_of_vectors(options), "Vectors"),
                       said_or_not(VectorOutput(), "Output"), said_or_not(LookupOptions(), "Search"),
-                      computing_options(), message_options()}),
+                      options_of(EncoderAdapterOptions(), kAdaptersHeading), computing_options(),
+                      message_options()}),
           .epilog = R"(Examples:
   fovea embed all-MiniLM-L6-v2 texts.txt -o vectors.npy
   echo "a wonderful film" | fovea embed all-MiniLM-L6-v2
@@ -438,7 +446,8 @@ Command similar_command() {
                       {"FILE",
                        "lines of two texts with a tab between them (-, or none: standard input)",
                        false}},
-      .options = joined({options_of(flags_of_similar(options), "Vectors"), computing_options(),
+      .options = joined({options_of(flags_of_similar(options), "Vectors"),
+                         options_of(EncoderAdapterOptions(), kAdaptersHeading), computing_options(),
                          message_options()}),
       .epilog = R"(Examples:
   fovea similar all-MiniLM-L6-v2 pairs.tsv

@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/task_commands.h"
 #include "fovea/base/error.h"
+#include "fovea/task/encoder_peft.h"
 
 namespace fovea::cli {
 
@@ -100,7 +101,9 @@ int eval(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "eval: no text to predict",
                 "name a file: --test FILE, of a translator --source FILE --reference FILE");
   }
-  const TaskCommands& task = commands_of_model(folder);
+  EncoderAdapterOptions peft;
+  read_options(arguments, peft);
+  const TaskCommands& task = commands_of_model(folder, peft.adapter);
   require_own_options(options_of(task), arguments, task.called);
   return task.eval(arguments);
 }

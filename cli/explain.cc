@@ -21,6 +21,7 @@
 #include "fovea/explain/attention_steps.h"
 #include "fovea/explain/explanation.h"
 #include "fovea/explain/shown.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/report/attention_page.h"
 #include "fovea/report/features_page.h"
 #include "fovea/text/compressed.h"
@@ -58,6 +59,16 @@ struct ExplainPage {
     visit("lang", lang, "language of --page, and of the steps of --q and --kv");
     visit("overwrite", overwrite, "replace a page that is there already",
           {.only_command_line = true});
+  }
+};
+
+// Of a language model, or of one on an encoder.
+struct ExplainAdapters {
+  std::vector<std::string> adapter;
+
+  template <class Visitor>
+  void visit_fields(Visitor&& visit) {
+    visit("adapter", adapter, kAdapterHelp, {.shown = "DIR[=X]..."});
   }
 };
 
@@ -123,7 +134,7 @@ int explain_features(const Arguments& arguments, index count) {
   }
   refuse_options(arguments,
                  {"layer", "head", "tokens", "saliency", "target", "token", "column", "truncate",
-                  "sample", "joint", "time", "steps"},
+                  "sample", "joint", "time", "steps", "adapter"},
                  " with --top-features");
   ExplainPage page;
   read_options(arguments, page);
@@ -144,10 +155,11 @@ int explain_steps(const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "explain: --q and --kv belong together, without a model",
                 "fovea explain --q TEXT --kv TEXT, or fovea explain DIR TEXT");
   }
-  refuse_options(arguments,
-                 {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token",
-                  "column", "truncate", "sample", "joint", "time", "steps", "top-features"},
-                 " with --q and --kv");
+  refuse_options(
+      arguments,
+      {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
+       "truncate", "sample", "joint", "time", "steps", "top-features", "adapter"},
+      " with --q and --kv");
   ExplainPage page;
   read_options(arguments, page);
   const AttentionSteps steps =
@@ -163,12 +175,14 @@ int explain_steps(const Arguments& arguments) {
 int explain_folder(const Arguments& arguments) {
   ExplainRequest request;
   ExplainPage page;
-  read_options(arguments, request.options, request.view, request.sample, page);
+  ExplainAdapters adapters;
+  read_options(arguments, request.options, request.view, request.sample, page, adapters);
+  request.adapters = std::move(adapters.adapter);
   const fs::path folder = arguments.text("DIR");
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
   const Context context = context_of(arguments);
   const Explanation explanation =
-      commands_of_model(folder).explain(context, folder, arguments, request);
+      commands_of_model(folder, request.adapters).explain(context, folder, arguments, request);
   const bool numbers = explanation.numbers.has_value();
   numbers ? check_view(request.view, request.sample, explanation)
           : check_view(request.view, explanation);
@@ -261,6 +275,7 @@ Command explain_command() {
       .options = joined({said_or_not(ExplainOptions(), "Saliency"),
                          options_of(ExplainView(), "View"),
                          options_of(TopFeatures(), "View"),
+                         options_of(ExplainAdapters(), kAdaptersHeading),
                          options_of(SampleView(), "Numbers"),
                          said_or_not(ExplainPage(), "Page"),
                          {json_option("print everything as one JSON object", "View"),

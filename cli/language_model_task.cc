@@ -75,8 +75,8 @@ Explanation explain_language_model(const Context& context, const std::filesystem
   refuse_options(arguments, {"token", "column"},
                  ": only taggers have tags of each token, and translators a translation");
   refuse_options(arguments, kOfNumbers, ": the model reads texts, not numbers");
-  return explain_text(context, load_language_model(folder), explained_text(arguments),
-                      request.options);
+  return explain_text(context, load_language_model(folder, {.adapter = request.adapters}),
+                      explained_text(arguments), request.options);
 }
 
 ModelDescription describe_language_model(const ConfigFiles& configs) {

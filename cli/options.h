@@ -79,6 +79,9 @@ Context context_of(const Arguments& arguments);
 /// FOVEA_PRECISION.
 Context model_context_of(const Arguments& arguments);
 
+/// The heading of --adapter in help.
+inline constexpr std::string_view kAdaptersHeading = "Adapters";
+
 OptionSpec threads_option();
 /// --precision and --threads, which every command has that computes with a model.
 std::vector<OptionSpec> computing_options();

@@ -13,6 +13,7 @@
 #include "cli/task_commands.h"
 #include "fovea/task/embed/evaluate.h"
 #include "fovea/task/embed/sentence_encoder.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/report/evaluation.h"
 
 namespace fovea::cli {
@@ -32,14 +33,17 @@ std::string report_of(const EmbedScore& score) {
 }
 
 std::vector<OptionSpec> embed_eval_options() {
-  return said_or_not(GroupTableOptions(), "Pairs of texts, of sentence encoders");
+  return joined({said_or_not(GroupTableOptions(), "Pairs of texts, of sentence encoders"),
+                 options_of(EncoderAdapterOptions(), kAdaptersHeading)});
 }
 
 int eval_sentence_encoder(const Arguments& arguments) {
   const std::string folder = arguments.text("MODEL");
   const std::vector<std::string> files = arguments.list("test");
+  EncoderAdapterOptions peft;
+  read_options(arguments, peft);
   const Context context = model_context_of(arguments);
-  const SentenceModel model = load_embedder(folder);
+  const SentenceModel model = load_embedder(folder, peft.adapter);
   // The columns are those of the training, unless the options say others.
   GroupTableOptions table;
   std::vector<std::string> trained;
@@ -55,7 +59,8 @@ int eval_sentence_encoder(const Arguments& arguments) {
   const EmbedScore score = evaluate_sentence_encoder(context, model, files, table, {}, notes);
   for (const std::string& note : notes) warn(note);
   warn_of_trained_files(trained, files);
-  print(arguments.on("json") ? evaluation_line(json_of(score), folder) : report_of(score));
+  print(arguments.on("json") ? evaluation_line(json_of(score), folder, peft.adapter)
+                             : report_of(score));
   return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "fovea/base/option.h"
 #include "fovea/data/table/line_reader.h"
 #include "fovea/data/tagged/tagged_reader.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/tag/tag_predictor.h"
 
 namespace fovea::cli {
@@ -244,9 +245,11 @@ int tag(const Arguments& arguments) {
   const std::string file = arguments.text("FILE", "-"), folder = arguments.text("DIR");
   begin_command(arguments, {file}, folder);
   TagForm form{.json = arguments.on("json")};
+  EncoderAdapterOptions peft;
+  read_options(arguments, peft);
   std::vector<std::string> said = read_options(arguments, form.output);
   const Context context = model_context_of(arguments);
-  const LoadedTagger model = load_tagger(folder);
+  const LoadedTagger model = load_tagger(folder, peft.adapter);
   TaggedOptions table = model.settings.text.table;
   const std::vector<std::string> columns = read_options(arguments, untagged_flags(table));
   said.insert(said.end(), columns.begin(), columns.end());
@@ -291,6 +294,7 @@ Command tag_command() {
               {said_or_not(OutputOptions(), "Output"),
                {json_option("print each sentence as a JSON object on a line of its own", "Output")},
                said_or_not(options_of(untagged_flags(table), "How the file is read")),
+               options_of(EncoderAdapterOptions(), kAdaptersHeading),
                computing_options(),
                message_options()}),
           .epilog = R"(Examples:

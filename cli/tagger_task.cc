@@ -16,6 +16,7 @@
 #include "fovea/base/option.h"
 #include "fovea/report/terminal.h"
 #include "fovea/task/embeddings.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/explain.h"
 #include "fovea/task/report/evaluation.h"
 #include "fovea/task/tag/evaluate.h"
@@ -125,15 +126,17 @@ struct TaggerTestFiles {
 
 std::vector<OptionSpec> tagger_eval_options() {
   return joined({options_of(TaggerTestFiles(), "Taggers"),
-                 said_or_not(TaggedOptions(), "Tagged sentences, of taggers")});
+                 said_or_not(TaggedOptions(), "Tagged sentences, of taggers"),
+                 options_of(EncoderAdapterOptions(), kAdaptersHeading)});
 }
 
 int eval_tagger(const Arguments& arguments) {
   const std::vector<std::string> files = arguments.list("test");
   TaggerTestFiles options;
-  read_options(arguments, options);
+  EncoderAdapterOptions peft;
+  read_options(arguments, options, peft);
   const Context context = model_context_of(arguments);
-  const LoadedTagger model = load_tagger(arguments.text("MODEL"));
+  const LoadedTagger model = load_tagger(arguments.text("MODEL"), peft.adapter);
   TaggerTestOptions test{.table = model.settings.text.table, .mistakes = options.errors};
   require_column_effect("eval", read_options(arguments, test.table), files, test.table);
   tell_threads(context);
@@ -147,8 +150,9 @@ int eval_tagger(const Arguments& arguments) {
   const std::vector<TaggerScore> scores = evaluate_tagger(context, model, files, test, notes);
   for (const std::string& note : notes) warn(note);
   warn_of_trained_files(model.settings.text.train, files);
-  print(arguments.on("json") ? evaluation_line(json_of_scores(scores), arguments.text("MODEL"))
-                             : report_of(scores));
+  print(arguments.on("json")
+            ? evaluation_line(json_of_scores(scores), arguments.text("MODEL"), peft.adapter)
+            : report_of(scores));
   return 0;
 }
 
@@ -160,7 +164,8 @@ Explanation explain_tagger(const Context& context, const std::filesystem::path& 
   if (request.options.saliency == SaliencyMethod::kNone) {
     refuse_options(arguments, {"token", "column"}, ": without --saliency no tag is explained");
   }
-  return explain_text(context, load_tagger(folder), explained_text(arguments), request.options);
+  return explain_text(context, load_tagger(folder, request.adapters), explained_text(arguments),
+                      request.options);
 }
 
 std::string column_line(const TaggerConfigFile& file, const TagSet& tags, std::size_t column) {

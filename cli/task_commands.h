@@ -23,6 +23,7 @@
 #include "fovea/explain/shown.h"
 #include "fovea/model/language_model.h"
 #include "fovea/task/classify/classifier.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/task_table.h"
 #include "fovea/train/model_folder.h"
 
@@ -33,6 +34,7 @@ struct ExplainRequest {
   ExplainOptions options;
   ExplainView view;
   SampleView sample;
+  std::vector<std::string> adapters = {};  ///< --adapter
 };
 
 /// The options of `fovea explain` that only models of numbers have.
@@ -158,9 +160,11 @@ inline std::span<const TaskCommands> task_commands() {
   return rows;
 }
 
-/// The row of the model in this folder. Throws as kind_of_model().
-inline const TaskCommands& commands_of_model(const std::filesystem::path& folder) {
-  const ModelKind kind = kind_of_model(folder);
+/// The row of the model in this folder, which with adapters may be of another kind. Throws as
+/// kind_of_model().
+inline const TaskCommands& commands_of_model(const std::filesystem::path& folder,
+                                             std::span<const std::string> adapters = {}) {
+  const ModelKind kind = kind_of_model(folder, adapters);
   const auto rows = task_commands();
   return *std::find_if(rows.begin(), rows.end(),
                        [&](const TaskCommands& row) { return row.kind == kind; });

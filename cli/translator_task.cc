@@ -289,6 +289,7 @@ Explanation explain_translator(const Context& context, const std::filesystem::pa
                                const Arguments& arguments, const ExplainRequest& request) {
   constexpr std::string_view kWhole = ": a translator reads whole sentences";
   refuse_options(arguments, {"column"}, ": only taggers have tag columns");
+  refuse_options(arguments, {"adapter"}, ": no adapters of translators are read");
   refuse_options(arguments, {"truncate"}, kWhole);
   refuse_options(arguments, kOfNumbers, kWhole);
   if (request.options.saliency == SaliencyMethod::kNone) {

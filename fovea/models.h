@@ -28,15 +28,17 @@ namespace fovea::models {
 
 enum class Kind : std::uint8_t { kLanguageModel, kEncoder, kClassifier, kTagger, kTranslator };
 
-/// Reads the configuration of a model alone. Throws kModelMissing, kModelDamaged, kModelWrongKind.
-Kind kind_of(const std::filesystem::path& model);
+/// Reads the configuration of a model alone; with folders of adapters, as LoadOptions has them, an
+/// encoder is what the head is of that one of them holds. Throws kModelMissing, kModelDamaged,
+/// kModelWrongKind.
+Kind kind_of(const std::filesystem::path& model, const std::vector<std::string>& adapters = {});
 
 struct LoadOptions {
   Context context = Context();  ///< the threads and the precision of all calls
   index max_context = 0;  ///< of a pretrained language model: most tokens that it sees at once; 0:
                           ///< as many as it was trained with
-  /// Of a language model: folders of adapters, of `train lm --lora` or of PEFT; "polite=0.5" counts
-  /// half.
+  /// Folders of adapters: of a language model those of `train lm --lora` or of PEFT, of an encoder
+  /// and a model on one those of PEFT; "polite=0.5" counts half.
   std::vector<std::string> adapters = {};
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -161,15 +162,18 @@ class EncoderFolder::Weights {
 
 namespace {
 
-// The labels in the order of the outputs. Without names they are called as transformers calls them.
+// As transformers calls labels without names.
+std::vector<std::string> numbered_labels(index count) {
+  std::vector<std::string> labels;
+  for (index n = 0; n < count; ++n) labels.push_back(fmt::format("LABEL_{}", n));
+  return labels;
+}
+
+// The labels in the order of the outputs.
 std::vector<std::string> labels_of(const ForeignObject& config) {
   constexpr index kUsual = 2;
   if (!config.has("id2label")) {
-    std::vector<std::string> labels;
-    for (index n = 0; n < config.whole("num_labels", 1, kMostLabels, kUsual); ++n) {
-      labels.push_back(fmt::format("LABEL_{}", n));
-    }
-    return labels;
+    return numbered_labels(config.whole("num_labels", 1, kMostLabels, kUsual));
   }
   const ForeignObject names = config.object("id2label");
   const Json::Object& pairs = config.find("id2label")->object();
@@ -244,24 +248,37 @@ Json config_of(const fs::path& folder) {
 
 }  // namespace
 
-EncoderFolder::EncoderFolder(const fs::path& folder, BertHead head) {
+EncoderFolder::EncoderFolder(const fs::path& folder, BertHead head, const GivenHead* given) {
   const Json json = config_of(folder);
   const ForeignObject said(json, (folder / "config.json").string());
   const EncoderArchitecture& architecture = encoder_architecture(said);
-  if (head != BertHead::kNone && head_of(said) != head) {
+  if (given == nullptr && head != BertHead::kNone && head_of(said) != head) {
     said.refuse("architectures", head == BertHead::kText ? "...ForSequenceClassification here"
                                                          : "...ForTokenClassification here");
   }
   if (head != BertHead::kNone) {
     labels = labels_of(said);
+    if (given != nullptr && std::ssize(labels) != given->outputs) {
+      labels = numbered_labels(given->outputs);
+    }
     problem = problem_of(said, head, labels.size());
   }
   config = encoder_config(architecture, said);
-  weights_ = std::make_unique<Weights>(folder, architecture, head, head);
+  if (given != nullptr) given_ = given->parameters;
+  weights_ = std::make_unique<Weights>(folder, architecture,
+                                       given != nullptr ? BertHead::kNone : head, head);
   config.head = head;
   config.outputs = std::ssize(labels);
   config.pools = head == BertHead::kText || (head == BertHead::kNone && weights_->has_pooler());
-  if (head != BertHead::kNone && weights_->outputs() != config.outputs) {
+  if (given != nullptr && config.pools && !given_.contains("pooler.weight") &&
+      !weights_->has_pooler()) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: there is no {}, and none came with the head that the model is "
+                            "given",
+                            folder.string(), weights_->names_of("pooler.weight")[0]),
+                "train the layer before the last one, too, and save it (modules_to_save)");
+  }
+  if (given == nullptr && head != BertHead::kNone && weights_->outputs() != config.outputs) {
     fail(ErrorCode::kModelDamaged, "{}: the head has {} outputs, config.json {} labels",
          folder.string(), weights_->outputs(), config.outputs);
   }
@@ -272,8 +289,11 @@ EncoderFolder::EncoderFolder(const fs::path& folder, BertHead head) {
 EncoderFolder::~EncoderFolder() = default;
 
 void EncoderFolder::read(std::span<Parameter* const> parameters) const {
-  for (Parameter* const parameter : parameters) weights_->set(*parameter);
-  weights_->refuse_others(parameters);
+  std::vector<Parameter*> own;
+  std::ranges::copy_if(parameters, std::back_inserter(own),
+                       [&](const Parameter* one) { return !given_.contains(one->name); });
+  for (Parameter* const parameter : own) weights_->set(*parameter);
+  weights_->refuse_others(own);
 }
 
 LoadedEncoder load_encoder(const fs::path& folder, BertHead head) {

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,14 +37,22 @@ struct LoadedEncoder {
 /// "...ForSequenceClassification" reads texts, "...ForTokenClassification" tokens.
 BertHead encoder_head(const std::filesystem::path& folder);
 
+/// A head that is given to the model of a folder, in the place of its own if it has one.
+struct GivenHead {
+  index outputs = 0;
+  std::set<std::string, std::less<>> parameters = {};  ///< that come with it, as ours are called
+};
+
 /// A folder, of which all but the values of the weights has been read.
 class EncoderFolder {
  public:
-  /// With kNone a head is left out, if there is one; else the folder must have that head. Throws
-  /// kModelMissing; kModelDamaged, as for a tensor that is missing or has another shape;
-  /// kModelWrongKind for another architecture or head, for a setting that fovea does not know,
-  /// which it names; and kOutOfMemory if there is no room for the weights.
-  EncoderFolder(const std::filesystem::path& folder, BertHead head);
+  /// With kNone a head is left out, if there is one; else the folder must have that head, unless
+  /// one is `given`. Labels of that are those of the folder, if they are as many, or else
+  /// "LABEL_0" and so on. Throws kModelMissing; kModelDamaged, as for a tensor that is missing or
+  /// has another shape; kModelWrongKind for another architecture or head, for a setting that fovea
+  /// does not know, which it names; and kOutOfMemory if there is no room for the weights.
+  EncoderFolder(const std::filesystem::path& folder, BertHead head,
+                const GivenHead* given = nullptr);
   ~EncoderFolder();
 
   BertConfig config;
@@ -50,14 +60,15 @@ class EncoderFolder {
   EncoderProblem problem = EncoderProblem::kOneLabel;
   std::vector<std::string> labels{};  ///< of a head, in the order of the outputs
 
-  /// Sets the parameters, which are called as those of BertLayers. Throws kModelDamaged, and
-  /// kModelWrongKind for a tensor that fovea does not know.
+  /// Sets the parameters, which are called as those of BertLayers, but those of a given head.
+  /// Throws kModelDamaged, and kModelWrongKind for a tensor that fovea does not know.
   void read(std::span<Parameter* const> parameters) const;
 
   class Weights;
 
  private:
   std::unique_ptr<Weights> weights_;
+  std::set<std::string, std::less<>> given_ = {};  // parameters
 };
 
 /// Reads a folder with its weights. Throws as EncoderFolder.

@@ -163,6 +163,15 @@ std::vector<fs::path> bases_of_model(const fs::path& model) {
   return bases_from(base_of(model, true));
 }
 
+std::vector<fs::path> adapter_runs_of(const fs::path& model) {
+  const std::string base = base_of(model, false);
+  if (base.empty()) return {};
+  std::vector<fs::path> runs = bases_from(base);  // the last one has no adapters
+  runs.insert(runs.begin(), model);
+  runs.pop_back();
+  return runs;
+}
+
 void require_same_base(const AdaptableBase& options) {
   if (!fs::exists(options.base)) {
     throw Error(ErrorCode::kModelMissing,

@@ -105,6 +105,10 @@ std::vector<std::filesystem::path> bases_of(const AdaptableBase& options);
 /// The same of a model.
 std::vector<std::filesystem::path> bases_of_model(const std::filesystem::path& model);
 
+/// The folders of adapters that a model is made of, itself first: as long as each is a base of the
+/// one before. None for a model without adapters. Throws the same.
+std::vector<std::filesystem::path> adapter_runs_of(const std::filesystem::path& model);
+
 /// Throws kModelMissing or kModelWrongKind unless the base is there as the adapters know it.
 void require_same_base(const AdaptableBase& options);
 

@@ -11,6 +11,7 @@
 #include "fovea/task/classify/text_predictor.h"
 #include "fovea/task/embed/embedder.h"
 #include "fovea/task/embed/sentence_encoder.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/language_model/generate.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/tag/tag_predictor.h"
@@ -47,9 +48,9 @@ struct Written {
 
 }  // namespace
 
-Kind kind_of(const fs::path& model) {
-  if (is_encoder(model)) return Kind::kEncoder;
-  switch (kind_of_model(model)) {
+Kind kind_of(const fs::path& model, const std::vector<std::string>& adapters) {
+  if (adapters.empty() && is_encoder(model)) return Kind::kEncoder;
+  switch (kind_of_model(model, adapters)) {
     case ModelKind::kLanguageModel:
       return Kind::kLanguageModel;
     case ModelKind::kClassifier:
@@ -65,7 +66,7 @@ Kind kind_of(const fs::path& model) {
 }
 
 Model load(const fs::path& model, const LoadOptions& options) {
-  switch (kind_of(model)) {
+  switch (kind_of(model, options.adapters)) {
     case Kind::kLanguageModel:
       return LanguageModel(model, options);
     case Kind::kEncoder:
@@ -142,7 +143,7 @@ struct Encoder::Loaded {
 };
 
 Encoder::Encoder(const fs::path& model, const LoadOptions& options)
-    : loaded_(new Loaded{options.context, load_embedder(model)}) {}
+    : loaded_(new Loaded{options.context, load_embedder(model, options.adapters)}) {}
 
 index Encoder::width() const { return loaded_->model.width(); }
 
@@ -179,7 +180,8 @@ struct Classifier::Loaded {
 };
 
 Classifier::Classifier(const fs::path& model, const LoadOptions& options)
-    : loaded_(new Loaded{options.context, load_classifier(model)}) {
+    : loaded_(
+          new Loaded{options.context, load_classifier(model, InputKind::kText, options.adapters)}) {
   if (!loaded_->model.reads_frames()) return;
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: the model reads arrays of numbers, and no texts", model.string()),
@@ -229,7 +231,7 @@ struct Tagger::Loaded {
 };
 
 Tagger::Tagger(const fs::path& model, const LoadOptions& options)
-    : loaded_(new Loaded{options.context, load_tagger(model)}) {}
+    : loaded_(new Loaded{options.context, load_tagger(model, options.adapters)}) {}
 
 bool Tagger::segments() const { return loaded_->model.segments(); }
 std::vector<std::string> Tagger::columns() const { return loaded_->model.columns(); }

@@ -31,8 +31,9 @@ using Values = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::c
 /// A classifier in memory. Several threads of Python may use it at once.
 class ClassifierModel {
  public:
-  ClassifierModel(const std::string& folder, const std::string& precision)
-      : precision_(precision_from(precision)), loaded_(load(folder)) {
+  ClassifierModel(const std::string& folder, const std::string& precision,
+                  const std::vector<std::string>& adapters)
+      : precision_(precision_from(precision)), loaded_(load(folder, adapters)) {
     if (!loaded_.reads_frames() && !loaded_.reads_pairs()) return;
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: the model reads {}", folder,
@@ -83,9 +84,10 @@ class ClassifierModel {
   std::string task() const { return std::string(to_string(loaded_.config().task)); }
 
  private:
-  static LoadedClassifier load(const std::string& folder) {
+  static LoadedClassifier load(const std::string& folder,
+                               const std::vector<std::string>& adapters) {
     const nb::gil_scoped_release others_run;
-    return load_classifier(folder);
+    return load_classifier(folder, InputKind::kText, adapters);
   }
 
   static Vec<const float> row(const Values& values, std::size_t i) {
@@ -106,8 +108,8 @@ class ClassifierModel {
 
 void bind_classifier(nb::module_& m) {
   nb::class_<ClassifierModel>(m, "ClassifierModel", "A classifier in memory.")
-      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
-           nb::arg("precision"))
+      .def(nb::init<const std::string&, const std::string&, const std::vector<std::string>&>(),
+           nb::arg("folder"), nb::arg("precision"), nb::arg("adapters"))
       .def("predict", &ClassifierModel::predict, nb::arg("texts"), nb::arg("threads"),
            "[texts, classes]: probabilities, or numbers in the unit of the model.")
       .def("choose", &ClassifierModel::choose, nb::arg("values"), nb::arg("options"),

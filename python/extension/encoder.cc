@@ -26,8 +26,9 @@ namespace {
 /// An encoder in memory. Several threads of Python may use it at once.
 class EncoderModel {
  public:
-  EncoderModel(const std::string& folder, const std::string& precision)
-      : precision_(precision_from(precision)), loaded_(load(folder)) {}
+  EncoderModel(const std::string& folder, const std::string& precision,
+               const std::vector<std::string>& adapters)
+      : precision_(precision_from(precision)), loaded_(load(folder, adapters)) {}
 
   nb::object embed(const std::vector<std::string>& texts, const Texts& options, int threads) const {
     const EmbedRules rules = rules_of(options);
@@ -53,9 +54,9 @@ class EncoderModel {
   index width() const { return loaded_.width(); }
 
  private:
-  static SentenceModel load(const std::string& folder) {
+  static SentenceModel load(const std::string& folder, const std::vector<std::string>& adapters) {
     const nb::gil_scoped_release others_run;
-    return load_embedder(folder);
+    return load_embedder(folder, adapters);
   }
 
   EmbedRules rules_of(const Texts& options) const {
@@ -74,8 +75,8 @@ class EncoderModel {
 };
 
 // The name of its class in Python.
-std::string kind_of_model(const std::string& path) {
-  switch (models::kind_of(path)) {
+std::string kind_of_model(const std::string& path, const std::vector<std::string>& adapters) {
+  switch (models::kind_of(path, adapters)) {
     case models::Kind::kLanguageModel:
       return "LanguageModel";
     case models::Kind::kEncoder:
@@ -94,15 +95,15 @@ std::string kind_of_model(const std::string& path) {
 
 void bind_encoder(nb::module_& m) {
   nb::class_<EncoderModel>(m, "EncoderModel", "An encoder in memory.")
-      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
-           nb::arg("precision"))
+      .def(nb::init<const std::string&, const std::string&, const std::vector<std::string>&>(),
+           nb::arg("folder"), nb::arg("precision"), nb::arg("adapters"))
       .def("embed", &EncoderModel::embed, nb::arg("texts"), nb::arg("options"), nb::arg("threads"),
            "[texts, columns].")
       .def("similar", &EncoderModel::similar, nb::arg("first"), nb::arg("second"),
            nb::arg("options"), nb::arg("threads"), "The cosine of each pair.")
       .def("width", &EncoderModel::width, "The columns of a vector.");
-  m.def("kind_of_model", &kind_of_model, nb::arg("path"),
-        "The class of a model, by the content of its folder or file.");
+  m.def("kind_of_model", &kind_of_model, nb::arg("path"), nb::arg("adapters"),
+        "The class of a model, by the content of its folder or file, and of its adapters.");
   m.def("embed_options", &option_rows<EmbedOptions>,
         "(name, what it must be, what it does) of each option of embedding.");
 }

@@ -40,8 +40,11 @@ struct TagChoice {
 /// A tagger in memory. Several threads of Python may use it at once.
 class TaggerModel {
  public:
-  TaggerModel(const std::string& folder, const std::string& precision)
-      : precision_(precision_from(precision)), loaded_(load(folder)), names_(loaded_.columns()) {}
+  TaggerModel(const std::string& folder, const std::string& precision,
+              const std::vector<std::string>& adapters)
+      : precision_(precision_from(precision)),
+        loaded_(load(folder, adapters)),
+        names_(loaded_.columns()) {}
 
   // The object of each sentence, which has its words.
   std::vector<std::string> tag(Sentences sentences, const Texts& options, int threads) const {
@@ -86,9 +89,9 @@ class TaggerModel {
  private:
   using Found = std::vector<TaggedByModel>;  // [tag columns]
 
-  static LoadedTagger load(const std::string& folder) {
+  static LoadedTagger load(const std::string& folder, const std::vector<std::string>& adapters) {
     const nb::gil_scoped_release others_run;
-    return load_tagger(folder);
+    return load_tagger(folder, adapters);
   }
 
   template <class F>
@@ -116,8 +119,8 @@ class TaggerModel {
 
 void bind_tagger(nb::module_& m) {
   nb::class_<TaggerModel>(m, "TaggerModel", "A tagger or a segmenter in memory.")
-      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
-           nb::arg("precision"))
+      .def(nb::init<const std::string&, const std::string&, const std::vector<std::string>&>(),
+           nb::arg("folder"), nb::arg("precision"), nb::arg("adapters"))
       .def("tag", &TaggerModel::tag, nb::arg("sentences"), nb::arg("options"), nb::arg("threads"),
            "The JSON object of `fovea tag` of each sentence.")
       .def("segment", &TaggerModel::segment, nb::arg("lines"), nb::arg("options"),

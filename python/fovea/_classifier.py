@@ -18,7 +18,7 @@ from ._errors import Error, UsageError, usage_error
 from ._model_files import LABELS, ModelFiles
 from ._options import classifier_rows, documented, fit_rows
 from ._parts import option_text, text_of, unknown_keyword
-from ._paths import Path, path_of
+from ._paths import Path, adapters_of, path_of
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -37,13 +37,14 @@ class Classifier:
     scikit-learn: clone, Pipeline, cross_val_score and GridSearchCV take it."""
 
     # No attribute but parameters may be set by an estimator's constructor.
-    __slots__ = ("__dict__", "__weakref__", "_files", "_labels", "_model", "_options", "_precision")
+    __slots__ = ("__dict__", "__weakref__", "_adapters", "_files", "_labels", "_model", "_options", "_precision")
 
     def __init__(self, **options: Unpack[Fitting]) -> None:
         """Keywords are the options of `fovea train classify`, with underscores, which `fit` trains with."""
         self._options: dict[str, Any] = {}
         self._model: _fovea.ClassifierModel | None = None
         self._precision = "float32"
+        self._adapters: list[str] = []
         self.set_params(**options)
 
     def __repr__(self) -> str:
@@ -97,6 +98,7 @@ class Classifier:
                 _training.run(task, [_training.STANDARD_INPUT], folder, False, on_update, given)
             except Error as error:
                 raise _about_memory(error) from None
+            self._adapters = []
             self._take(folder, labels)
         return self
 
@@ -118,21 +120,31 @@ class Classifier:
         return cls.load(output)
 
     @classmethod
-    def load(cls, folder: Path, *, precision: str = "float32") -> Self:
-        """The model of a folder that a training or `save` wrote, or of a checkpoint. Raises ModelError."""
+    def load(cls, folder: Path, *, precision: str = "float32", adapters: Mapping[Path, float] = {}) -> Self:
+        """The model of a folder that a training or `save` wrote, of a checkpoint, or of a folder of Hugging Face.
+        `adapters`: folders of PEFT, each with the factor by which it counts: 1 as it was trained. They are merged
+        into the weights, and a head that one holds is that of the model. Raises ModelError."""
         loaded = cls()
         loaded._precision = option_text("precision", precision)
+        loaded._adapters = adapters_of(adapters)
         loaded._take(path_of("load", folder))
         return loaded
 
     def save(self, folder: Path, *, overwrite: bool = False) -> None:
-        """Writes the model into a folder that is new or empty, which `load` and the command read."""
+        """Writes the model into a folder that is new or empty, which `load` and the command read. Raises UsageError
+        for one with `adapters`, whose folder is another's."""
         self._loaded()
+        self._require_whole("save")
         labels = {} if self._labels.dtype == "str" else {LABELS: self._labels.text()}
         self._files.write(path_of("save", folder), labels, overwrite=overwrite)
 
+    def _require_whole(self, function: str) -> None:
+        if self._adapters:
+            raise usage_error(f"{function}: the model was loaded with adapters, which are not in its folder",
+                              "keep both folders, and load them again")
+
     def _take(self, folder: str, labels: _labels.Labels | None = None) -> None:
-        model = _fovea.ClassifierModel(folder, self._precision)
+        model = _fovea.ClassifierModel(folder, self._precision, self._adapters)
         stored = pathlib.Path(folder) / LABELS
         kinds = {"multi-label": "sets", "regression": "numbers"}
         if labels is None and stored.exists():
@@ -260,11 +272,13 @@ class Classifier:
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {"options": self._options, "precision": self._precision}
         if self._model is not None:
+            self._require_whole("pickle")
             state |= {"files": self._files.all(), "labels": self._labels.text()}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._options, self._precision, self._model = dict(state["options"]), state["precision"], None
+        self._adapters = []
         if "files" in state:
             with tempfile.TemporaryDirectory(prefix="fovea-") as folder:
                 for name, file in state["files"].items():

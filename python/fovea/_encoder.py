@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _fovea
 from ._errors import usage_error
 from ._options import documented
 from ._parts import option_text, text_of, unknown_keyword
-from ._paths import Path, path_of
+from ._paths import Path, adapters_of, path_of
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ class Encoder:
         raise TypeError("an Encoder cannot be pickled: pass the folder, and load it there")
 
     @classmethod
-    def load(cls, folder: Path, *, precision: str = "float32") -> Self:
-        """The model of a folder. Raises ModelError."""
-        return cls(_fovea.EncoderModel(path_of("load", folder), option_text("precision", precision)))
+    def load(cls, folder: Path, *, precision: str = "float32", adapters: Mapping[Path, float] = {}) -> Self:
+        """The model of a folder. `adapters`: folders of PEFT, each with the factor by which it counts: 1 as it was
+        trained. They are merged into the weights; a head that one holds is left out. Raises ModelError."""
+        precision = option_text("precision", precision)
+        return cls(_fovea.EncoderModel(path_of("load", folder), precision, adapters_of(adapters)))
 
     @property
     def width(self) -> int:

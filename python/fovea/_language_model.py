@@ -12,7 +12,7 @@ from . import _fovea
 from ._errors import usage_error
 from ._options import documented, training_rows
 from ._parts import option_text, text_of, unknown_keyword
-from ._paths import Path, path_of, paths_of
+from ._paths import Path, adapters_of, path_of, paths_of
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ class LanguageModel:
         `adapters`: folders of adapters, of `train lm --lora` or of PEFT, each with the factor by which it counts: 1 as
         it was trained. They are merged into the weights. Raises ModelError."""
         context = operator.index(max_context)
-        choices = [f"{path_of('load', path)}={float(factor)!r}" for path, factor in adapters.items()]
         precision = option_text("precision", precision)
-        return cls(_fovea.Model(path_of("load", folder), precision, context, choices), precision)
+        return cls(_fovea.Model(path_of("load", folder), precision, context, adapters_of(adapters)), precision)
 
     @classmethod
     @documented(training_rows())

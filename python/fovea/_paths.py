@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ._errors import usage_error
 
@@ -19,6 +19,11 @@ def path_of(name: str, path: object, hint: str = "name a folder") -> str:
     if "\0" in text:
         raise usage_error(f"{name}: {text!r} has a null character", "no name of a file or folder has one", "E0203")
     return text
+
+
+def adapters_of(adapters: Mapping[Path, float]) -> list[str]:
+    """Folders of adapters, each with its factor, as the command names them."""
+    return [f"{path_of('load', path)}={float(factor)!r}" for path, factor in adapters.items()]
 
 
 def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:

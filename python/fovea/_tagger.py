@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _fovea
 from ._errors import usage_error
 from ._options import documented, tagger_rows
 from ._parts import option_text, text_of
-from ._paths import Path, path_of
+from ._paths import Path, adapters_of, path_of
 from ._threads import threads_of
 
 if TYPE_CHECKING:
@@ -35,9 +35,11 @@ class Tagger:
         raise TypeError("a Tagger cannot be pickled: pass the folder, and load it there")
 
     @classmethod
-    def load(cls, folder: Path, *, precision: str = "float32") -> Self:
-        """The model of a folder that a training wrote, or of one of its checkpoints. Raises ModelError."""
-        return cls(_fovea.TaggerModel(path_of("load", folder), option_text("precision", precision)))
+    def load(cls, folder: Path, *, precision: str = "float32", adapters: Mapping[Path, float] = {}) -> Self:
+        """The model of a folder that a training wrote, of one of its checkpoints, or of a folder of Hugging Face.
+        `adapters` are as in Classifier.load. Raises ModelError."""
+        precision = option_text("precision", precision)
+        return cls(_fovea.TaggerModel(path_of("load", folder), precision, adapters_of(adapters)))
 
     @classmethod
     @documented(tagger_rows())

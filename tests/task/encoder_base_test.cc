@@ -10,40 +10,17 @@
 #include <variant>
 #include <vector>
 
-#include "fovea/base/file.h"
 #include "fovea/base/sanitizer.h"
 #include "fovea/models.h"
-#include "fovea/pretrained/encoder_writer.h"
-#include "fovea/tensor/safetensors.h"
 #include "tests/support/throws.h"
 #include "tests/task/classify/tiny.h"
 #include "tests/task/tag/tiny.h"
+#include "tests/task/tiny_encoder.h"
 
 namespace fovea {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kConfig = R"({"model_type": "bert", "vocab_size": 16, "hidden_size": 8,
-    "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12, "max_position_embeddings": 24,
-    "hidden_dropout_prob": 0.2, "classifier_dropout": 0.3})";
-constexpr std::string_view kVocabulary =
-    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nfine\ndull\nfilm\na\nwhat\nit\nnumber\n##s\n.\n,\n'\n";
-
-// A folder of BERT as transformers writes it, without a head.
-fs::path write_bert(const TestFolder& folder) {
-  const fs::path base = folder / "base";
-  create_folders(base);
-  const Bert model({.vocabulary = 16, .width = 8, .layers = 2, .heads = 2, .ff = 12, .block = 24},
-                   {.seed = 3});
-  const Json json = parse_json(std::string(kConfig), {"config.json"});
-  write_file_atomically(base / "config.json", kConfig);
-  write_file_atomically(base / "vocab.txt", kVocabulary);
-  write_file_atomically(
-      base / "model.safetensors",
-      safetensors_bytes(encoder_tensors_of(model.parameters(), json, BertHead::kNone, "test")));
-  return base;
-}
 
 ClassifierSettings classifier_from(const TestFolder& folder, const fs::path& base) {
   ClassifierSettings settings = tiny_classifier(folder);

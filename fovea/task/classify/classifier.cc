@@ -11,9 +11,11 @@
 #include "fovea/base/check.h"
 #include "fovea/config/json.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/task/encoder_adapters.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/text/utf8.h"
 #include "fovea/train/model_folder.h"
@@ -176,8 +178,9 @@ ClassifierTask task_of(EncoderProblem problem) {
 }
 
 // A model from elsewhere. Its settings say what predictions and their messages ask for.
-LoadedClassifier load_foreign(const fs::path& folder, InputKind input) {
-  EncoderFolder read(folder, BertHead::kText);
+LoadedClassifier load_foreign(const fs::path& folder, InputKind input, const EncoderPeft& peft) {
+  EncoderFolder read(peft.head() == nullptr ? folder : transformer_folder(folder), BertHead::kText,
+                     peft.head());
   LoadedClassifier loaded;
   ClassifierConfig& config = loaded.settings.model;
   config = classifier_on(read.config);
@@ -193,6 +196,7 @@ LoadedClassifier load_foreign(const fs::path& folder, InputKind input) {
   loaded.model = std::make_unique<Classifier>(
       config, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   read.read(loaded.model->parameters());
+  peft.apply(loaded.model->parameters());
   if (config.task != ClassifierTask::kRegression) loaded.labels = std::move(read.labels);
   loaded.pieces = std::move(read.text);
   loaded.is_foreign = true;
@@ -203,8 +207,12 @@ LoadedClassifier load_foreign(const fs::path& folder, InputKind input) {
 
 index LoadedClassifier::parameters() const { return parameter_count(settings.model); }
 
-LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign) {
-  if (is_hugging_face(folder)) return load_foreign(folder, foreign);
+LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign,
+                                 std::span<const std::string> adapters) {
+  const EncoderPeft peft(folder, adapters, BertHead::kText);
+  if (is_hugging_face(folder) || (peft.head() != nullptr && is_encoder(folder))) {
+    return load_foreign(folder, foreign, peft);
+  }
   ClassifierConfigFile file = classifier_config_from_text(read_model_file(folder, "config.json"),
                                                           (folder / "config.json").string());
   LoadedClassifier loaded{.settings = std::move(file.settings),
@@ -236,6 +244,8 @@ LoadedClassifier load_classifier(const fs::path& folder, InputKind foreign) {
   }
   loaded.model = load_on_encoder<Classifier>(folder, BertHead::kText, loaded.settings.from,
                                              sizes_of, config, loaded.settings.recipe.seed);
+  peft.apply(loaded.model->parameters());
+  if (peft.head() != nullptr) loaded.numbers = {};  // another head says numbers as they are
   return loaded;
 }
 

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,11 +79,13 @@ struct LoadedClassifier {
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
 /// ...ForSequenceClassification (pretrained/encoder.h), of which `foreign` says whether it reads
-/// texts or pairs, as it does not do so itself. Throws kModelMissing if there is none,
+/// texts or pairs, as it does not do so itself. `adapters`: folders of PEFT (encoder_peft.h); with
+/// their head an encoder without one is a classifier, too. Throws kModelMissing if there is none,
 /// kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do not belong
-/// together, kOutOfMemory.
+/// together, kOutOfMemory, and what EncoderPeft throws.
 LoadedClassifier load_classifier(const std::filesystem::path& folder,
-                                 InputKind foreign = InputKind::kText);
+                                 InputKind foreign = InputKind::kText,
+                                 std::span<const std::string> adapters = {});
 
 /// The tokens of a text; for a sample of numbers, the numbers of its time steps in a FrameSet.
 struct TextTokens {

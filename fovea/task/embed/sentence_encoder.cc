@@ -9,6 +9,7 @@
 #include "fovea/base/check.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/task/encoder_adapters.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/task_table.h"
 #include "fovea/tensor/checksum.h"
@@ -27,9 +28,10 @@ ModelSizes sizes_of(const SentenceEncoderConfig& config) {
           .bytes = [c] { return model_memory(c); }};
 }
 
-std::string checksum_of(const std::string& config, const SentenceEncoder& model) {
-  std::string all = xxh3_128(config);
-  for (const Parameter* const parameter : model.parameters()) {
+// Of what else the vectors depend on, and of the weights.
+std::string checksum_of(std::string_view more, std::span<Parameter* const> parameters) {
+  std::string all = xxh3_128(more);
+  for (const Parameter* const parameter : parameters) {
     const auto bytes = parameter->value.bytes();
     all += xxh3_128({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
@@ -78,12 +80,13 @@ LoadedSentenceEncoder load_sentence_encoder(const fs::path& folder) {
   loaded.model = load_on_encoder<SentenceEncoder>(folder, BertHead::kNone, loaded.settings.from,
                                                   sizes_of, config, loaded.settings.recipe.seed);
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
-  loaded.checksum = checksum_of(text, *loaded.model);
+  loaded.checksum = checksum_of(text, loaded.model->parameters());
   return loaded;
 }
 
-SentenceModel load_embedder(const fs::path& folder) {
-  if (!is_sentence_encoder(folder)) return load_sentence_model(folder);
+namespace {
+
+SentenceModel load_own_embedder(const fs::path& folder) {
   LoadedSentenceEncoder loaded = load_sentence_encoder(folder);
   const SentenceEncoderConfig& config = loaded.model->config();
   BertConfig layers = pretrained_layers(config);
@@ -97,6 +100,19 @@ SentenceModel load_embedder(const fs::path& folder) {
                        .max_length = loaded.settings.text.max_length,
                        .prompt = config.prompt},
           .checksum = std::move(loaded.checksum)};
+}
+
+}  // namespace
+
+SentenceModel load_embedder(const fs::path& folder, std::span<const std::string> adapters) {
+  const EncoderPeft peft(folder, adapters, BertHead::kNone);
+  SentenceModel read =
+      is_sentence_encoder(folder) ? load_own_embedder(folder) : load_sentence_model(folder);
+  if (peft.empty()) return read;
+  const std::span<Parameter* const> parameters = read.model.parameters();
+  peft.apply(parameters);
+  read.checksum = checksum_of(read.checksum, parameters);
+  return read;
 }
 
 SentenceSettings sentence_settings_of_base(const fs::path& base, const EncoderBase& read) {

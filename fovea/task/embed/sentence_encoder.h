@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,10 @@ bool is_sentence_encoder(const std::filesystem::path& folder);
 LoadedSentenceEncoder load_sentence_encoder(const std::filesystem::path& folder);
 
 /// What makes vectors: a model that fovea has trained, or one of another program
-/// (load_sentence_model()). Throws as these.
-SentenceModel load_embedder(const std::filesystem::path& folder);
+/// (load_sentence_model()); with these adapters (encoder_peft.h), whose head is left out. Throws as
+/// these, and what EncoderPeft throws.
+SentenceModel load_embedder(const std::filesystem::path& folder,
+                            std::span<const std::string> adapters = {});
 
 /// How the base of a training makes a vector of a text: as it says, else the mean of the rows.
 SentenceSettings sentence_settings_of_base(const std::filesystem::path& base,

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters of other programs: folders of PEFT (adapter_config.json and adapter_model.safetensors),
-// read and written, and files of llama.cpp, written. Adapters of a model that is loaded without
-// them (--adapter).
+// Adapters of a language model for other programs: folders of PEFT and files of llama.cpp, written.
+// Those that it is given when it is loaded (--adapter).
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "fovea/model/language_model.h"
 #include "fovea/nn/low_rank.h"
-#include "fovea/task/adapters.h"
+#include "fovea/task/peft.h"
 
 namespace fovea {
 
@@ -21,14 +19,6 @@ void export_peft(const std::filesystem::path& run, const std::filesystem::path& 
 
 /// Writes them as one GGUF file, which llama.cpp adds to the model (--lora). Throws the same.
 void export_gguf_adapter(const std::filesystem::path& run, const std::filesystem::path& file);
-
-/// Adapters, and how many times they count.
-struct AdapterChoice {
-  std::filesystem::path folder;
-  double factor = 1;
-};
-/// "FOLDER", or "FOLDER=0.5". Throws kOptionValue for a factor that is not finite.
-AdapterChoice adapter_choice(std::string_view text);
 
 /// A model, and where its weights are.
 struct AdaptedModelFile {

@@ -14,7 +14,9 @@
 #include "fovea/data/label_set.h"
 #include "fovea/model/text_batch.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/sentence_model.h"
 #include "fovea/task/encoder_adapters.h"
+#include "fovea/task/encoder_peft.h"
 #include "fovea/task/load_parts.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/text/keyed_hash.h"
@@ -320,8 +322,9 @@ std::vector<TagSet> tag_sets(const TaggerConfigFile& file, const std::string& na
 namespace {
 
 // A model from elsewhere. Its settings say what predictions and their messages ask for.
-LoadedTagger load_foreign_tagger(const fs::path& folder) {
-  EncoderFolder read(folder, BertHead::kTokens);
+LoadedTagger load_foreign_tagger(const fs::path& folder, const EncoderPeft& peft) {
+  EncoderFolder read(peft.head() == nullptr ? folder : transformer_folder(folder),
+                     BertHead::kTokens, peft.head());
   LoadedTagger loaded;
   const std::optional<TagScheme> scheme = find_scheme(read.labels);
   loaded.settings.text.scheme = {choice_of(scheme)};
@@ -333,6 +336,7 @@ LoadedTagger load_foreign_tagger(const fs::path& folder) {
       std::make_unique<Tagger>(config, std::span<const CrfRules>(),
                                ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   read.read(loaded.model->parameters());
+  peft.apply(loaded.model->parameters());
   loaded.tags.emplace_back(std::move(read.labels), scheme);
   loaded.vocabulary.pieces = std::move(read.text);
   loaded.is_foreign = true;
@@ -348,8 +352,25 @@ std::string LoadedTagger::longest() const {
   return reads_pieces() ? fmt::format("{} tokens", most) : fmt::format("--max-length ({})", most);
 }
 
-LoadedTagger load_tagger(const fs::path& folder) {
-  if (is_hugging_face(folder)) return load_foreign_tagger(folder);
+namespace {
+
+// Scores of a CRF are other ones, and several columns have several heads.
+void require_one_softmax(const TaggerConfig& config, const fs::path& folder) {
+  if (config.tags.size() == 1 && head_of(config, 0) == TagHead::kSoftmax) return;
+  throw Error(
+      ErrorCode::kModelWrongKind,
+      fmt::format("--adapter: {}: the model has {}, and adapters hold a head of transformers",
+                  folder.string(), config.tags.size() > 1 ? "several tag columns" : "a CRF"),
+      "name the encoder that it began from as the model");
+}
+
+}  // namespace
+
+LoadedTagger load_tagger(const fs::path& folder, std::span<const std::string> adapters) {
+  const EncoderPeft peft(folder, adapters, BertHead::kTokens);
+  if (is_hugging_face(folder) || (peft.head() != nullptr && is_encoder(folder))) {
+    return load_foreign_tagger(folder, peft);
+  }
   const std::string name = (folder / "config.json").string();
   const TaggerConfigFile file =
       tagger_config_from_text(read_model_file(folder, "config.json"), name);
@@ -361,6 +382,8 @@ LoadedTagger load_tagger(const fs::path& folder) {
   loaded.model =
       load_on_encoder<Tagger>(folder, BertHead::kTokens, loaded.settings.from, sizes_of, config,
                               crf_rules(config, loaded.tags), loaded.settings.recipe.seed);
+  if (peft.head() != nullptr) require_one_softmax(config, folder);
+  peft.apply(loaded.model->parameters());
   for (const Parameter* const parameter : loaded.model->parameters()) require_finite(*parameter);
   return loaded;
 }

@@ -140,10 +140,12 @@ struct LoadedTagger {
 };
 
 /// Loads a model: a folder of ours, or one of Hugging Face whose model is a
-/// ...ForTokenClassification (pretrained/encoder.h). Throws kModelMissing if there is none,
+/// ...ForTokenClassification (pretrained/encoder.h). `adapters`: folders of PEFT (encoder_peft.h);
+/// with their head an encoder without one is a tagger, too. Throws kModelMissing if there is none,
 /// kModelWrongKind for one of another kind, kModelDamaged if files are damaged or do not belong
-/// together, kOutOfMemory.
-LoadedTagger load_tagger(const std::filesystem::path& folder);
+/// together, kOutOfMemory, and what EncoderPeft throws.
+LoadedTagger load_tagger(const std::filesystem::path& folder,
+                         std::span<const std::string> adapters = {});
 
 /// The text of config.json.
 std::string config_text(const TaggerSettings& settings, const TaggerOutputs& outputs);
