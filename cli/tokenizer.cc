@@ -26,6 +26,7 @@
 #include "fovea/pretrained/folder_subwords.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/tokenizer_files.h"
+#include "fovea/pretrained/translator.h"
 #include "fovea/text/sentencepiece/sentencepiece.h"
 #include "fovea/text/sentencepiece/trainer.h"
 #include "fovea/text/utf8.h"
@@ -139,8 +140,15 @@ class WordPieceLines final : public LineTokenizer {
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
   if (is_gguf(file)) return std::make_unique<SubwordLines>(load_pretrained_text(file).subwords);
-  // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
   const fs::path folder = file;
+  if (fs::is_directory(folder) && is_foreign_translator(folder)) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: a translator, and each of its sides has pieces of its own", file),
+                fmt::format("name one side: {0}/source.spm or {0}/target.spm, whose ids are those "
+                            "of that file, and not the model's",
+                            file));
+  }
+  // A folder of fovea may have a vocab.txt, too: the words of a word tokenizer.
   if (fs::is_directory(folder) && !fs::exists(folder / kManifestName)) {
     const ModelFiles files(folder);
     const std::string kind = tokenizer_model(files);

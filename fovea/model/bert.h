@@ -53,6 +53,7 @@ struct BertConfig {
   double head_dropout = 0;  ///< in training, before the head
 
   index position_rows() const { return padding + 1 + block; }
+  friend bool operator==(const BertConfig&, const BertConfig&) = default;
 };
 
 /// The layers that a configuration has of a model from elsewhere (EncoderConfig::base), without a

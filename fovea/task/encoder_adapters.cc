@@ -69,12 +69,14 @@ EncoderAdapters named(const fs::path& folder, BertHead head) {
                              head);
 }
 
-// Nothing of what training drops.
-bool have_same_layers(const BertConfig& a, const BertConfig& b) {
-  return a.vocabulary == b.vocabulary && a.width == b.width && a.layers == b.layers &&
-         a.heads == b.heads && a.ff == b.ff && a.block == b.block && a.types == b.types &&
-         a.padding == b.padding && a.buckets == b.buckets && a.norm_epsilon == b.norm_epsilon &&
-         a.activation == b.activation && a.pooled == b.pooled;
+// Whatever stands on them, and whatever training drops.
+bool have_same_layers(BertConfig a, const BertConfig& b) {
+  a.pools = b.pools;
+  a.head = b.head;
+  a.outputs = b.outputs;
+  a.dropout = b.dropout;
+  a.head_dropout = b.head_dropout;
+  return a == b;
 }
 
 }  // namespace

@@ -30,14 +30,8 @@ namespace fs = std::filesystem;
               std::move(hint));
 }
 
-void require_ours(const fs::path& model, bool is_ours) {
-  if (is_ours) return;
-  refuse_export(model, "export is for models that fovea has trained",
-                "this model has the form of another program already");
-}
-
 void require_base(const fs::path& model, bool reads_pieces, bool is_foreign) {
-  require_ours(model, !is_foreign);
+  require_of_fovea(!is_foreign);
   if (reads_pieces) return;
   refuse_export(model, "the model did not begin from an encoder, and transformers has no other",
                 "train one with --base MODEL");
@@ -226,7 +220,7 @@ auto with_model(const fs::path& model, const F& f) {
     case ModelKind::kTagger:
       return f(load_tagger(model));
     case ModelKind::kSentenceEncoder:
-      require_ours(model, is_sentence_encoder(model));
+      require_of_fovea(is_sentence_encoder(model));
       return f(load_sentence_encoder(model));
     default:
       return f(load_classifier(model));

@@ -10,6 +10,12 @@
 
 namespace fovea {
 
+void require_of_fovea(bool is_ours) {
+  if (is_ours) return;
+  throw Error(ErrorCode::kModelWrongKind, "export is for models that fovea has trained",
+              "this model has the form of another program already");
+}
+
 Json::Object with_dtype(Json::Object config, DType dtype) {
   constexpr std::string_view kTypes[] = {"dtype", "torch_dtype"};
   config = members_but(std::move(config), kTypes);

@@ -37,6 +37,10 @@ inline constexpr std::array<std::string_view, 19> kExportedFiles = {
     "model.safetensors",
     "config.json"};
 
+/// Throws kModelWrongKind unless fovea has trained the model: another has the form of its program
+/// already.
+void require_of_fovea(bool is_ours);
+
 /// A config.json that says this type of the weights, and no other.
 Json::Object with_dtype(Json::Object config, DType dtype);
 

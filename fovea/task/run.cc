@@ -114,6 +114,11 @@ double vocabulary_bytes(const Tokenizer* tokenizer) {
   return tokenizer == nullptr ? 0 : vocabulary_bytes(tokenizer->data());
 }
 
+double added_by_training(const TrainingBytes& bytes) {
+  return bytes.model + bytes.state + bytes.gradients + kRounding * bytes.passes + bytes.batches +
+         bytes.records + bytes.rounded;
+}
+
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   const double held = static_cast<double>(resident_memory_bytes()) + kProcessBytes;
   const double model = bytes.model + bytes.state;
@@ -121,8 +126,7 @@ double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes) {
   // of the run is checked, which takes its file and its values.
   const double resuming = checkpoint_bytes > 0 ? held + model + bytes.state + 2 * bytes.values : 0;
   // A checkpoint is written from the values and the state themselves.
-  const double running = held - static_cast<double>(checkpoint_bytes) + model + bytes.gradients +
-                         kRounding * bytes.passes + bytes.batches + bytes.records + bytes.rounded;
+  const double running = held - static_cast<double>(checkpoint_bytes) + added_by_training(bytes);
   // Text and tokens existed together before this call, so the peak so far counts too. The system
   // counts pages in lots, hence kLots.
   constexpr double kLots = 1 << 20;

@@ -112,6 +112,10 @@ double flops_of_update(const Context& context, const Run& run);
 template <Prepared Run>
 double training_memory(const Context& context, const Run& run, index checkpoint_bytes = 0);
 
+/// What updates add to what the process holds when they begin, whatever it has held before.
+template <Prepared Run>
+double added_memory(const Context& context, const Run& run);
+
 /// The updates that are left after `done` of them, plus the evaluations, each counted as the number
 /// of updates that take as long.
 template <Prepared Run>

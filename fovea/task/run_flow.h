@@ -45,6 +45,8 @@ struct TrainingBytes {
   double rounded = 0;    ///< values of --save-dtype bf16, while they are written
 };
 
+/// What these add to the memory of the process while updates run.
+double added_by_training(const TrainingBytes& bytes);
 /// The most bytes that this process will have resident while it trains. `checkpoint_bytes`: the
 /// part of the memory held now that is the checkpoint to resume from.
 double peak_of_training(const TrainingBytes& bytes, index checkpoint_bytes);
@@ -220,7 +222,7 @@ PassCost pass_cost(const Context& context, const Run& run) {
 }
 
 template <Prepared Run>
-double training_memory(const Context& context, const Run& run, index checkpoint_bytes) {
+TrainingBytes training_bytes(const Context& context, const Run& run) {
   const auto& model = run.settings.model;
   const double records =
       record_bytes(run.settings.recipe, cost_of(run).updates, observed_heads(model));
@@ -234,15 +236,24 @@ double training_memory(const Context& context, const Run& run, index checkpoint_
   const double trained = 1 - static_cast<double>(own.frozen) / std::max(planned, 1.0);
   const bool rounds = run.settings.recipe.save_dtype == Precision::kBFloat16;
   const double rounded = rounds ? sizeof(BFloat16) * static_cast<double>(values) : 0;
-  return peak_of_training({.model = own.adapters ? own.adapters->model : model_memory(model),
-                           .values = sizeof(float) * static_cast<double>(values),
-                           .state = trained * state_bytes(optimizer, passes.sizes),
-                           .gradients = own.gradients + update_bytes(optimizer, passes.sizes),
-                           .passes = passes.bytes() + own.more,
-                           .batches = own.batches,
-                           .records = records + own.vocabulary,
-                           .rounded = rounded},
-                          checkpoint_bytes);
+  return {.model = own.adapters ? own.adapters->model : model_memory(model),
+          .values = sizeof(float) * static_cast<double>(values),
+          .state = trained * state_bytes(optimizer, passes.sizes),
+          .gradients = own.gradients + update_bytes(optimizer, passes.sizes),
+          .passes = passes.bytes() + own.more,
+          .batches = own.batches,
+          .records = records + own.vocabulary,
+          .rounded = rounded};
+}
+
+template <Prepared Run>
+double training_memory(const Context& context, const Run& run, index checkpoint_bytes) {
+  return peak_of_training(training_bytes(context, run), checkpoint_bytes);
+}
+
+template <Prepared Run>
+double added_memory(const Context& context, const Run& run) {
+  return added_by_training(training_bytes(context, run));
 }
 
 /// Forward alone is a third of forward and backward.

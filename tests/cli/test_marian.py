@@ -117,6 +117,13 @@ class Marian(CommandTest):
         *pieces, whole = tokens_of(13, 13, 14, 40)
         self.assertEqual(whole, sum(pieces))
 
+    def test_its_tokenizers_are_two(self):
+        for command in ("encode", "decode"):
+            done = self.run_fovea("tokenizer", command, self.model, stdin=b"a\n")
+            self.assert_error(done, 4, "a translator, and each of its sides has pieces of its own")
+            self.assertIn(f"{self.model}/source.spm", done.stderr.decode())
+        self.assertEqual(self.succeed("tokenizer", "encode", self.model / "source.spm", stdin=b"a b\n").stdout.decode(), "\u2581a \u2581b\n")
+
     def test_errors(self):
         def refused(status, *needles, command=("translate",), **change):
             write_marian(self.model, self.tensors, **change)

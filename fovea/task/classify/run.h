@@ -75,6 +75,7 @@ double training_memory(const Context& context, const ClassifierRun& run,
                        index checkpoint_bytes = 0);
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run,
                           const RunState& done = {});
+extern template double added_memory(const Context&, const ClassifierRun&);
 
 /// The files of its folder, besides those of numbers.
 std::vector<NamedFile> model_files(const ClassifierRun& run);

@@ -341,6 +341,8 @@ double training_memory(const Context& context, const ClassifierRun& run, index c
                     : training_memory<ClassifierRun>(context, run, checkpoint_bytes);
 }
 
+template double added_memory(const Context&, const ClassifierRun&);
+
 RunTime estimate_run_time(const Context& context, const ClassifierRun& run, const RunState& done) {
   return run.linear ? linear_time(context, run)
                     : estimate_run_time<ClassifierRun>(context, run, done);

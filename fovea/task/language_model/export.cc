@@ -28,11 +28,8 @@ namespace fs = std::filesystem;
 
 bool knows_lines(const LoadedLanguageModel& loaded) { return loaded.settings.text.data == "lines"; }
 
-// A model that fovea has not trained has its own file already.
-void refuse_foreign(const LoadedLanguageModel& loaded) {
-  if (!loaded.pretrained || !loaded.kept_text.empty()) return;
-  throw Error(ErrorCode::kModelWrongKind, "export is for models that fovea has trained",
-              "this model has the form of another program already");
+bool is_of_fovea(const LoadedLanguageModel& loaded) {
+  return !loaded.pretrained || !loaded.kept_text.empty();
 }
 
 [[noreturn]] void refuse_form(std::string_view begun, std::string_view form) {
@@ -113,7 +110,7 @@ std::string gguf_as_begun(const LoadedLanguageModel& loaded, const Architecture&
 
 std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::path& folder,
                                 DType dtype) {
-  refuse_foreign(loaded);
+  require_of_fovea(is_of_fovea(loaded));
   const Architecture& row = architecture_of(loaded);
   write_exported(folder, loaded.pretrained ? files_as_begun(loaded, row, dtype)
                                            : files_of(loaded, row, dtype));
@@ -122,7 +119,7 @@ std::string export_hugging_face(const LoadedLanguageModel& loaded, const fs::pat
 
 std::string export_gguf(const LoadedLanguageModel& loaded, const fs::path& file,
                         std::string_view type) {
-  refuse_foreign(loaded);
+  require_of_fovea(is_of_fovea(loaded));
   const LanguageModelConfig& config = loaded.model->config();
   const Architecture& architecture = architecture_of(loaded);
   const GgufWeightType& weights = choose(gguf_weight_types(), type, "dtype");

@@ -80,10 +80,7 @@ Json::Object rules_of(const ExportedSide& source, const ExportedSide& target, bo
 
 std::string export_translator(const LoadedTranslator& loaded, const std::filesystem::path& folder,
                               DType dtype) {
-  if (loaded.vocabulary.is_foreign) {
-    throw Error(ErrorCode::kModelWrongKind, "export is for models that fovea has trained",
-                "this model has the form of another program already");
-  }
+  require_of_fovea(!loaded.vocabulary.is_foreign);
   const TranslatorConfig& c = loaded.model->config();
   const TranslatorArchitecture& row = translator_architecture_of(c);
   const ExportedSide source(loaded.vocabulary.source(), "--tokenizer"),
