@@ -8,9 +8,11 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/score_text.h"
 #include "cli/task_commands.h"
 #include "fovea/task/explain.h"
 #include "fovea/task/language_model/evaluate.h"
+#include "fovea/task/language_model/evaluate_preferences.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/report/evaluation.h"
 
@@ -47,13 +49,55 @@ void warn_of_what_was_left_out(const TextScore& score) {
 
 std::vector<OptionSpec> language_model_eval_options() {
   return joined({options_of(TextEvaluation(), "Language models"),
+                 options_of(PreferenceEvaluation(), "Language models"),
                  options_of(PretrainedOptions(), "Language models")});
+}
+
+std::string report_of(const PreferenceScore& score) {
+  std::string report = fmt::format("{} pair{}, rewards of beta {}, held to {}\n", score.pairs,
+                                   score.pairs == 1 ? "" : "s", score.beta, score.reference);
+  report += numbers_head(score.confidence);
+  score.visit_numbers([&](std::string_view name, const Interval& interval) {
+    report += number_line(name, interval);
+  });
+  return report;
+}
+
+void warn_of_what_was_left_out(const PreferenceScore& score) {
+  const index all = score.pairs + score.left_out + score.equal;
+  if (score.left_out > 0) {
+    warn(fmt::format("pairs that are longer than the model reads: {} of {}; they are left out",
+                     score.left_out, all));
+  }
+  if (score.equal > 0) {
+    warn(fmt::format("pairs of equal answers: {} of {}; they are left out", score.equal, all));
+  }
+}
+
+int eval_preferences(const Arguments& arguments, const PretrainedOptions& pretrained,
+                     const PreferenceEvaluation& options, const std::vector<std::string>& said) {
+  refuse_options(arguments, {"stride"}, " with --preferences");
+  const std::string model = arguments.text("MODEL");
+  const std::vector<std::string> files = arguments.list("test");
+  const Context context = model_context_of(arguments);
+  tell_threads(context);
+  const PreferenceScore score =
+      evaluate_preferences(context, model, pretrained, files, options, said);
+  if (!is_pretrained(model)) warn_of_trained_files(load_settings(model).text.train, files);
+  warn_of_what_was_left_out(score);
+  print(arguments.on("json") ? evaluation_line(json_of(score), model, pretrained.adapter)
+                             : report_of(score));
+  return 0;
 }
 
 int eval_language_model(const Arguments& arguments) {
   PretrainedOptions pretrained{.weights = WeightTypes::kAsTheyLie};
   TextEvaluation evaluation;
-  read_options(arguments, pretrained, evaluation);
+  PreferenceEvaluation preference;
+  const std::vector<std::string> said = read_options(arguments, pretrained, evaluation, preference);
+  if (measures_preferences(preference, said, arguments.text("MODEL"))) {
+    return eval_preferences(arguments, pretrained, preference, said);
+  }
   const std::vector<std::string> files = arguments.list("test");
   const Context context = model_context_of(arguments);
   const LoadedLanguageModel loaded = load_language_model(arguments.text("MODEL"), pretrained);

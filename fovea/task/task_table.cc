@@ -13,6 +13,7 @@
 #include "fovea/task/embed/evaluate.h"
 #include "fovea/task/embed/run.h"
 #include "fovea/task/embed/sentence_encoder.h"
+#include "fovea/task/language_model/evaluate_preferences.h"
 #include "fovea/task/language_model/language_model.h"
 #include "fovea/task/tag/run.h"
 #include "fovea/task/translate/translator.h"
@@ -38,7 +39,7 @@ constexpr TaskRow kTasks[] = {
      .key = kLanguageModelKind,
      .name = {"language model", "语言模型"},
      .files = kLanguageModelFiles,
-     .scores = [](Text) { return false; },
+     .scores = [](Text task) { return task == kPreferenceTask; },
      .check_config = [](Text config, Name name) { settings_from_text(config, name); },
      .loss_unit = [](Text config,
                      Name name) { return loss_unit_of(settings_from_text(config, name)); }},

@@ -29,7 +29,8 @@ struct TaskRow {
   /// The files that a run writes before its first checkpoint, and others need not know of:
   /// tokenizers and, beside each, the list of its words, NAMEvocab.txt beside NAMEtokenizer.txt.
   std::span<const std::string_view> files;
-  /// Whether evaluations of such a model have this "task"; those of a language model have none.
+  /// Whether evaluations of such a model have this "task"; those of the text that a language model
+  /// predicts have none.
   bool (*scores)(std::string_view task);
   /// Throws kModelWrongKind for a model of another kind, kModelDamaged for what no run begins with.
   void (*check_config)(std::string_view config, const std::string& name);

@@ -368,6 +368,9 @@ class Pages(CommandTest):
                     write(self.folder / "test.npz", gestures(40, 1)[0])
                     self.run_here("train classify --input npz --train test.npz --encoder attention,attention:joints "
                                   "--width 8 --heads 2 --stop-after 5u --overwrite -o gestures".split())
+                if page.stem == "eval":
+                    self.run_here("train lm --train preferences.jsonl --objective dpo --base smollm2.gguf --lora 2 --stop-after 2u "
+                                  "--valid-fraction 0 --overwrite -o preferred".split())
                 if page.stem in ("generate", "explain", "eval", "inspect", "report"):
                     self.prepare()
                     self.run_here(cheaper("train lm --train book.txt --overwrite -o model".split()))

@@ -20,7 +20,7 @@ def pairs(count=12):
     return [{"prompt": QUESTIONS[n % 4], "chosen": f"the {n % 5}", "rejected": f"no {n % 3}"} for n in range(count)]
 
 
-class Preferences(BaseTest):
+class PreferenceTest(BaseTest):
     def setUp(self):
         super().setUp()
         self.base = self.foreign(llama_context_length=(U32, 200))
@@ -44,6 +44,8 @@ class Preferences(BaseTest):
     def bits(self, output):
         return tensors_of(self.folder / output / "model.safetensors")
 
+
+class Preferences(PreferenceTest):
     def test_prefers_what_was_preferred(self):
         for name, more in (("whole", ()), ("adapters", ("--lora", 4, "--lr", "2e-2"))):
             with self.subTest(name):
@@ -163,6 +165,95 @@ class Preferences(BaseTest):
             with self.subTest(needle):
                 self.assert_error(self.dpo("x", *more, run=self.run_fovea), 2, needle)
         self.assert_error(self.run_fovea("train", "lm", "--train", self.data, "--objective", "dpo", "-o", self.folder / "x"), 2, "--objective")
+
+
+class Measured(PreferenceTest):
+    """What eval says of pairs. tests/python/test_preferences.py compares it with PyTorch."""
+
+    def score(self, model, *more, data=None):
+        return json.loads(self.succeed("eval", model, "--test", data or self.data, "--json", *more).stdout)
+
+    def numbers(self, score):
+        return {name: value["value"] for name, value in score.items() if isinstance(value, dict)}
+
+    def assert_near(self, a, b, places=6):
+        self.assertEqual(a.keys(), b.keys())
+        for name in a:
+            self.assertAlmostEqual(a[name], b[name], places, name)
+
+    def test_a_run_is_measured_as_its_training_measures_it(self):
+        valid = self.lines([*pairs(7), {"prompt": "hello", "chosen": "no 1", "rejected": "the 2"}], "valid.jsonl")
+        for name, more in (("whole", ()), ("adapters", ("--lora", 4, "--lr", "2e-2")), ("beta", ("--dpo-beta", 0.5))):
+            with self.subTest(name):
+                self.dpo(name, *more, "--valid", valid, "--eval-every", "30u")
+                rows = [json.loads(line) for line in (self.folder / name / "metrics.jsonl").read_text().splitlines()]
+                accuracy = [row["values"]["accuracy"] for row in rows if row["kind"] == "metrics"][-1]
+                loss = [row["valid_loss"] for row in rows if "valid_loss" in row][-1]
+                found = self.score(self.folder / name, data=valid)
+                self.assertEqual((found["task"], found["pairs"], found["left_out"], found["equal"]), ("preferences", 8, 0, 0))
+                self.assertEqual((found["beta"], found["reference"]), (0.5 if name == "beta" else 0.1, str(self.base)))
+                self.assertEqual(found["accuracy"]["value"], accuracy)
+                self.assertAlmostEqual(found["loss"]["value"], loss, 4)
+                self.assertAlmostEqual(found["margin"]["value"], found["chosen_reward"]["value"] - found["rejected_reward"]["value"], 9)
+                for interval in (found[key] for key in ("accuracy", "margin", "loss", "chosen_reward", "rejected_reward")):
+                    self.assertLessEqual(interval["low"], interval["value"])
+                    self.assertLessEqual(interval["value"], interval["high"])
+                self.assertEqual([self.score(self.folder / name, "-t", threads, data=valid) for threads in (1, 3)], [found] * 2)
+
+    def test_any_model_beside_any_other(self):
+        self.dpo("run", "--lora", 4, "--lr", "2e-2")
+        run, peft, whole = self.folder / "run", self.folder / "peft", self.folder / "whole"
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+        self.succeed("import", run, "-o", whole)
+        expected = self.numbers(self.score(run))
+        self.assertGreater(expected["margin"], 0.1)
+        self.assert_near(self.numbers(self.score(self.base, "--adapter", peft, "--preferences")), expected)
+        self.assert_near(self.numbers(self.score(whole, "--preferences", "--reference-model", self.base)), expected, 4)
+        turned = self.numbers(self.score(self.base, "--preferences", "--reference-model", run))
+        self.assertAlmostEqual(turned["margin"], -expected["margin"], 6)
+        self.assertAlmostEqual(self.numbers(self.score(run, "--dpo-beta", 0.3))["margin"], 3 * expected["margin"], 6)
+        itself = self.score(self.base, "--preferences", "--reference-model", self.base)
+        self.assertEqual((itself["accuracy"]["value"], itself["margin"]["value"]), (0, 0))
+        self.assertAlmostEqual(itself["loss"]["value"], math.log(2), 9)
+
+    def test_text_and_page(self):
+        self.dpo("run")
+        long = {"prompt": "x", "chosen": "x" * 300 + "good", "rejected": "y"}
+        done = self.succeed("eval", self.folder / "run", "--test", self.lines([*pairs(5), long, {"prompt": "x", "chosen": "y", "rejected": "y"}], "t.jsonl"))
+        said = done.stdout.decode()
+        self.assertIn(f"5 pairs, rewards of beta 0.1, held to {self.base}", said)
+        for name in ("accuracy", "margin", "loss", "chosen reward", "rejected reward"):
+            self.assertIn(f"\n{name} ", said)
+        self.assertIn("pairs that are longer than the model reads: 1 of 7", done.stderr.decode())
+        self.assertIn("pairs of equal answers: 1 of 7", done.stderr.decode())
+        evaluation = self.folder / "evaluation.json"
+        evaluation.write_bytes(self.succeed("eval", self.folder / "run", "--test", self.data, "--json").stdout)
+        self.succeed("report", self.folder / "run", "--eval", evaluation, "-o", self.folder / "page.html")
+        page = (self.folder / "page.html").read_text()
+        self.assertIn("rejected", page)
+        self.assertIn("margin", page)
+
+    def test_next_tokens_of_such_a_model(self):
+        self.dpo("run")
+        chat = self.lines([{"prompt": "hello", "completion": "the 1"}], "chat.jsonl")
+        self.assertIn("perplexity", self.score(self.folder / "run", "--no-preferences", data=chat))
+
+    def test_what_cannot_be_measured(self):
+        def fails(status, needle, *words):
+            self.assert_error(self.run_fovea("eval", *words, "--test", self.data), status, needle)
+
+        fails(2, "no model that its training began with", self.base, "--preferences")
+        fails(2, "--dpo-beta has no effect without --preferences", self.base, "--dpo-beta", 0.2)
+        fails(2, "--reference-model has no effect without --preferences", self.base, "--reference-model", self.base)
+        fails(2, "--stride", self.base, "--preferences", "--reference-model", self.base, "--stride", 4)
+        fails(2, "--dpo-beta", self.base, "--preferences", "--reference-model", self.base, "--dpo-beta", 0)
+        self.train(self.folder / "own", "--stop-after", "2u")
+        fails(4, "the model has no chat template", self.folder / "own", "--preferences", "--reference-model", self.base)
+        short = self.foreign("short.gguf", llama_context_length=(U32, 100))
+        fails(4, "sees 100 tokens, and", self.base, "--preferences", "--reference-model", short)
+        self.dpo("run", "--lora", 2)
+        self.base.unlink()
+        fails(4, "the base of these adapters is not there", self.folder / "run")
 
 
 if __name__ == "__main__":
