@@ -286,6 +286,8 @@ class Adapters(BaseTest):
             self.succeed("import", base, "--adapter", f"{run}=0.5", f"{peft}=0.5", f"{other}=-0.5", "-o", twice)
             self.assertAlmostEqual(self.loss(twice), both, 5)
             self.assertAlmostEqual(self.loss(run, "--adapter", f"{other}=-0.5"), both, 5)
+            for folder in (run, peft):
+                self.fails(4, "has these adapters already, and they would count twice", "eval", run, "--test", self.text, "--adapter", folder)
 
     def test_adapters_of_the_output_count_in_the_loss(self):
         own, base, peft = self.folder / "own", self.folder / "base", self.folder / "peft"

@@ -13,7 +13,7 @@ import bert_support
 from bert_support import softmax, text_logits, vector, weights, word_logits, write_head, write_json, write_model
 from support import CommandTest
 from tensor_files import Tensor, safetensors_bytes
-from test_encoder_adapters import AdapterTest
+from test_encoder_adapters import FEW, AdapterTest
 
 TEXTS = ["the old king sees the moon", "cat", "a running dog !"]
 QUERY, OUT = "encoder.layer.0.attention.self.query", "encoder.layer.1.output.dense"
@@ -249,8 +249,29 @@ class Runs(AdapterTest):
         self.assertEqual(*said)
         self.assertNotEqual(said[0], self.succeed("embed", run, stdin=b"the old king\n").stdout)
 
+    def test_a_head_that_says_numbers(self):
+        """As they are, while the run's own head says them in its unit."""
+        numbers_file, run, peft = self.folder / "numbers.tsv", self.folder / "run", self.folder / "peft"
+        numbers_file.write_text("".join(f"{1000 + 50 * (line[0] == 'r')}\t{line.split(chr(9))[1]}\n"
+                                        for line in self.data["classify"].read_text(encoding="utf-8").splitlines()), encoding="utf-8")
+        for output, more in (("run", ("--lora", 2)), ("whole", ("--stop-after", "2u"))):
+            self.succeed("train", "classify", "--base", self.base, "--train", numbers_file, "-o", self.folder / output, *FEW, "--regression", *more)
+        self.succeed("export", run, "--to", "peft", "-o", peft)
+
+        def value(model, *adapter):
+            return json.loads(self.succeed("classify", model, "--json", *adapter, stdin=b"the old king\n").stdout)["value"]
+
+        self.assertGreater(value(run), 900)
+        self.assertAlmostEqual(value(self.base, "--adapter", peft), value(run), 2)
+        self.assertNotAlmostEqual(value(self.folder / "whole"), value(run), 2)
+        config = json.loads((peft / "adapter_config.json").read_text(encoding="utf-8"))
+        self.assertEqual(config["modules_to_save"], ["classifier", "pooler"])
+        found = value(self.folder / "whole", "--adapter", peft)
+        self.assertGreater(found, 900)
+        self.assertLess(found, 1200)
+
     def test_a_head_on_a_run(self):
-        """It takes the place of the run's own; of numbers it says them as they are."""
+        """It takes the place of the run's own."""
         self.begin("classify", "run", "--stop-after", "2u")
         self.begin("classify", "other", "--lora", 2)
         self.succeed("export", self.folder / "other", "--to", "peft", "-o", self.folder / "peft")
