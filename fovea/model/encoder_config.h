@@ -89,6 +89,7 @@ struct EncoderConfig {
   bool freeze_embeddings = false;       ///< the table of the tokens is never trained
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
   bool pools = false;                   ///< rows of a text become one, as textcnn needs it
+  bool shares_distances = false;  ///< position t5: all layers share one table (distances.weight)
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;
   index heads = 4;

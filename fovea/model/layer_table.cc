@@ -248,8 +248,14 @@ index attention_width(const Spec& spec, index in) {
   return spec.no_output ? spec.heads * spec.head_dim : in;
 }
 
+MultiHeadAttentionOptions attention_of(const LayerParts& p) {
+  MultiHeadAttentionOptions options = attention_options(p.config, p.spec, p.depth);
+  share_distances(options, p.distances);
+  return options;
+}
+
 std::unique_ptr<EncoderLayer> make_attention(const LayerParts& p, const ParameterScope& scope) {
-  return attention_layer(attention_options(p.config, p.spec, p.depth), p.residual, scope);
+  return attention_layer(attention_of(p), p.residual, scope);
 }
 
 double kept_by_attention(const Spec& spec, index, index block, index tokens) {
@@ -266,8 +272,7 @@ void fill_feed_forward(Spec& spec, const EncoderConfig& c, index in) {
 
 std::unique_ptr<EncoderLayer> make_transformer(const LayerParts& p, const ParameterScope& scope) {
   return std::make_unique<Block>(
-      BlockOptions{attention_options(p.config, p.spec, p.depth),
-                   feed_forward_options(p.config, p.depth), p.residual.value()},
+      BlockOptions{attention_of(p), feed_forward_options(p.config, p.depth), p.residual.value()},
       scope);
 }
 
@@ -479,6 +484,17 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& c, const Encode
   if (!has_local_angles(c, spec)) o.rotary_divisors = divisors_of(c);
   o.parts = parts_of(c);
   return o;
+}
+
+Parameter* shared_distances(const EncoderConfig& c, const ParameterScope& scope) {
+  if (!c.shares_distances) return nullptr;
+  return &scope["distances"].add("weight", {c.t5_buckets, c.heads}, Init::zeros(), Decay::kNo);
+}
+
+void share_distances(MultiHeadAttentionOptions& options, Parameter* distances) {
+  for (LayerPart& part : options.parts) {
+    if (part.tensor == "t5") part.shared = distances;
+  }
 }
 
 FeedForwardOptions feed_forward_options(const EncoderConfig& c, index depth) {

@@ -37,6 +37,12 @@ MultiHeadAttentionOptions attention_options(const EncoderConfig& config,
                                             const EncoderLayerSpec& spec, index depth);
 FeedForwardOptions feed_forward_options(const EncoderConfig& config, index depth);
 
+/// The biases by distance that all layers share, distances.weight [buckets, heads] of `scope`; null
+/// where each layer has its own, or none.
+Parameter* shared_distances(const EncoderConfig& config, const ParameterScope& scope);
+/// Lets a layer have these, if there are any.
+void share_distances(MultiHeadAttentionOptions& options, Parameter* distances);
+
 /// How a layer stands in a residual connection with a norm.
 enum class LayerSum : std::uint8_t {
   kNever,
@@ -51,6 +57,7 @@ struct LayerParts {
   const EncoderLayerSpec& spec;  ///< with every size filled in
   index depth;                   ///< pairs of residual sums of the model
   ResidualIf residual;
+  Parameter* distances = nullptr;  ///< shared_distances()
 };
 
 struct LayerKind {

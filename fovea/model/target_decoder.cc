@@ -122,7 +122,8 @@ EncoderConfig cross_config(EncoderConfig c) {
 // A block has three residual sums, a layer of an encoder two.
 index depth_of(index layers) { return (3 * layers + 1) / 2; }
 
-DecoderBlockOptions block_options(const EncoderConfig& c, const TextDecoderOptions& options) {
+DecoderBlockOptions block_options(const EncoderConfig& c, const TextDecoderOptions& options,
+                                  Parameter* distances) {
   // Positions that are added to embeddings are none of a layer.
   EncoderConfig layer = c;
   if (adds_position_rows(c.position)) layer.position = PositionKind::kNone;
@@ -134,6 +135,7 @@ DecoderBlockOptions block_options(const EncoderConfig& c, const TextDecoderOptio
                         .feed_forward = feed_forward_options(c, depth),
                         .residual = residual_options(c, c.width)};
   o.cross.context = options.source_width;
+  share_distances(o.attention, distances);
   return o;
 }
 
@@ -233,7 +235,7 @@ std::unique_ptr<Decoding> RecurrentDecoder::decoding() const {
 TextDecoder::TextDecoder(const EncoderConfig& c, const TextDecoderOptions& options,
                          const ParameterScope& scope)
     : dropout_(c.dropout), embedding_(shared_embedding(c, options.tokens), scope["embedding"]) {
-  const DecoderBlockOptions block = block_options(c, options);
+  const DecoderBlockOptions block = block_options(c, options, shared_distances(c, scope));
   const ParameterScope blocks = scope["blocks"];
   blocks_.reserve(static_cast<std::size_t>(options.layers));
   for (index n = 0; n < options.layers; ++n) blocks_.emplace_back(block, blocks[n]);

@@ -137,7 +137,8 @@ struct TextDecoderOptions {
 };
 
 /// Embeddings of the target, and the blocks that read them and the source.
-/// Parameters, in this order: embedding.*; blocks.N.* of DecoderBlock; norm.* (pre-norm models).
+/// Parameters, in this order: embedding.*; distances.weight (shared_distances() of layer_table.h);
+/// blocks.N.* of DecoderBlock; norm.* (pre-norm models).
 class TextDecoder final : public TargetDecoder {
  public:
   /// `config` must be resolved, and its sight kPast.

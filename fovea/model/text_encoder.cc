@@ -35,7 +35,8 @@ class EncoderBuilder {
  public:
   using NextScope = std::function<ParameterScope()>;
 
-  EncoderBuilder(const EncoderConfig& config, index depth) : config_(config), depth_(depth) {}
+  EncoderBuilder(const EncoderConfig& config, index depth, Parameter* distances)
+      : config_(config), depth_(depth), distances_(distances) {}
 
   EncoderStageLayers stage(const SizedStage& stage, const NextScope& next_scope) const {
     EncoderStageLayers layers;
@@ -64,7 +65,7 @@ class EncoderBuilder {
     const ResidualIf residual =
         *one.spec.residual ? ResidualIf(residual_options(c, one.in)) : std::nullopt;
     std::unique_ptr<EncoderLayer> made =
-        one.spec.kind->make({c, one.spec, depth_, residual}, scope);
+        one.spec.kind->make({c, one.spec, depth_, residual, distances_}, scope);
     return one.spec.joints ? layer_across(std::move(made)) : std::move(made);
   }
 
@@ -80,15 +81,17 @@ class EncoderBuilder {
 
   const EncoderConfig& config_;
   index depth_;
+  Parameter* distances_;  // that all layers share, or null
 };
 
 Encoder make_encoder(const EncoderConfig& c, const std::vector<SizedStage>& stages,
-                     const ParameterScope& scope) {
-  const EncoderBuilder builder(c, depth_of(stages));
+                     const ParameterScope& scope, std::string_view layers) {
+  const EncoderBuilder builder(c, depth_of(stages), shared_distances(c, scope));
+  const ParameterScope numbered = scope[layers];
   Encoder encoder;
   index number = 0;
   for (const SizedStage& stage : stages) {
-    encoder.add(builder.stage(stage, [&] { return scope[number++]; }));
+    encoder.add(builder.stage(stage, [&] { return numbered[number++]; }));
   }
   return encoder;
 }
@@ -130,7 +133,7 @@ TextEncoder::TextEncoder(const EncoderConfig& c, const std::vector<SizedStage>& 
                                 : std::optional<Embedding>(std::in_place, embedding_options(c),
                                                            scope["embedding"])),
       projects_tokens_once_(projected_once_columns(c, stages) > 0),
-      encoder_(make_encoder(c, stages, scope[layers])) {
+      encoder_(make_encoder(c, stages, scope, layers)) {
   if (ends_with_norm(c, stages)) norm_.emplace(norm_options(c, width_), scope["norm"]);
   check(!projects_tokens_once_ || encoder_.first_columns() == projected_once_columns(c, stages),
         "model: the first layer projects to {} columns, not {}", encoder_.first_columns(),

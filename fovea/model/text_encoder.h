@@ -25,8 +25,9 @@ struct DistinctIds {
 
 DistinctIds distinct_ids(Tape& tape, Vec<const std::int32_t> ids);
 
-/// Parameters, in this order: embedding.* (unless config.features > 0); LAYERS.N.* (LAYERS.N.B.*
-/// and LAYERS.N.join.* where layers lie side by side); norm.* (pre-norm models with residual sums).
+/// Parameters, in this order: embedding.* (unless config.features > 0); distances.weight
+/// (shared_distances() of layer_table.h); LAYERS.N.* (LAYERS.N.B.* and LAYERS.N.join.* where layers
+/// lie side by side); norm.* (pre-norm models with residual sums).
 /// LAYERS is "encoder" or "blocks".
 class TextEncoder {
  public:

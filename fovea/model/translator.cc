@@ -169,7 +169,10 @@ index Translator::cross_attention(index layer) const {
   return layers().encoder().attentions() + layers().decoder().cross_attention(layer);
 }
 
-// The rows from which the next tokens of the target are predicted.
+Variable Translator::scaled(Tape& tape, Variable decoded) const {
+  return config_.output_scale == 1 ? decoded : scale(tape, decoded, config_.output_scale);
+}
+
 Variable Translator::rows(Tape& tape, const TranslationBatch& batch,
                           const TranslatorLossOptions& o) const {
   const PackedRows source = lay_out_texts(tape, batch.source, config_.block),
@@ -186,9 +189,10 @@ Variable Translator::rows(Tape& tape, const TranslationBatch& batch,
   const Variable encoded = layers().encoder().forward(tape, batch.source.ids, source, o.dropout,
                                                       seen(0, read), o.inputs);
   const TargetDecoder& decoder = layers().decoder();
-  return decoder.forward(
+  const Variable decoded = decoder.forward(
       tape, batch.target.ids, {encoded, source},
       {target, o.dropout, seen(read, static_cast<std::size_t>(decoder.attentions()))});
+  return scaled(tape, decoded);
 }
 
 Variable Translator::loss(Tape& tape, const TranslationBatch& batch,
@@ -225,7 +229,7 @@ void TranslatorDecoder::begin(const TextRows& sources) {
 Rows<const float> TranslatorDecoder::step(std::span<const index> parents,
                                           Vec<const std::int32_t> ids) {
   tape_.reset();
-  const Variable x = decoding_->step(tape_, parents, ids);
+  const Variable x = model_.scaled(tape_, decoding_->step(tape_, parents, ids));
   const TranslatorLayers& layers = model_.layers();
   return linear(tape_, x, tape_.parameter(layers.output_weight()),
                 parameter_or_none(tape_, layers.output_bias()))

@@ -57,8 +57,9 @@ struct TranslatorConfig : EncoderConfig {
   bool share_embeddings = false;
   bool tie = true;
   index target_vocabulary = 0;
-  /// No field: of models from elsewhere. The logits of a tied model have a bias.
-  bool logits_bias = false;
+  // No fields: of models from elsewhere.
+  bool logits_bias = false;  ///< the logits of a tied model have a bias
+  double output_scale = 1;   ///< of the rows that become logits
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -180,8 +181,11 @@ class Translator : public ModelOf<TranslatorConfig, TranslatorLayers> {
  private:
   friend class TranslatorDecoder;
 
+  // The rows from which the next tokens of the target are predicted.
   Variable rows(Tape& tape, const TranslationBatch& batch,
                 const TranslatorLossOptions& options) const;
+  // What the decoder makes of a target, as its logits read it.
+  Variable scaled(Tape& tape, Variable decoded) const;
 };
 
 /// Writes translations of many sentences at once, a token more of each hypothesis in every step.

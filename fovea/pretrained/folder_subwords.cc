@@ -24,8 +24,8 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kName = "tokenizer.json", kModelName = "tokenizer.model",
-                           kVocabularyName = "vocab.json", kMergesName = "merges.txt",
-                           kAddedName = "added_tokens.json",
+                           kT5ModelName = "spiece.model", kVocabularyName = "vocab.json",
+                           kMergesName = "merges.txt", kAddedName = "added_tokens.json",
                            kSettingsName = "tokenizer_config.json";
 
 // How many names there are more: tables are padded to a round number of rows, not to many times the
@@ -218,10 +218,145 @@ FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
   return result;
 }
 
+// What T5's spiece.model says beside the pieces, transformers does not read.
+void require_t5_pieces(const PieceModel& model, const std::string& where) {
+  const std::string_view lacking =
+      model.algorithm != PieceAlgorithm::kUnigram ? "is no unigram model"
+      : model.byte_fallback                       ? "spells characters in bytes (byte_fallback)"
+      : !model.denormalizer.empty() ? "rewrites the text of its pieces (denormalizer_spec)"
+      : model.space_is_suffix       ? "puts spaces behind words (treat_whitespace_as_suffix)"
+                                    : "";
+  if (lacking.empty()) return;
+  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: the model {}", where, lacking),
+              kReadableHint);
+}
+
+// A token that tokenizer_config.json or added_tokens.json has beside the pieces, or says more of.
+void add_t5_token(PiecePipelineModel& model, AddedToken one, const std::string& where) {
+  const auto tokens = std::ssize(model.names);
+  if (one.id < 0 || one.id > tokens || one.text.empty()) {
+    fail(ErrorCode::kModelDamaged, "{}: {} has the id {}; expected 0 to {}", where,
+         printable(one.text), one.id, tokens);
+  }
+  if (one.id == tokens) {
+    model.names.push_back(one.text);
+    std::get<PieceScores>(model.pieces).scores.push_back(0);
+  }
+  std::erase_if(model.added, [&](const AddedToken& other) { return other.id == one.id; });
+  model.added.push_back(std::move(one));
+}
+
+void add_t5_tokens(const ModelFiles& files, PiecePipelineModel& model) {
+  if (files.has(kAddedName)) {
+    const Json json = files.json(kAddedName);
+    std::map<index, std::string> by_id;
+    for (const auto& [text, id] : json.object()) by_id.insert({id.whole(), text});
+    for (const auto& [id, text] : by_id) {
+      add_t5_token(model,
+                   {.text = text,
+                    .id = static_cast<token>(std::clamp<index>(id, -1, kMostTokens)),
+                    .is_mark = false,
+                    .normalized = true},
+                   files.path(kAddedName));
+    }
+  }
+  if (!files.has(kSettingsName)) return;
+  const Json json = files.json(kSettingsName);
+  const std::string where = files.path(kSettingsName);
+  const Json* const decoder = json.find("added_tokens_decoder");
+  if (decoder == nullptr) return;
+  std::map<index, AddedToken> by_id;
+  for (const auto& [key, value] : decoder->object()) {
+    const ForeignObject from(value, where + ": added_tokens_decoder");
+    const std::optional<index> id = number_of(key);
+    if (!id || *id > kMostTokens)
+      fail(ErrorCode::kModelDamaged, "{}: {} is no id", where, printable(key));
+    AddedToken one{.text = from.text("content"),
+                   .id = static_cast<token>(*id),
+                   .is_mark = from.flag("special", false)};
+    one.normalized = from.flag("normalized", !one.is_mark);
+    one.takes_left = from.flag("lstrip", false);
+    one.takes_right = from.flag("rstrip", false);
+    from.require("single_word", false);
+    by_id.insert({*id, std::move(one)});
+  }
+  for (auto& [id, one] : by_id) add_t5_token(model, std::move(one), where);
+}
+
+// Names of special tokens that are no tokens yet get an id of transformers' choice.
+void require_t5_names(const ModelFiles& files, const PiecePipelineModel& model) {
+  if (!files.has(kSettingsName)) return;
+  const Json json = files.json(kSettingsName);
+  const ForeignObject settings(json, files.path(kSettingsName));
+  for (const char* const key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const Json* const list = settings.find(key);
+    if (list == nullptr || list->get_if<Json::Array>() == nullptr) continue;
+    for (const Json& one : list->array()) {
+      const std::string name = one.get_if<Json::Object>() != nullptr
+                                   ? ForeignObject(one, settings.where()).text("content")
+                                   : one.text();
+      if (std::ranges::find(model.added, name, &AddedToken::text) != model.added.end()) continue;
+      settings.refuse(key, fmt::format("tokens of spiece.model, and not {}", printable(name)));
+    }
+  }
+}
+
+// spiece.model of T5, whose last pieces are behind it: the sentinels, of which the first is last.
+FolderSubwords t5_model_file(const ModelFiles& files, index rows) {
+  const std::string where = files.path(kT5ModelName);
+  const PieceModel read = read_piece_model(files.text(kT5ModelName), where);
+  require_t5_pieces(read, where);
+  constexpr index kUsualSentinels = 100;
+  index sentinels = kUsualSentinels;
+  if (files.has(kSettingsName)) {
+    const Json json = files.json(kSettingsName);
+    sentinels =
+        ForeignObject(json, files.path(kSettingsName)).whole("extra_ids", 0, rows, sentinels);
+  }
+  PiecePipelineModel model;
+  PieceScores scores;
+  for (const ModelPiece& piece : read.pieces) {
+    model.names.push_back(piece.text);
+    scores.scores.push_back(piece.score);
+  }
+  for (index n = sentinels; n-- > 0;) {
+    model.names.push_back(fmt::format("<extra_id_{}>", n));
+    scores.scores.push_back(0);
+  }
+  model.pieces = std::move(scores);
+  model.unknown = read.unknown;
+  if (!read.normalizer.charsmap.empty()) {
+    model.rules.push_back(text_rule::precompiled(read.normalizer.charsmap, where));
+  }
+  model.cuts = {.at_white_space = true, .blanks = Metaspace{}};
+  model.decoder = {{.kind = DecodeStep::Kind::kMetaspace,
+                    .from = std::string(kSpaceSymbol),
+                    .to = " ",
+                    .drops = true}};
+  FolderSubwords result;
+  if (read.end != kNoToken) result.marks.after = {read.end};
+  for (std::size_t id = 0; id < model.names.size(); ++id) {
+    const std::string& name = model.names[id];
+    const bool is_mark = name == "<pad>" || name == "</s>" || name == "<unk>";
+    if (!is_mark && id < read.pieces.size()) continue;
+    model.added.push_back({.text = name, .id = static_cast<token>(id)});
+  }
+  named_as_damaged(files.where(), [&] {
+    add_t5_tokens(files, model);
+    require_t5_names(files, model);
+  });
+  model.names.resize(model.names.size() +
+                     static_cast<std::size_t>(padding(where, model.names.size(), rows)));
+  result.subwords = std::make_shared<const PiecePipeline>(std::move(model));
+  return result;
+}
+
 }  // namespace
 
 FolderSubwords read_folder_subwords(const ModelFiles& files, std::string_view architecture,
                                     index rows, token begin) {
+  const bool is_t5 = architecture == "t5" || architecture == "mt5";
+  if (!files.has(kName) && is_t5) return t5_model_file(files, rows);
   if (!files.has(kName) && files.has(kModelName)) return model_file(files, rows, begin);
   if (!files.has(kName) && files.has(kVocabularyName)) {
     return vocabulary_files(files, architecture, rows, begin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary among the files of a model of Hugging Face: tokenizer.json, or else
-// tokenizer.model, or vocab.json and merges.txt.
+// The vocabulary among the files of a model of Hugging Face: tokenizer.json, or else spiece.model
+// (T5), tokenizer.model, or vocab.json and merges.txt.
 #pragma once
 
 #include <filesystem>

@@ -323,13 +323,17 @@ std::string_view hugging_face_name(LayerActivation activation) {
   fail(ErrorCode::kInternal, "an activation without a name");
 }
 
+std::optional<LayerActivation> activation_of_name(std::string_view name, bool gated) {
+  for (const ActivationName& one : kActivations) {
+    if (one.name == name) return gated ? one.gated : one.plain;
+  }
+  return std::nullopt;
+}
+
 LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,
                                         std::string_view usual, bool gated) {
   const std::string name = config.text(key, std::string(usual));
-  for (const ActivationName& one : kActivations) {
-    const auto found = gated ? one.gated : one.plain;
-    if (one.name == name && found) return *found;
-  }
+  if (const auto found = activation_of_name(name, gated)) return *found;
   config.refuse(key,
                 gated ? "silu, gelu, gelu_pytorch_tanh and relu" : "gelu, gelu_new, silu and relu");
 }

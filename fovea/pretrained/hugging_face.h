@@ -2,6 +2,7 @@
 // The configurations of language models in folders of Hugging Face transformers, read and written.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "fovea/config/json.h"
@@ -16,6 +17,8 @@ Json::Object hugging_face_config(const Architecture& architecture,
 
 /// The name that transformers has for an activation, with a gate or without.
 std::string_view hugging_face_name(LayerActivation activation);
+/// The activation of such a name, if there is one.
+std::optional<LayerActivation> activation_of_name(std::string_view name, bool gated);
 /// The activation that a key names; `usual`: if the file does not have it. Gated: of a feed-forward
 /// network with a gate. Throws kModelWrongKind for one that fovea does not know.
 LayerActivation hugging_face_activation(const ForeignObject& config, std::string_view key,

@@ -112,6 +112,7 @@ std::string tokenizer_model(const ModelFiles& files) {
   constexpr std::string_view kName = "tokenizer.json";
   if (!files.has(kName)) {
     const bool is_bpe = files.has("tokenizer.model") || files.has("vocab.json");
+    if (files.has("spiece.model")) return "Unigram";
     return is_bpe ? "BPE" : files.has("vocab.txt") ? "WordPiece" : "";
   }
   const Json json = files.json(kName);

@@ -107,8 +107,8 @@ std::string kept_metadata(std::string_view archive, const std::string& where);
 /// nor has a head (encoder.h): it makes vectors (sentence_model.h).
 bool is_encoder(const std::filesystem::path& path);
 /// The kind of the tokenizer among these files, as tokenizer.json calls it: "BPE", "WordPiece";
-/// without one, of tokenizer.model or vocab.json "BPE", of vocab.txt "WordPiece", "" if there is
-/// none. Throws kModelDamaged.
+/// without one, of spiece.model "Unigram", of tokenizer.model or vocab.json "BPE", of vocab.txt
+/// "WordPiece", "" if there is none. Throws kModelDamaged.
 std::string tokenizer_model(const ModelFiles& files);
 /// XXH3 of the bytes that say which model it is: the header of a GGUF file, or a folder's
 /// config.json.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "fovea/nn/embedding.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/pretrained.h"
+#include "fovea/pretrained/shared_vocabulary.h"
 
 namespace fovea {
 
@@ -33,12 +35,12 @@ class TranslatorWeights {
       : folder_(folder), tensors_(folder), architecture_(architecture) {}
 
   bool has_logits_bias() const { return tensors_.has(architecture_.logits_bias); }
+  bool has_head() const { return tensors_.has(fmt::format("{}.weight", architecture_.head)); }
 
   // Before memory is taken for what the configuration says.
   void check_sizes(const TranslatorConfig& c) const {
-    constexpr index kTensorsOfLayer = 16;
     const index layers = c.encoder_layers + c.decoder_layers;
-    if (std::ssize(tensors_.names()) < layers * kTensorsOfLayer) {
+    if (std::ssize(tensors_.names()) < layers * architecture_.least_tensors) {
       fail(ErrorCode::kModelDamaged, "{}: {} tensors are too few for {} layers", folder_.string(),
            tensors_.names().size(), layers);
     }
@@ -81,6 +83,7 @@ class TranslatorWeights {
         check_shape(name, parameter.value.shape(), parts);
         tensors_.read(name, {to.data + n * size, size});
       }
+      require_same_tables(c, parameter, names[0]);
     }
     ++parameter.version;
   }
@@ -128,6 +131,24 @@ class TranslatorWeights {
          folder_.string(), name, to_string(shape), to_string(expected));
   }
 
+  // What a file has of a table under other names, too, is that table.
+  void require_same_tables(const TranslatorConfig& c, const Parameter& parameter,
+                           const std::string& read) const {
+    for (const std::string& other : other_names_of_table(architecture_, c, parameter.name)) {
+      if (other == read || !tensors_.has(other)) continue;
+      check_shape(other, parameter.value.shape(), 1);
+      Tensor stored = Tensor::empty(parameter.value.shape());
+      tensors_.read(other, stored.vec<float>());
+      if (std::ranges::equal(std::as_const(stored).vec<float>(), parameter.value.vec<float>())) {
+        continue;
+      }
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("{}: the tensor {} has other values than {}, which stands for it",
+                              folder_.string(), other, read),
+                  kReadableHint);
+    }
+  }
+
   void require_close(std::string_view name, Vec<const float> stored,
                      Vec<const float> computed) const {
     constexpr double kMost = 0.01;  // the types in which they are stored have three digits
@@ -142,9 +163,9 @@ class TranslatorWeights {
   }
 
   void refuse_others(const TranslatorConfig& c, std::span<Parameter* const> parameters) const {
-    std::set<std::string, std::less<>> known = {std::string(architecture_.source_positions),
-                                                std::string(architecture_.target_positions),
-                                                std::string(architecture_.logits_bias)};
+    std::set<std::string, std::less<>> known = {
+        std::string(architecture_.source_positions), std::string(architecture_.target_positions),
+        std::string(architecture_.logits_bias), std::string(architecture_.unread)};
     for (const Parameter* const parameter : parameters) {
       for (const std::string& name : translator_tensors(architecture_, c, parameter->name)) {
         known.insert(name);
@@ -168,10 +189,25 @@ class TranslatorWeights {
   const TranslatorArchitecture& architecture_;
 };
 
-TranslationRules read_rules(const ModelFiles& files, const ForeignObject& config, index tokens) {
-  if (!files.has(kTranslatorRules)) return translation_rules(config, config, tokens);
+TranslationRules read_rules(const ModelFiles& files, const TranslatorArchitecture& architecture,
+                            const ForeignObject& config, index tokens) {
+  if (!files.has(kTranslatorRules)) return translation_rules(architecture, config, config, tokens);
   const Json json = files.json(kTranslatorRules);
-  return translation_rules(ForeignObject(json, files.path(kTranslatorRules)), config, tokens);
+  return translation_rules(architecture, ForeignObject(json, files.path(kTranslatorRules)), config,
+                           tokens);
+}
+
+// A model of another class has other layers: T5EncoderModel.
+void require_class(const TranslatorArchitecture& architecture, const ForeignObject& said) {
+  constexpr std::string_view kKey = "architectures";
+  if (!said.has(kKey)) return;
+  const Json::Array& names = said.array(kKey);
+  const auto is_row = [&](const Json& name) {
+    const auto* const text = name.get_if<std::string>();
+    return text != nullptr && *text == architecture.class_name;
+  };
+  if (names.empty() || std::ranges::any_of(names, is_row)) return;
+  said.refuse(kKey, architecture.class_name);
 }
 
 }  // namespace
@@ -188,14 +224,18 @@ ForeignTranslator load_foreign_translator(const fs::path& folder) {
   const Json json = files.json(kTranslatorConfig);
   const ForeignObject said(json, files.path(kTranslatorConfig));
   const TranslatorArchitecture& architecture = translator_architecture(said);
+  require_class(architecture, said);
   ForeignTranslator loaded;
   TranslatorConfig& c = loaded.config = foreign_translator_config(said);
   const TranslatorWeights weights(folder, architecture);
   c.logits_bias = weights.has_logits_bias();
+  if (architecture.head_rule == HeadRule::kByFile) c.tie = !weights.has_head();
   weights.check_sizes(c);
   weights.check_positions(c);
-  loaded.rules = read_rules(files, said, c.target_vocabulary);
-  loaded.vocabularies = read_translator_vocabularies(files, c, loaded.rules);
+  loaded.rules = read_rules(files, architecture, said, c.target_vocabulary);
+  loaded.vocabularies = architecture.one_vocabulary
+                            ? read_shared_vocabulary(files, architecture.name, c, loaded.rules)
+                            : read_translator_vocabularies(files, c, loaded.rules);
   loaded.model =
       std::make_unique<Translator>(c, ParameterSetOptions{.memory = ParameterMemory::kUnwritten});
   for (Parameter* const parameter : loaded.model->parameters()) weights.set(c, *parameter);

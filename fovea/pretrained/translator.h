@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translators as transformers has saved them (MarianMTModel): a folder with a config.json, the
-// weights, source.spm, target.spm and vocab.json.
+// Translators as transformers has saved them, and other models that write a text from a text: a
+// folder with a config.json, the weights, and the vocabulary: of a MarianMTModel in source.spm,
+// target.spm and vocab.json, of a T5ForConditionalGeneration in tokenizer.json or spiece.model.
 #pragma once
 
 #include <filesystem>

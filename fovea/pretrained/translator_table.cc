@@ -38,25 +38,46 @@ constexpr EncoderTensor kMarianDecoder[] = {
     {"feed_forward_norm", {"final_layer_norm"}},
 };
 
-constexpr TranslatorArchitecture kTranslators[] = {
-    {.name = "marian",
-     .class_name = "MarianMTModel",
-     .shared = "model.shared",
-     .of_source = "model.encoder.embed_tokens",
-     .of_target = "model.decoder.embed_tokens",
-     .head = "lm_head",
-     .logits_bias = "final_logits_bias",
-     .encoder_layer = "model.encoder.layers.",
-     .decoder_layer = "model.decoder.layers.",
-     .in_encoder = kMarianEncoder,
-     .in_decoder = kMarianDecoder,
-     .source_positions = "model.encoder.embed_positions.weight",
-     .target_positions = "model.decoder.embed_positions.weight"},
+// The first layer of each side has the biases that all layers of the side share.
+constexpr EncoderTensor kT5[] = {
+    {"encoder.distances", {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias"}},
+    {"encoder.norm", {"encoder.final_layer_norm"}},
+    {"decoder.distances", {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias"}},
+    {"decoder.norm", {"decoder.final_layer_norm"}},
+};
+
+constexpr EncoderTensor kT5Encoder[] = {
+    {"attention.qkv",
+     {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v"}},
+    {"attention.out", {"layer.0.SelfAttention.o"}},
+    {"attention_norm", {"layer.0.layer_norm"}},
+    {"feed_forward.in", {"layer.1.DenseReluDense.wi"}},
+    {"feed_forward.gate", {"layer.1.DenseReluDense.wi_0"}},
+    {"feed_forward.gated", {"layer.1.DenseReluDense.wi_1"}},
+    {"feed_forward.out", {"layer.1.DenseReluDense.wo"}},
+    {"feed_forward_norm", {"layer.1.layer_norm"}},
+};
+
+constexpr EncoderTensor kT5Decoder[] = {
+    {"attention.qkv",
+     {"layer.0.SelfAttention.q", "layer.0.SelfAttention.k", "layer.0.SelfAttention.v"}},
+    {"attention.out", {"layer.0.SelfAttention.o"}},
+    {"attention_norm", {"layer.0.layer_norm"}},
+    {"cross.q", {"layer.1.EncDecAttention.q"}},
+    {"cross.kv", {"layer.1.EncDecAttention.k", "layer.1.EncDecAttention.v"}},
+    {"cross.out", {"layer.1.EncDecAttention.o"}},
+    {"cross_norm", {"layer.1.layer_norm"}},
+    {"feed_forward.in", {"layer.2.DenseReluDense.wi"}},
+    {"feed_forward.gate", {"layer.2.DenseReluDense.wi_0"}},
+    {"feed_forward.gated", {"layer.2.DenseReluDense.wi_1"}},
+    {"feed_forward.out", {"layer.2.DenseReluDense.wo"}},
+    {"feed_forward_norm", {"layer.2.layer_norm"}},
 };
 
 constexpr index kMostForeignWidth = index{1} << 20;
 // Positions are computed where a file has none, so no file bounds their number.
 constexpr index kMostPositions = index{1} << 20;
+constexpr index kMostBuckets = index{1} << 16;
 
 index size_of(const ForeignObject& config, std::string_view key, index most, index usual) {
   return config.whole(key, 1, most, usual);
@@ -123,33 +144,7 @@ void ignore_what_trains_or_generates(const ForeignObject& config) {
                  "top_p"});
 }
 
-const EncoderTensor* find_row(std::span<const EncoderTensor> rows, std::string_view ours) {
-  const auto row = std::ranges::find(rows, ours, &EncoderTensor::ours);
-  return row == rows.end() ? nullptr : &*row;
-}
-
-std::string weight_of(std::string_view name) { return fmt::format("{}.weight", name); }
-
-}  // namespace
-
-bool is_translator_architecture(std::string_view name) {
-  return std::ranges::find(kTranslators, name, &TranslatorArchitecture::name) !=
-         std::end(kTranslators);
-}
-
-const TranslatorArchitecture& translator_architecture(const ForeignObject& config) {
-  const std::string name = config.text("model_type", "");
-  std::string known;
-  for (const TranslatorArchitecture& row : kTranslators) {
-    if (row.name == name) return row;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
-  }
-  config.refuse("model_type", known + " here");
-}
-
-TranslatorConfig foreign_translator_config(const ForeignObject& config) {
-  translator_architecture(config);
-  TranslatorConfig c;
+void read_marian(const ForeignObject& config, TranslatorConfig& c) {
   c.vocabulary = size_of(config, "vocab_size", kLargestSize, 58101);
   c.target_vocabulary = size_of(config, "decoder_vocab_size", kLargestSize, c.vocabulary);
   c.width = size_of(config, "d_model", kMostForeignWidth, 1024);
@@ -178,8 +173,142 @@ TranslatorConfig foreign_translator_config(const ForeignObject& config) {
   c.sinusoid = SinusoidOrder::kSinCos;
   c.embedding_scale =
       config.flag("scale_embedding", false) ? std::sqrt(static_cast<double>(c.width)) : 1;
-  c.dropout = 0;
   require_layers_of_marian(config);
+}
+
+// What transformers reads of it: "relu", "gated-gelu"; the GELU behind a gate is that by tanh.
+LayerActivation t5_activation(const ForeignObject& config, std::string_view usual) {
+  constexpr std::string_view kKey = "feed_forward_proj", kGated = "gated-";
+  const std::string said = config.text(kKey, std::string(usual));
+  if (said == "gated-gelu") return LayerActivation::kGegluTanh;
+  const bool gated = said.starts_with(kGated);
+  const std::string_view name = std::string_view(said).substr(gated ? kGated.size() : 0);
+  if (const auto found = activation_of_name(name, gated)) return *found;
+  config.refuse(kKey, "relu, gelu, gelu_new and silu, alone or behind \"gated-\"");
+}
+
+// Positions are distances, so nothing bounds the length of a text.
+void read_t5_family(const ForeignObject& config, TranslatorConfig& c, std::string_view activation) {
+  c.vocabulary = c.target_vocabulary =
+      size_of(config, "vocab_size", kLargestSize, activation == "relu" ? 32128 : 250112);
+  c.width = size_of(config, "d_model", kMostForeignWidth, 512);
+  c.head_dim = size_of(config, "d_kv", kMostForeignWidth, 64);
+  c.ff = size_of(config, "d_ff", kMostForeignWidth, activation == "relu" ? 2048 : 1024);
+  c.encoder_layers = size_of(config, "num_layers", kMostLayers, activation == "relu" ? 6 : 8);
+  c.decoder_layers = size_of(config, "num_decoder_layers", kMostLayers, c.encoder_layers);
+  c.heads = size_of(config, "num_heads", kMostForeignWidth, activation == "relu" ? 8 : 6);
+  c.activation = t5_activation(config, activation);
+  c.t5_buckets = size_of(config, "relative_attention_num_buckets", kMostBuckets, 32);
+  c.t5_max_distance = size_of(config, "relative_attention_max_distance", kLargestSize, 128);
+  c.norm_epsilon = config.number("layer_norm_epsilon", 0, 1, 1e-6);
+  c.block = kMostPositions;
+  c.norm = NormKind::kRms;
+  c.norm_position = NormPosition::kPre;
+  c.position = *find_enum<PositionKind>("t5");
+  c.shares_distances = true;
+  c.score_scale = 1;
+  c.bias = false;
+  c.share_embeddings = true;
+  require_equal(config, "num_hidden_layers", c.encoder_layers);
+  require_equal(config, "num_attention_heads", c.heads);
+  require_equal(config, "hidden_size", c.width);
+  require_equal(config, "head_dim", c.head_dim);
+  config.require("is_encoder_decoder", true);
+  config.require("is_decoder", false);
+  config.require("quantization_config", Json());
+  // Follow from feed_forward_proj; the length of texts that it was trained with; of training.
+  config.ignore(
+      {"dense_act_fn", "is_gated_act", "n_positions", "dropout_rate", "initializer_factor"});
+}
+
+void read_t5(const ForeignObject& config, TranslatorConfig& c) {
+  read_t5_family(config, c, "relu");
+  // T5 1.1 says that nothing is tied; so transformers knows it, tied or not.
+  const bool scales =
+      config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", true));
+  if (scales) c.output_scale = 1 / std::sqrt(static_cast<double>(c.width));
+}
+
+void read_mt5(const ForeignObject& config, TranslatorConfig& c) {
+  read_t5_family(config, c, "gated-gelu");
+  config.ignore({"tie_word_embeddings"});
+}
+
+constexpr TranslatorArchitecture kMarian = {
+    .name = "marian",
+    .class_name = "MarianMTModel",
+    .read = read_marian,
+    .shared = "model.shared",
+    .of_source = "model.encoder.embed_tokens",
+    .of_target = "model.decoder.embed_tokens",
+    .head = "lm_head",
+    .logits_bias = "final_logits_bias",
+    .encoder_layer = "model.encoder.layers.",
+    .decoder_layer = "model.decoder.layers.",
+    .in_encoder = kMarianEncoder,
+    .in_decoder = kMarianDecoder,
+    .least_tensors = 16,
+    .source_positions = "model.encoder.embed_positions.weight",
+    .target_positions = "model.decoder.embed_positions.weight",
+    .marks = {.padding = 58100, .end = 0, .begin = 58100},
+};
+
+constexpr TranslatorArchitecture t5(std::string_view name, std::string_view class_name,
+                                    void (*read)(const ForeignObject&, TranslatorConfig&)) {
+  return {.name = name,
+          .class_name = class_name,
+          .read = read,
+          .shared = "shared",
+          .of_source = "encoder.embed_tokens",
+          .of_target = "decoder.embed_tokens",
+          .head = "lm_head",
+          .head_rule = HeadRule::kByFile,
+          .of_model = kT5,
+          .encoder_layer = "encoder.block.",
+          .decoder_layer = "decoder.block.",
+          .in_encoder = kT5Encoder,
+          .in_decoder = kT5Decoder,
+          .least_tensors = 8,
+          .unread = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+          .marks = {.padding = 0, .end = 1, .begin = 0},
+          .writes_padding = true,
+          .one_vocabulary = true};
+}
+
+constexpr TranslatorArchitecture kTranslators[] = {
+    kMarian,
+    t5("t5", "T5ForConditionalGeneration", read_t5),
+    t5("mt5", "MT5ForConditionalGeneration", read_mt5),
+};
+
+const EncoderTensor* find_row(std::span<const EncoderTensor> rows, std::string_view ours) {
+  const auto row = std::ranges::find(rows, ours, &EncoderTensor::ours);
+  return row == rows.end() ? nullptr : &*row;
+}
+
+std::string weight_of(std::string_view name) { return fmt::format("{}.weight", name); }
+
+}  // namespace
+
+bool is_translator_architecture(std::string_view name) {
+  return std::ranges::find(kTranslators, name, &TranslatorArchitecture::name) !=
+         std::end(kTranslators);
+}
+
+const TranslatorArchitecture& translator_architecture(const ForeignObject& config) {
+  const std::string name = config.text("model_type", "");
+  std::string known;
+  for (const TranslatorArchitecture& row : kTranslators) {
+    if (row.name == name) return row;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+  }
+  config.refuse("model_type", known + " here");
+}
+
+TranslatorConfig foreign_translator_config(const ForeignObject& config) {
+  TranslatorConfig c;
+  c.dropout = 0;
+  translator_architecture(config).read(config, c);
   ignore_what_says_nothing(config);
   ignore_what_trains_or_generates(config);
   config.ignore_what_is_off();
@@ -200,6 +329,9 @@ std::vector<std::string> translator_tensors(const TranslatorArchitecture& archit
   if (ours == "decoder.embedding.tokens") return {weight_of(a.of_target)};
   if (ours == "output.weight") return {weight_of(a.head)};
   if (ours == "output.bias") return {std::string(a.logits_bias)};
+  if (const auto* const row = find_row(a.of_model, ours.substr(0, ours.rfind('.')))) {
+    return {weight_of(row->theirs[0])};
+  }
   constexpr std::string_view kEncoder = "encoder.blocks.", kDecoder = "decoder.blocks.";
   const bool in_encoder = ours.starts_with(kEncoder);
   if (!in_encoder && !ours.starts_with(kDecoder)) {
@@ -210,6 +342,7 @@ std::vector<std::string> translator_tensors(const TranslatorArchitecture& archit
   rest.remove_prefix(number.size() + 1);
   const std::string_view part = rest.substr(rest.rfind('.'));
   rest.remove_suffix(part.size());
+  if (is_gated(config.activation) && rest == "feed_forward.in") rest = "feed_forward.gated";
   const EncoderTensor* const row = find_row(in_encoder ? a.in_encoder : a.in_decoder, rest);
   if (row == nullptr) fail(ErrorCode::kInternal, "translator: no tensor is called {}", ours);
   std::vector<std::string> names;
@@ -226,7 +359,9 @@ std::vector<std::string> other_names_of_table(const TranslatorArchitecture& arch
                                               std::string_view ours) {
   const TranslatorArchitecture& a = architecture;
   if (ours == "encoder.embedding.tokens" && config.share_embeddings) {
-    return {weight_of(a.of_source), weight_of(a.of_target), weight_of(a.head)};
+    std::vector<std::string> names = {weight_of(a.of_source), weight_of(a.of_target)};
+    if (config.tie) names.push_back(weight_of(a.head));
+    return names;
   }
   if (ours == "decoder.embedding.tokens" && config.tie) return {weight_of(a.head)};
   return {};
@@ -291,7 +426,8 @@ std::vector<token> banned_tokens(const ForeignObject& said, index tokens) {
 
 }  // namespace
 
-TranslationRules translation_rules(const ForeignObject& said, const ForeignObject& config,
+TranslationRules translation_rules(const TranslatorArchitecture& architecture,
+                                   const ForeignObject& said, const ForeignObject& config,
                                    index tokens) {
   // Without a value that of transformers, if the model has such a token.
   const auto mark = [&](std::string_view key, std::optional<index> usual) {
@@ -299,11 +435,13 @@ TranslationRules translation_rules(const ForeignObject& said, const ForeignObjec
     if (usual >= tokens) usual.reset();
     return static_cast<token>(from.whole(key, 0, tokens - 1, usual));
   };
-  constexpr index kMostBeams = 1024, kUsualPadding = 58100;
-  TranslationRules rules{.begin = mark("decoder_start_token_id", kUsualPadding),
-                         .end = mark("eos_token_id", 0),
+  constexpr index kMostBeams = 1024;
+  const TranslatorArchitecture::Marks& usual = architecture.marks;
+  TranslationRules rules{.begin = mark("decoder_start_token_id", usual.begin),
+                         .end = mark("eos_token_id", usual.end),
                          .banned = banned_tokens(said, tokens)};
-  rules.banned.push_back(mark("pad_token_id", kUsualPadding));
+  const token padding = mark("pad_token_id", usual.padding);
+  if (!architecture.writes_padding) rules.banned.push_back(padding);
   rules.beams = said.whole("num_beams", 1, kMostBeams, 1);
   rules.length_penalty = said.number("length_penalty", -100, 100, 1);
   rules.early_stop = early_stop_of(said);

@@ -17,18 +17,39 @@
 
 namespace fovea {
 
+/// What says whether the logits have a matrix of their own.
+enum class HeadRule : std::uint8_t {
+  kByConfig,
+  kByFile,  ///< whether the file has it, whatever config.json says: so does transformers
+};
+
 struct TranslatorArchitecture {
+  /// The ids of marks where no file says them.
+  struct Marks {
+    index padding, end, begin;
+  };
+
   std::string_view name;        ///< model_type
   std::string_view class_name;  ///< of transformers
+  /// The sizes and layers that a config.json describes; what it ignores is refused behind it.
+  void (*read)(const ForeignObject& config, TranslatorConfig& c);
   /// The table of both sides; of a side that has its own. Without ".weight".
   std::string_view shared, of_source, of_target;
   std::string_view head;  ///< the output projection
-  std::string_view logits_bias;
-  /// Behind these stand the number of a layer and the names of its tensors.
+  HeadRule head_rule = HeadRule::kByConfig;
+  std::string_view logits_bias = {};  ///< "": there is none
+  std::span<const EncoderTensor> of_model = {};
+  /// Behind these stand the number of a layer and the names of its tensors. A feed-forward network
+  /// with a gate has "feed_forward.gated" in the place of "feed_forward.in".
   std::string_view encoder_layer, decoder_layer;
   std::span<const EncoderTensor> in_encoder, in_decoder;
+  index least_tensors;  ///< of a layer
   /// Sines and cosines, which not every file has.
-  std::string_view source_positions, target_positions;
+  std::string_view source_positions = {}, target_positions = {};
+  std::string_view unread = {};  ///< a tensor that some files have and nothing reads
+  Marks marks;
+  bool writes_padding = false;  ///< the mark of padding may stand in a translation
+  bool one_vocabulary = false;  ///< both sides have that of any model of text
 };
 
 bool is_translator_architecture(std::string_view name);
@@ -71,7 +92,8 @@ struct TranslationRules {
 
 /// By generation_config.json or, without one, by the same keys of config.json. `tokens`: of the
 /// target. Throws as foreign_translator_config().
-TranslationRules translation_rules(const ForeignObject& said, const ForeignObject& config,
+TranslationRules translation_rules(const TranslatorArchitecture& architecture,
+                                   const ForeignObject& said, const ForeignObject& config,
                                    index tokens);
 
 }  // namespace fovea

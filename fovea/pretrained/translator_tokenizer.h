@@ -13,7 +13,8 @@
 namespace fovea {
 
 struct ForeignVocabularies {
-  std::unique_ptr<Tokenizer> of_source, of_target;
+  std::unique_ptr<Tokenizer> of_source;
+  std::unique_ptr<Tokenizer> of_target;  ///< null: that of the source
   /// Whether translations lose blanks before punctuation (clean_up_tokenization_spaces).
   bool cleans = false;
 };

@@ -35,8 +35,8 @@ class Translator:
 
     @classmethod
     def load(cls, folder: Path, *, precision: str = "float32") -> Self:
-        """The model of a folder that a training wrote, of one of its checkpoints, or of a MarianMTModel of
-        transformers. Raises ModelError."""
+        """The model of a folder that a training wrote, of one of its checkpoints, or of a MarianMTModel or
+        a T5ForConditionalGeneration of transformers. Raises ModelError."""
         return cls(_fovea.TranslatorModel(path_of("load", folder), option_text("precision", precision)))
 
     @classmethod

@@ -26,6 +26,7 @@ from bert_support import write_model
 from frames_support import gestures
 from gguf_support import U32, gguf
 from marian_support import write_marian
+from t5_support import write_t5
 from tag_support import columns, conllu, segmented, tagged
 from tensor_files import write
 from translate_support import sentences
@@ -261,6 +262,7 @@ class Pages(CommandTest):
         (self.folder / "words.seg").write_text(segmented(count=30))
         write_model(self.folder / "minilm")
         write_marian(self.folder / "opus-mt-en-de")
+        write_t5(self.folder / "t5-small")
         (self.folder / "smollm2.gguf").write_bytes(gguf(llama_context_length=(U32, 400)))
         (self.folder / "chat.jsonl").write_text('{"prompt": "a", "completion": "b"}\n' * 20)
         (self.folder / "preferences.jsonl").write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n' * 20)

@@ -28,6 +28,17 @@ TEST(TranslatorConfig, CountsWhatAModelHas) {
   }
 }
 
+TEST(TranslatorConfig, DistancesThatLayersShareCountOnce) {
+  TranslatorConfig c = translator_config();
+  c.position = *find_enum<PositionKind>("t5");
+  c.encoder_layers = 3;
+  c.decoder_layers = 2;
+  const index apart = parameter_count(c);
+  c.shares_distances = true;
+  EXPECT_EQ(parameter_count(c), apart - 3 * c.t5_buckets * c.heads);
+  EXPECT_EQ(parameter_count(c), size_of(Translator(c, 1)));
+}
+
 // By hand, of width 8 and 3, with biases: tables 9 8 and 7 8; a layer of the encoder has 24 9 + 8 9
 // + 3 9 + 8 4 and two norms of 16; one of the decoder also 8 9 + 16 9 + 8 9 and a norm; two last
 // norms.

@@ -62,6 +62,14 @@ std::vector<Case> cases() {
     c.activation = LayerActivation::kSilu;
     c.embedding_scale = 1;
   }));
+  all.push_back(with("all layers share their distances", [](C& c) {
+    c.position = *find_enum<PositionKind>("t5");
+    c.t5_buckets = 4;
+    c.shares_distances = true;
+    c.encoder_layers = c.decoder_layers = 2;
+    c.score_scale = 1;
+    c.output_scale = 0.4;
+  }));
   all.push_back(with("other positions in the decoder", [](C& c) {
     c.decoder_position = "none";
     c.position = PositionKind::kLearned;

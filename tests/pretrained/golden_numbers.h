@@ -11,6 +11,8 @@ namespace fovea {
 
 class GoldenNumbers {
  public:
+  explicit GoldenNumbers(std::uint64_t first = 1) : at_(first) {}
+
   std::vector<float> next(index count) {
     std::vector<float> values;
     for (; count > 0; --count, ++at_) {
@@ -21,7 +23,7 @@ class GoldenNumbers {
   }
 
  private:
-  std::uint64_t at_ = 1;
+  std::uint64_t at_;
 };
 
 }  // namespace fovea

@@ -6,16 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "fovea/base/file.h"
-#include "fovea/config/json.h"
-#include "fovea/tensor/safetensors.h"
 #include "tests/pretrained/golden_numbers.h"
 #include "tests/pretrained/marian_golden.h"
+#include "tests/pretrained/translator_files.h"
 #include "tests/text/sentencepiece/proto_writer.h"
 
 namespace fovea {
@@ -35,7 +31,7 @@ inline std::string text_of(const std::vector<std::int32_t>& ids) {
   return text;
 }
 
-struct MarianFiles {
+struct MarianFiles : TranslatorFiles {
   explicit MarianFiles(std::string_view name) : MarianFiles(golden_marian(name)) {}
   explicit MarianFiles(const GoldenMarian& golden) {
     set_tensors(golden);
@@ -49,30 +45,6 @@ struct MarianFiles {
       texts["target_vocab.json"] = vocabulary(20);
     }
   }
-
-  /// Replaces a member of a JSON file, or adds it; an empty text removes it.
-  void set(const std::string& file, const std::string& key, const std::string& value) {
-    Json::Object object = parse_json(texts.at(file), {file}).object();
-    std::erase_if(object, [&](const auto& member) { return member.first == key; });
-    if (!value.empty()) object.emplace_back(key, parse_json(value, {"a test"}));
-    texts[file] = Json(std::move(object)).line();
-  }
-  NamedTensor& tensor(std::string_view name) {
-    return *std::ranges::find(tensors, name, &NamedTensor::name);
-  }
-  void remove(std::string_view name) {
-    std::erase_if(tensors, [&](const NamedTensor& one) { return one.name == name; });
-  }
-
-  void write(const std::filesystem::path& folder) const {
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-    for (const auto& [name, text] : texts) write_file_atomically(folder / name, text);
-    write_safetensors(folder / "model.safetensors", tensors);
-  }
-
-  std::map<std::string, std::string> texts;
-  std::vector<NamedTensor> tensors;
 
  private:
   // factor_of() of make_marian_golden.py.

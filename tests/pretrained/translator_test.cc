@@ -19,26 +19,9 @@
 namespace fovea {
 namespace {
 
-// The pairs of the golden batch.
-struct MarianPairs {
-  explicit MarianPairs(const ForeignTranslator& translator) {
-    for (std::size_t n = 0; n < kMarianTargets.size(); ++n) {
-      source.insert(source.end(), kMarianSources[n].begin(), kMarianSources[n].end());
-      from.push_back(static_cast<std::int32_t>(source.size()));
-      target.push_back(translator.rules.begin);
-      target.insert(target.end(), kMarianTargets[n].begin(), kMarianTargets[n].end());
-      to.push_back(static_cast<std::int32_t>(target.size()));
-    }
-  }
-  TranslationBatch view() const {
-    return {.source = {.ids = {source.data(), std::ssize(source)},
-                       .offsets = {from.data(), std::ssize(from)}},
-            .target = {.ids = {target.data(), std::ssize(target)},
-                       .offsets = {to.data(), std::ssize(to)}}};
-  }
-
-  std::vector<std::int32_t> source, target, from = {0}, to = {0};
-};
+GoldenPairs pairs_of(const ForeignTranslator& translator) {
+  return GoldenPairs(kMarianSources, kMarianTargets, translator.rules.begin);
+}
 
 class ForeignTranslators : public testing::Test {
  protected:
@@ -64,26 +47,6 @@ class ForeignTranslators : public testing::Test {
   const TestFolder folder_;
 };
 
-Translator in_double(const ForeignTranslator& loaded) {
-  Translator model(loaded.config, 1, DType::kFloat64);
-  for (std::size_t n = 0; n < model.parameters().size(); ++n) {
-    const Tensor& from = loaded.model->parameters()[n]->value;
-    Parameter& to = *model.parameters()[n];
-    std::ranges::copy(from.vec<float>(), to.value.vec<double>().begin());
-    ++to.version;
-  }
-  return model;
-}
-
-void expect_near(const std::vector<float>& found, const std::vector<double>& expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  double largest = 0;
-  for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t n = 0; n < found.size(); ++n) {
-    EXPECT_NEAR(found[n], expected[n], 2e-5 * largest) << n;
-  }
-}
-
 // Halves of sines and cosines, scaled embeddings, norms behind sums, the bias of the logits: each
 // is one of these models, and wrong logits show where it is not as in transformers.
 TEST_F(ForeignTranslators, LogitsOfABatchAreThoseOfTransformers) {
@@ -91,7 +54,7 @@ TEST_F(ForeignTranslators, LogitsOfABatchAreThoseOfTransformers) {
     SCOPED_TRACE(one.name);
     const ForeignTranslator loaded = load(MarianFiles(one));
     Tape tape(Context(2), TapeMode::kInference);
-    expect_near(to_vector(loaded.model->logits(tape, MarianPairs(loaded).view()).value<float>()),
+    expect_near(to_vector(loaded.model->logits(tape, pairs_of(loaded).view()).value<float>()),
                 one.logits);
   }
 }
@@ -101,38 +64,7 @@ TEST_F(ForeignTranslators, LogitsOfStepsAreThoseOfTransformers) {
   for (const GoldenMarian& one : kGoldenMarians) {
     SCOPED_TRACE(one.name);
     const ForeignTranslator loaded = load(MarianFiles(one));
-    const MarianPairs pairs(loaded);
-    TranslatorDecoder decoder(Context(1), *loaded.model);
-    decoder.begin(pairs.view().source);
-    std::vector<std::vector<float>> rows(pairs.target.size());
-    std::vector<index> going(kMarianTargets.size());
-    std::iota(going.begin(), going.end(), index{0});
-    std::vector<index> parents = going;
-    for (index step = 0; !going.empty(); ++step) {
-      std::vector<std::int32_t> ids;
-      std::vector<std::size_t> places;
-      for (const index pair : going) {
-        places.push_back(static_cast<std::size_t>(pairs.to[static_cast<std::size_t>(pair)] + step));
-        ids.push_back(pairs.target[places.back()]);
-      }
-      const auto logits = decoder.step(parents, {ids.data(), std::ssize(ids)});
-      std::vector<index> next;
-      parents.clear();
-      for (std::size_t n = 0; n < going.size(); ++n) {
-        const float* const row = logits[static_cast<index>(n)];
-        rows[places[n]].assign(row, row + logits.columns);
-        if (static_cast<std::int32_t>(places[n]) + 1 ==
-            pairs.to[static_cast<std::size_t>(going[n]) + 1]) {
-          continue;
-        }
-        next.push_back(going[n]);
-        parents.push_back(static_cast<index>(n));
-      }
-      going = std::move(next);
-    }
-    std::vector<float> all;
-    for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
-    expect_near(all, one.logits);
+    expect_near(logits_of_steps(loaded, pairs_of(loaded)), one.logits);
   }
 }
 
@@ -141,7 +73,7 @@ TEST_F(ForeignTranslators, GradientsAreThoseOfTransformers) {
   for (const GoldenMarian& one : kGoldenMarians) {
     SCOPED_TRACE(one.name);
     const ForeignTranslator loaded = load(MarianFiles(one));
-    const MarianPairs pairs(loaded);
+    const GoldenPairs pairs = pairs_of(loaded);
     const Translator model = in_double(loaded);
     Tape tape{Context(1)};
     const Variable y = model.logits(tape, pairs.view());
@@ -170,7 +102,7 @@ TEST_F(ForeignTranslators, GradientsAreThoseOfTransformers) {
 TEST_F(ForeignTranslators, ATableHasAnyOfItsNames) {
   const auto logits = [&](const ForeignTranslator& loaded) {
     Tape tape(Context(1), TapeMode::kInference);
-    return to_vector(loaded.model->logits(tape, MarianPairs(loaded).view()).value<float>());
+    return to_vector(loaded.model->logits(tape, pairs_of(loaded).view()).value<float>());
   };
   const std::vector<float> expected = logits(load(MarianFiles("one table")));
   for (const char* const name : {"model.encoder.embed_tokens.weight",
@@ -198,7 +130,7 @@ TEST_F(ForeignTranslators, TheBiasOfTheLogitsMayBeMissing) {
     const auto logits = [&](const std::function<void(MarianFiles&)>& change) {
       const ForeignTranslator loaded = changed(name, change);
       Tape tape(Context(1), TapeMode::kInference);
-      return to_vector(loaded.model->logits(tape, MarianPairs(loaded).view()).value<float>());
+      return to_vector(loaded.model->logits(tape, pairs_of(loaded).view()).value<float>());
     };
     EXPECT_EQ(logits([](MarianFiles& f) { f.remove("final_logits_bias"); }),
               logits([](MarianFiles& f) {

@@ -106,7 +106,7 @@ class SentenceSearch {
   const std::vector<Hypothesis>& live() const { return live_; }
   bool done() const { return live_.empty(); }
   /// Whether the next token of its hypotheses can only be the end.
-  bool must_end() const { return end_ != kNoToken && written_ + 1 >= longest_; }
+  bool must_end() const { return !is_open() && written_ + 1 >= longest_; }
   /// The parents of live(), numbered as they were before advance().
   const std::vector<index>& parents() const { return parents_; }
 
@@ -120,9 +120,9 @@ class SentenceSearch {
       const Hypothesis& parent = live_[static_cast<std::size_t>(candidate.hypothesis)];
       Hypothesis made{parent.tokens, candidate.log_probability,
                       candidate.log_probability / length_divisor(options_, written_)};
-      if (candidate.id != end_) made.tokens.push_back(candidate.id);
-      const bool ends = end_ == kNoToken ? written_ == longest_ : candidate.id == end_;
-      if (ends) {
+      made.has_end = candidate.id == end_;
+      if (!made.has_end) made.tokens.push_back(candidate.id);
+      if (made.has_end || (is_open() && written_ == longest_)) {
         if (rank++ < options_.beam) finish(std::move(made), attention);
         continue;
       }
@@ -153,6 +153,9 @@ class SentenceSearch {
                      std::move(made));
     if (static_cast<index>(finished_.size()) > compared()) finished_.pop_back();
   }
+
+  // Whether hypotheses end at their longest without an end.
+  bool is_open() const { return end_ == kNoToken || options_.open_end; }
 
   bool compares_beam() const { return options_.prospect != Prospect::kAtBestLength; }
 

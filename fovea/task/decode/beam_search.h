@@ -64,6 +64,7 @@ struct SearchOptions {
   index most_tokens = 0;  ///< of a hypothesis, with its end; 0: as many as the model writes
   Prospect prospect = Prospect::kAtBestLength;
   bool free_end = false;     ///< an end that comes because there is no more room costs nothing
+  bool open_end = false;     ///< where there is no more room, a hypothesis has ended without an end
   bool shares_rest = false;  ///< the probability of forbidden tokens goes to the others
 
   template <class Visitor>
@@ -111,16 +112,18 @@ struct Hypothesis {
   std::vector<token> tokens = {};  ///< without begin and end
   double log_probability = 0;      ///< of these and the end, in nats
   double score = 0;                ///< that, divided by length_divisor(), and coverage_score()
+  bool has_end = true;             ///< false: with open_end it has no end, which counts nowhere
 };
 
 /// The best hypotheses of each sentence, at most `nbest`, the best first. In every step a sentence
 /// keeps its `beam` likeliest hypotheses that go on; one that ends is finished if it is among the
 /// first `beam` of all. A sentence leaves the search when no unfinished hypothesis of it can become
 /// one of the `nbest` any more, whatever follows, or by --patience. A hypothesis of `longest` - 1
-/// tokens can only end (without an end, one of `longest` tokens has ended). Coverage counts in
-/// scores, which choose among those that have ended, and not in what stays in the beam. Among equal
-/// scores the hypothesis that stood first wins, then the lower token. Nothing depends on the other
-/// sentences or on the number of threads. Throws kModelDamaged for logits without a finite sum.
+/// tokens can only end (without an end or with open_end, one of `longest` has ended). Coverage
+/// counts in scores, which choose among those that have ended, and not in what stays in the beam.
+/// Among equal scores the hypothesis that stood first wins, then the lower token. Nothing depends
+/// on the other sentences or on the number of threads. Throws kModelDamaged for logits without a
+/// finite sum.
 std::vector<std::vector<Hypothesis>> beam_search(const Context& context, NextTokenModel& model,
                                                  const SearchTask& task,
                                                  const SearchOptions& options);

@@ -347,7 +347,7 @@ TranslatedText LineTranslator::text_of(const Context& context, const Piece& piec
                                        const Hypothesis& hypothesis) const {
   const Tokenizer& tokenizer = vocabulary_.target();
   TranslatedText made{.text = written(hypothesis.tokens, piece.line),
-                      .tokens = static_cast<index>(hypothesis.tokens.size()) + 1,
+                      .tokens = std::ssize(hypothesis.tokens) + (hypothesis.has_end ? 1 : 0),
                       .log_probability = hypothesis.log_probability,
                       .score = hypothesis.score,
                       .ids = hypothesis.tokens};

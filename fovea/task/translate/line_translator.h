@@ -123,7 +123,7 @@ class TranslationModel;
 
 struct TranslatedText {
   std::string text;
-  index tokens = 0;             ///< with the end
+  index tokens = 0;             ///< with the end, if it has one
   double log_probability = 0;   ///< of these, in nats
   double score = 0;             ///< see Hypothesis; of pieces the sum
   std::vector<token> ids = {};  ///< the tokens, without the end

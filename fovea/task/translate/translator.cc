@@ -88,6 +88,7 @@ SearchOptions search_by(const TranslationRules& rules) {
           .most_tokens = rules.most_tokens,
           .prospect = prospect,
           .free_end = rules.forced_end,
+          .open_end = !rules.forced_end,
           .shares_rest = rules.renormalizes};
 }
 

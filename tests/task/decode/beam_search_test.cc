@@ -33,6 +33,7 @@ void expect_all_found(const SearchTask& task, const SearchOptions& options, doub
     ASSERT_EQ(best.size(), std::min<std::size_t>(7, all.size()));
     for (std::size_t n = 0; n < best.size(); ++n) {
       EXPECT_EQ(best[n].tokens, all[n].tokens) << deviation << " " << s;
+      EXPECT_EQ(best[n].has_end, all[n].has_end) << deviation << " " << s;
       EXPECT_NEAR(best[n].score, all[n].score, 1e-5);
       EXPECT_NEAR(best[n].log_probability, all[n].log_probability, 1e-5);
     }
@@ -128,6 +129,20 @@ TEST(BeamSearch, WithoutAnEndHypothesesAreAsLongAsMayBe) {
   for (const double penalty : {0.0, 1.0}) {
     expect_all_found(task, {.beam = 256, .nbest = 7, .length_penalty = penalty, .patience = 0}, 2);
   }
+}
+
+// As transformers has it where its generation_config.json forces no end.
+TEST(BeamSearch, WhereThereIsNoMoreRoomAHypothesisMayLackItsEnd) {
+  for (const double penalty : {0.0, 1.0}) {
+    expect_all_found(
+        task_of(),
+        {.beam = 256, .nbest = 7, .length_penalty = penalty, .patience = 0, .open_end = true}, 2);
+  }
+  index open = 0;
+  for (const auto& best : search({.beam = 256, .nbest = 7, .patience = 0, .open_end = true})) {
+    for (const Hypothesis& one : best) open += one.has_end ? 0 : 1;
+  }
+  EXPECT_GT(open, 3);
 }
 
 // It stops as soon as none of the unfinished can win, and not before: the results are those of a

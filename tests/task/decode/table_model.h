@@ -94,7 +94,9 @@ inline std::vector<Hypothesis> all_hypotheses(const TableModel& model, index sen
       const auto written = static_cast<index>(next.tokens.size()) + 1;
       const bool is_end = static_cast<token>(id) == task.end;
       if (!is_end) next.tokens.push_back(static_cast<token>(id));
-      if (is_end || (task.end == kNoToken && written == longest)) {
+      const bool is_open = task.end == kNoToken || options.open_end;
+      next.has_end = is_end;
+      if (is_end || (is_open && written == longest)) {
         next.score = next.log_probability / length_divisor(options, written) +
                      coverage_score(options, model.attention_of(sentence, next.tokens));
         all.push_back(next);

@@ -6,6 +6,7 @@
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"
 #include "tests/pretrained/marian_support.h"
+#include "tests/pretrained/t5_support.h"
 #include "tests/support/folder.h"
 #include "tests/support/throws.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 class ForeignLines : public testing::Test {
  protected:
-  LoadedTranslator load(const MarianFiles& files) const {
+  LoadedTranslator load(const TranslatorFiles& files) const {
     files.write(folder_ / "model");
     return load_translator(folder_ / "model");
   }
@@ -52,6 +53,31 @@ TEST_F(ForeignLines, AreTranslatedAsByTransformers) {
     EXPECT_EQ(translated(loaded, options, lines), without_empty(texts_of(one.searched)));
     options.search.beam = 1;
     EXPECT_EQ(translated(loaded, options, lines), without_empty(texts_of(one.greedy)));
+  }
+}
+
+// Texts that end themselves and such that max_length ends, of which transformers keeps each token.
+TEST_F(ForeignLines, OfT5AreWrittenAsByTransformers) {
+  std::vector<std::string> lines;
+  for (const auto& ids : kT5Sources) lines.push_back(t5_text(ids));
+  for (const GoldenT5& one : kGoldenT5s) {
+    SCOPED_TRACE(one.name);
+    const LoadedTranslator loaded = load(T5Files(one));
+    const auto expect = [&](const TranslationOptions& options, const auto& expected) {
+      LineTranslator translator(Context(2), *loaded.model, loaded.vocabulary, options, "lines");
+      for (std::uint64_t n = 0; n < lines.size(); ++n) translator.add({lines[n], n + 1});
+      const auto found = translator.translate();
+      for (std::size_t n = 0; n < lines.size(); ++n) {
+        EXPECT_EQ(found[n][0].ids, expected[n]) << n;
+        EXPECT_EQ(found[n][0].text, t5_text(expected[n]));
+        const bool has_room = std::ssize(expected[n]) < loaded.search.most_tokens;
+        EXPECT_EQ(found[n][0].tokens, std::ssize(expected[n]) + (has_room ? 1 : 0));
+      }
+    };
+    TranslationOptions options{.search = loaded.search, .max_ratio = 1000};
+    expect(options, one.searched);
+    options.search.beam = 1;
+    expect(options, one.greedy);
   }
 }
 
