@@ -113,7 +113,7 @@ class SubwordLines final : public LineTokenizer {
 // Pieces are written as the vocabulary has them: "##ing" continues a word.
 class WordPieceLines final : public LineTokenizer {
  public:
-  explicit WordPieceLines(const ModelFiles& files) : pieces_(read_wordpiece(files)) {}
+  explicit WordPieceLines(WordPieceModel model) : pieces_(std::move(model)) {}
 
   index size() const override { return pieces_.size(); }
   std::vector<EncodedPiece> encode(std::string_view line) const override {
@@ -139,9 +139,14 @@ class WordPieceLines final : public LineTokenizer {
 };
 
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
-  if (is_gguf(file)) return std::make_unique<SubwordLines>(load_pretrained_text(file).subwords);
+  if (is_gguf(file)) {
+    if (auto words = load_gguf_wordpiece(file)) {
+      return std::make_unique<WordPieceLines>(std::move(*words));
+    }
+    return std::make_unique<SubwordLines>(load_pretrained_text(file).subwords);
+  }
   const fs::path folder = file;
-  if (fs::is_directory(folder) && is_foreign_translator(folder)) {
+  if (is_foreign_translator(folder) && fs::exists(folder / "source.spm")) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: a translator, and each of its sides has pieces of its own", file),
                 fmt::format("name one side: {0}/source.spm or {0}/target.spm, whose ids are those "
@@ -155,7 +160,7 @@ std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
     if (kind == "BPE" || kind == "Unigram") {
       return std::make_unique<SubwordLines>(load_folder_subwords(folder));
     }
-    if (!kind.empty()) return std::make_unique<WordPieceLines>(files);
+    if (!kind.empty()) return std::make_unique<WordPieceLines>(read_wordpiece(files));
   }
   return std::make_unique<PieceLines>(file);
 }

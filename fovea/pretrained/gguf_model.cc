@@ -313,9 +313,12 @@ std::shared_ptr<const Subwords> bytes_of(const GgufHeader& header) {
   return std::make_shared<const ByteBpe>(std::move(model));
 }
 
-// Of texts that are one token wherever they stand, llama.cpp takes the scores, too.
-PieceType piece_type(BpeTokenKind kind) {
+// Of texts that are one token wherever they stand, llama.cpp takes the scores, too; in BPE, also of
+// what is padding of the table.
+PieceType piece_type(BpeTokenKind kind, PieceAlgorithm algorithm) {
   switch (kind) {
+    case BpeTokenKind::kUnused:
+      return algorithm == PieceAlgorithm::kUnigram ? PieceType::kUnused : PieceType::kNormal;
     case BpeTokenKind::kUnknown:
       return PieceType::kUnknown;
     case BpeTokenKind::kControl:
@@ -327,8 +330,21 @@ PieceType piece_type(BpeTokenKind kind) {
   }
 }
 
-// Pieces of SentencePiece's BPE, which llama.cpp joins by their scores.
-std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header) {
+// The rules of SentencePiece for text; none where the file has none.
+std::string charsmap_of(const GgufHeader& header) {
+  std::string bytes;
+  const GgufValue* const value = header.find("tokenizer.ggml.precompiled_charsmap");
+  if (value == nullptr) return bytes;
+  bytes.reserve(value->size());
+  for (std::size_t n = 0; n < value->size(); ++n) {
+    bytes += static_cast<char>(value->whole(n));
+  }
+  return bytes;
+}
+
+// Pieces of SentencePiece: BPE, which llama.cpp joins by their scores, or the unigram model of T5.
+std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header, PieceAlgorithm algorithm) {
+  const bool is_unigram = algorithm == PieceAlgorithm::kUnigram;
   GgufNames read = names_of(header);
   const GgufValue& scores = header.at("tokenizer.ggml.scores");
   if (scores.size() != read.names.size()) {
@@ -337,13 +353,15 @@ std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header) {
   }
   ScoredPiecesModel model;
   PieceModel& pieces = model.pieces;
-  pieces.algorithm = PieceAlgorithm::kBpe;
-  pieces.normalizer.remove_extra_whitespaces = false;
+  pieces.algorithm = algorithm;
+  pieces.normalizer.remove_extra_whitespaces =
+      is_unigram && flag_at(header, "remove_extra_whitespaces");
+  if (is_unigram) pieces.normalizer.charsmap = charsmap_of(header);
   for (std::size_t n = 0; n < read.names.size(); ++n) {
     const BpeTokenKind kind = read.kinds[n];
     pieces.pieces.push_back({.text = std::move(read.names[n]),
                              .score = static_cast<float>(scores.number(n)),
-                             .type = piece_type(kind)});
+                             .type = piece_type(kind, algorithm)});
     pieces.byte_fallback |= kind == BpeTokenKind::kByte;
     if (kind == BpeTokenKind::kUserDefined) model.wholes.push_back(static_cast<token>(n));
   }
@@ -353,7 +371,9 @@ std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header) {
     pieces.pieces[static_cast<std::size_t>(other)].type = PieceType::kUnknown;
   }
   check_piece_model(pieces, "tokenizer.ggml.tokens");
-  model.prefix = flag_at(header, "add_space_prefix", true);
+  model.prefix = flag_at(header, "add_space_prefix", !is_unigram) ||
+                 pieces.normalizer.remove_extra_whitespaces;
+  model.merges_blanks = pieces.normalizer.remove_extra_whitespaces;
   model.begin = token_at(header, "bos_token_id", pieces.pieces.size());
   model.end = token_at(header, "eos_token_id", pieces.pieces.size());
   return std::make_shared<const ScoredPieces>(std::move(model), "tokenizer.ggml.tokens");
@@ -362,17 +382,47 @@ std::shared_ptr<const Subwords> pieces_of(const GgufHeader& header) {
 std::shared_ptr<const Subwords> subwords_of(const GgufHeader& header) {
   const std::string kind(header.at("tokenizer.ggml.model").text());
   if (kind == "gpt2") return bytes_of(header);
-  if (kind == "llama") return pieces_of(header);
-  unknown(fmt::format(
-      "tokenizer.ggml.model: fovea reads gpt2 (byte-level BPE) and llama (SentencePiece), got {}",
-      printable(kind)));
+  if (kind == "llama") return pieces_of(header, PieceAlgorithm::kBpe);
+  if (kind == "t5") return pieces_of(header, PieceAlgorithm::kUnigram);
+  unknown(
+      fmt::format("tokenizer.ggml.model: fovea reads gpt2 (byte-level BPE), llama (SentencePiece) "
+                  "and t5 (its unigram model), got {}",
+                  printable(kind)));
+}
+
+// T5's texts end with a mark, which no language model reads.
+bool is_of_t5(const GgufHeader& header) { return header.at("tokenizer.ggml.model").text() == "t5"; }
+
+// llama.cpp has BERT's pieces as words with a blank before them, which the others continue. Names
+// in brackets are the same in both.
+std::string wordpiece_name(std::string name, BpeTokenKind kind) {
+  const bool in_brackets = name.size() > 2 && name.starts_with('[') && name.ends_with(']');
+  if (kind != BpeTokenKind::kNormal || in_brackets) return name;
+  return name.starts_with(kSpaceSymbol) ? name.substr(kSpaceSymbol.size()) : "##" + name;
+}
+
+WordPieceModel wordpiece_of(const GgufHeader& header) {
+  GgufNames read = names_of(header);
+  WordPieceModel model;
+  for (std::size_t n = 0; n < read.names.size(); ++n) {
+    const BpeTokenKind kind = read.kinds[n];
+    model.names.push_back(wordpiece_name(std::move(read.names[n]), kind));
+    if (kind == BpeTokenKind::kNormal || kind == BpeTokenKind::kUnused) continue;
+    model.added.push_back({.text = model.names.back(),
+                           .id = static_cast<token>(n),
+                           .is_mark = kind != BpeTokenKind::kUserDefined});
+  }
+  const token unknown = token_at(header, "unknown_token_id", model.names.size());
+  if (unknown != kNoToken) model.unknown = model.names[static_cast<std::size_t>(unknown)];
+  return model;
 }
 
 // Whether a text begins with the mark. llama.cpp puts it before texts of some cuts where the file
 // does not say.
 bool begins_with_mark(const GgufHeader& header) {
-  const bool is_pieces = header.at("tokenizer.ggml.model").text() == "llama";
-  return flag_at(header, "add_bos_token", is_pieces || split_of(header).begins);
+  const std::string_view kind = header.at("tokenizer.ggml.model").text();
+  const bool begins = kind == "llama" || (kind == "gpt2" && split_of(header).begins);
+  return flag_at(header, "add_bos_token", begins);
 }
 
 // Marks that end a turn, by their names: files do not always say which tokens do.
@@ -423,7 +473,7 @@ PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) 
     PretrainedText text{.architecture = architecture_name(header)};
     text.subwords = subwords_of(header);
     if (begins_with_mark(header)) text.begin = text.subwords->special().begin;
-    if (flag_at(header, "add_eos_token")) {
+    if (flag_at(header, "add_eos_token") && !is_of_t5(header)) {
       unknown("tokenizer.ggml.add_eos_token: fovea does not put an end behind each text");
     }
     text.end = text.subwords->special().end;
@@ -432,6 +482,15 @@ PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where) 
       text.chat_template = chat->text();
     }
     return text;
+  });
+}
+
+std::optional<WordPieceModel> load_gguf_wordpiece(const fs::path& path) {
+  const FileSource file(path);
+  const GgufHeader header = parse_gguf_header(file, path.string());
+  return named(path.string(), [&]() -> std::optional<WordPieceModel> {
+    if (header.at("tokenizer.ggml.model").text() != "bert") return std::nullopt;
+    return wordpiece_of(header);
   });
 }
 
@@ -447,6 +506,9 @@ PretrainedLanguageModel load_gguf(const fs::path& path, const PretrainedOptions&
   PretrainedLanguageModel loaded{.config = config_of_gguf(tensors.header(), where),
                                  .text = text_of_gguf(tensors.header(), where),
                                  .model = nullptr};
+  if (is_of_t5(tensors.header())) {
+    unknown(fmt::format("{}: tokenizer.ggml.model: a language model with the tokenizer t5", where));
+  }
   if (loaded.text.subwords->size() != loaded.config.vocabulary) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", where,
          loaded.text.subwords->size(), loaded.config.vocabulary);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "fovea/tensor/gguf.h"
 #include "fovea/tensor/zip.h"
 #include "fovea/text/tokenizer/subwords.h"
+#include "fovea/text/tokenizer/wordpiece.h"
 
 namespace fovea {
 
@@ -68,6 +70,9 @@ LanguageModelConfig load_gguf_config(const std::filesystem::path& path);
 PretrainedText text_of_gguf(const GgufHeader& header, const std::string& where);
 /// Reads the header of a file and returns its text_of_gguf(); the tensors are not read.
 PretrainedText load_gguf_text(const std::filesystem::path& path);
+/// The WordPiece of BERT in the header of such a file, which writes texts in lower case; none in a
+/// file with another tokenizer. Throws the same.
+std::optional<WordPieceModel> load_gguf_wordpiece(const std::filesystem::path& path);
 
 /// Reads a model; its weights are widened to float32. Throws as these, kOptionValue for a context
 /// that is longer than that of the model, and kOutOfMemory before memory is taken.

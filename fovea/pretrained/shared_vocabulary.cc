@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -78,9 +79,14 @@ ForeignVocabularies read_shared_vocabulary(const ModelFiles& files, std::string_
                                            const TranslationRules& rules) {
   FolderSubwords read = read_folder_subwords(files, architecture, config.vocabulary, kNoToken);
   require_end_alone(read, rules.end, files.where());
+  std::map<token, std::string> marks;
+  for (token id = 0; id < read.subwords->size(); ++id) {
+    if (read.subwords->is_mark(id)) marks.emplace(id, read.subwords->name(id));
+  }
   return {.of_source = std::make_unique<SharedTokenizer>(std::move(read.subwords), rules),
           .of_target = nullptr,
-          .cleans = cleans_up(files)};
+          .cleans = cleans_up(files),
+          .marks = std::move(marks)};
 }
 
 }  // namespace fovea

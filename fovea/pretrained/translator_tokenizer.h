@@ -3,6 +3,7 @@
 // ids are in vocab.json, and texts that are one token wherever they stand.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,8 @@ struct ForeignVocabularies {
   std::unique_ptr<Tokenizer> of_target;  ///< null: that of the source
   /// Whether translations lose blanks before punctuation (clean_up_tokenization_spaces).
   bool cleans = false;
+  /// Names of tokens that stand for no text, of a vocabulary of both sides: <extra_id_0>.
+  std::map<token, std::string> marks = {};
 };
 
 /// A text is cut as transformers cuts it: marks such as </s> are found first; a language code that

@@ -31,7 +31,7 @@ def pair(key, kind, value):
         return head + text(value)
     if kind == ARRAY:
         element, values = value
-        body = b"".join(text(one) if element == STRING else struct.pack("<i", one) for one in values)
+        body = b"".join(text(one) if element == STRING else struct.pack("<f" if element == F32 else "<i", one) for one in values)
         return head + struct.pack("<IQ", element, len(values)) + body
     return head + struct.pack({U32: "<I", F32: "<f", BOOL: "<?"}[kind], value)
 

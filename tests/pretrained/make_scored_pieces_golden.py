@@ -25,7 +25,14 @@ TEXTS = ["", " ", "the abc", "  the  cab", "<s>the</s>a", "中 é z", "ababab", 
 WIDTH = 32
 
 
-def write(path):
+def of_llama(file):
+    file.add_tokenizer_model("llama")
+    file.add_bos_token_id(1)
+    file.add_eos_token_id(2)
+
+
+def write(path, tokens=tuple(TOKENS), of_tokenizer=of_llama):
+    """A language model, small enough, with these tokens and what else is said of them."""
     file = gguf.GGUFWriter(path, "llama")
     file.add_context_length(64)
     file.add_embedding_length(WIDTH)
@@ -33,13 +40,11 @@ def write(path):
     file.add_feed_forward_length(WIDTH)
     file.add_head_count(4)
     file.add_layer_norm_rms_eps(1e-5)
-    file.add_tokenizer_model("llama")
-    file.add_token_list([name.encode() for name, _, _ in TOKENS])
-    file.add_token_scores([score for _, score, _ in TOKENS])
-    file.add_token_types([kind for _, _, kind in TOKENS])
-    file.add_bos_token_id(1)
-    file.add_eos_token_id(2)
-    rows = {"token_embd": len(TOKENS), "output": len(TOKENS), "output_norm": 0, "blk.0.attn_norm": 0, "blk.0.ffn_norm": 0}
+    file.add_token_list([name.encode() for name, _, _ in tokens])
+    file.add_token_scores([score for _, score, _ in tokens])
+    file.add_token_types([kind for _, _, kind in tokens])
+    of_tokenizer(file)
+    rows = {"token_embd": len(tokens), "output": len(tokens), "output_norm": 0, "blk.0.attn_norm": 0, "blk.0.ffn_norm": 0}
     for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"):
         rows[f"blk.0.{name}"] = WIDTH
     for name, count in rows.items():
@@ -50,13 +55,13 @@ def write(path):
     file.close()
 
 
-def ids_of(path):
+def ids_of(path, texts=tuple(TEXTS)):
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path
     parameters.n_ctx = 64
     parameters.warmup = False
     server = xllamacpp.Server(parameters)
-    for text in TEXTS:
+    for text in texts:
         body = json.dumps({"content": text, "add_special": False, "parse_special": True}).encode()
         request = urllib.request.Request(
             server.listening_address + "/tokenize", data=body, headers={"Content-Type": "application/json"})

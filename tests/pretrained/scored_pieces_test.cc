@@ -11,6 +11,7 @@
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/tensor/gguf_writer.h"
 #include "tests/pretrained/scored_pieces_golden.h"
+#include "tests/pretrained/unigram_pieces_golden.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -27,6 +28,7 @@ struct Vocabulary {
   std::vector<float> scores = {0, 0, 0};
   std::vector<std::int32_t> kinds = {kUnknown, kControl, kControl};
   std::string model = "llama";
+  std::uint32_t bos = 1, eos = 2;
   std::vector<GgufEntry> more = {};
 
   Vocabulary() {
@@ -42,14 +44,26 @@ struct Vocabulary {
     kinds.push_back(kind);
   }
 
+  // That of T5.
+  explicit Vocabulary(bool merges) : names{}, scores{}, kinds{}, model("t5"), bos(0), eos(1) {
+    for (const GoldenScoredToken& one : kGoldenUnigramTokens) {
+      add(std::string(one.name), one.score, one.kind);
+    }
+    more = {{"tokenizer.ggml.add_space_prefix", true},
+            {"tokenizer.ggml.remove_extra_whitespaces", merges},
+            {"tokenizer.ggml.precompiled_charsmap", kGoldenCharsmap},
+            {"tokenizer.ggml.unknown_token_id", std::uint32_t{2}},
+            {"tokenizer.ggml.add_eos_token", true}};
+  }
+
   PretrainedText read() const {
     std::vector<GgufEntry> entries = {{"general.architecture", std::string("llama")},
                                       {"tokenizer.ggml.model", model},
                                       {"tokenizer.ggml.tokens", names},
                                       {"tokenizer.ggml.scores", scores},
                                       {"tokenizer.ggml.token_type", kinds},
-                                      {"tokenizer.ggml.bos_token_id", std::uint32_t{1}},
-                                      {"tokenizer.ggml.eos_token_id", std::uint32_t{2}}};
+                                      {"tokenizer.ggml.bos_token_id", bos},
+                                      {"tokenizer.ggml.eos_token_id", eos}};
     entries.insert(entries.end(), more.begin(), more.end());
     const std::string bytes = gguf_bytes(entries, {}, gguf_weight_types().front());
     const MemorySource source(bytes);
@@ -108,13 +122,31 @@ TEST(ScoredPieces, TheUnknownTokenMayBeNamedByItsId) {
   EXPECT_EQ(file.read().subwords->special().unknown, 0);
 }
 
+// The unigram model of T5, whose rules write a text before it is cut: with blanks that are merged,
+// as T5 has them, and kept.
+TEST(ScoredPieces, UnigramIdsAreThoseOfLlamaCpp) {
+  for (const bool merges : {true, false}) {
+    const PretrainedText text = Vocabulary(merges).read();
+    for (const GoldenScoredText& golden : merges ? kGoldenUnigramMerged : kGoldenUnigramKept) {
+      EXPECT_EQ(encoded(*text.subwords, golden.text), golden.ids) << golden.text;
+    }
+    EXPECT_EQ(text.begin, kNoToken);
+    EXPECT_EQ(text.end, 1);
+    EXPECT_EQ(text.subwords->special().unknown, 2);
+    EXPECT_EQ(text.subwords->decode(encoded(*text.subwords, "the abc")), "the abc");
+  }
+  Vocabulary damaged(true);
+  damaged.more[2].value = std::vector<std::int32_t>{1, 2, 3};
+  EXPECT_THROWS(damaged.read(), kModelDamaged, "tokenizer.ggml.tokens");
+}
+
 TEST(ScoredPieces, DamagedAndUnknownVocabulariesAreRefused) {
   struct Case {
     void (*change)(Vocabulary&);
     const char* words;
   };
   for (const auto& [change, words] : {
-           Case{[](Vocabulary& v) { v.model = "t5"; }, "t5"},
+           Case{[](Vocabulary& v) { v.model = "rwkv"; }, "rwkv"},
            {[](Vocabulary& v) { v.scores.pop_back(); }, "scores"},
            {[](Vocabulary& v) { v.kinds.pop_back(); }, "token_type"},
            {[](Vocabulary& v) { v.kinds[5] = 7; }, "token_type"},

@@ -177,15 +177,26 @@ void require_gradient(const ExplainOptions& options) {
               "choose --saliency gradient-input");
 }
 
+// Marks that are no text are called by their names, where these are known.
+void name_marks(const TranslatorVocabulary& vocabulary, std::span<const token> ids,
+                std::vector<std::string>& texts) {
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    const auto found = vocabulary.marks.find(ids[n]);
+    if (found != vocabulary.marks.end()) texts[n] = found->second;
+  }
+}
+
 // The tokens of both sides as texts, and what is to be said of those that are not known.
 void add_tokens(const LoadedTranslator& model, const PairOfTexts& pair, std::string_view line,
                 Explanation& explanation) {
   const auto& [source, target] = model.vocabulary.both();
   explanation.tokens = token_texts(source, pair.source());
+  name_marks(model.vocabulary, pair.source(), explanation.tokens);
   write_unknown(source, pair.source(), line, false, explanation.tokens);
   note_unknown(source, pair.source().first(pair.source().size() - 1), explanation);
   ExplainedTranslation& made = *explanation.translation;
   made.tokens = token_texts(target, pair.written());
+  name_marks(model.vocabulary, pair.written(), made.tokens);
   write_unknown(target, pair.written(), made.text, false, made.tokens);
   note_unknown(target, pair.written().first(pair.written().size() - 1), explanation,
                UnknownIn::kTranslation);

@@ -100,7 +100,8 @@ LoadedTranslator load_foreign(const fs::path& folder) {
   loaded.vocabulary = {.of_source = std::move(read.vocabularies.of_source),
                        .of_target = std::move(read.vocabularies.of_target),
                        .is_foreign = true,
-                       .cleans = read.vocabularies.cleans};
+                       .cleans = read.vocabularies.cleans,
+                       .marks = std::move(read.vocabularies.marks)};
   loaded.model = std::move(read.model);
   loaded.search = search_by(read.rules);
   return loaded;

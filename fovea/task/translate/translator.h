@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct TranslatorVocabulary {
   /// Of a translator from elsewhere: what it writes has no blanks at its ends, and with `cleans`
   /// none before punctuation. It may write the unknown word.
   bool is_foreign = false, cleans = false;
+  std::map<token, std::string> marks = {};  ///< of such a one: ForeignVocabularies::marks
 
   const Tokenizer& source() const { return *of_source; }
   const Tokenizer& target() const { return of_target ? *of_target : *of_source; }

@@ -11,21 +11,24 @@ namespace fovea {
 namespace {
 
 // The blank in front of a text is ours to write: there is none behind what is no mark.
-PieceModel without_prefix(PieceModel model, std::string_view name) {
+PieceModel with_own_prefix(ScoredPiecesModel& from, std::string_view name) {
+  PieceModel model = std::move(from.pieces);
   const NormalizerSettings& rules = model.normalizer;
   const std::string_view other =
-      rules.remove_extra_whitespaces ? "leave out blanks (remove_extra_whitespaces)"
-      : !rules.escape_whitespaces    ? "hold blanks as they are (escape_whitespaces)"
-      : model.space_is_suffix        ? "have a blank behind words"
-      : !model.denormalizer.empty()  ? "rewrite decoded text (denormalizer_spec)"
-                                     : "";
+      rules.remove_extra_whitespaces != from.merges_blanks
+          ? "leave out blanks (remove_extra_whitespaces)"
+      : !rules.escape_whitespaces   ? "hold blanks as they are (escape_whitespaces)"
+      : model.space_is_suffix       ? "have a blank behind words"
+      : !model.denormalizer.empty() ? "rewrite decoded text (denormalizer_spec)"
+                                    : "";
   if (!other.empty()) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("{}: pieces that {} are not those of a language model that fovea knows",
                             name, other),
                 "save the tokenizer with transformers, as tokenizer.json");
   }
-  model.normalizer.add_dummy_prefix = false;
+  // Where blanks are left out, one in front of the text would be, too.
+  model.normalizer.add_dummy_prefix = from.merges_blanks && from.prefix;
   return model;
 }
 
@@ -33,9 +36,10 @@ PieceModel without_prefix(PieceModel model, std::string_view name) {
 
 ScoredPieces::ScoredPieces(ScoredPiecesModel model, std::string_view name)
     : prefix_(model.prefix),
+      writes_prefix_(model.prefix && !model.merges_blanks),
       begin_(model.begin),
       end_(model.end),
-      pieces_(without_prefix(std::move(model.pieces), name), name) {
+      pieces_(with_own_prefix(model, name), name) {
   std::array<std::vector<AddedToken>, 2> found;
   const auto add = [&](token id, Marks marks) {
     found[static_cast<std::size_t>(marks)].push_back({.text = this->name(id), .id = id});
@@ -57,7 +61,7 @@ void ScoredPieces::encode(std::vector<token>& ids, std::string_view text, Marks 
       text,
       [&](std::size_t, std::string_view plain) {
         part.clear();
-        if (prefix_) part.push_back(' ');
+        if (writes_prefix_) part.push_back(' ');
         part.append(plain);
         for (const EncodedPiece& one : pieces_.encode(part)) ids.push_back(one.id);
       },

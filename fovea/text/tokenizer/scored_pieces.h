@@ -19,6 +19,7 @@ struct ScoredPiecesModel {
   PieceModel pieces;
   std::vector<token> wholes{};  ///< found in a text before the others: besides the marks
   bool prefix = true;           ///< a blank before a text, and before what stands behind a mark
+  bool merges_blanks = false;   ///< of several blanks one counts, and none at the ends
   token begin = kNoToken, end = kNoToken;
 };
 
@@ -52,7 +53,7 @@ class ScoredPieces final : public Subwords {
     return pieces_.model().pieces[static_cast<std::size_t>(id)];
   }
 
-  const bool prefix_;
+  const bool prefix_, writes_prefix_;
   const token begin_, end_;
   const SentencePiece pieces_;
   std::array<AddedTokens, 2> wholes_;  // by Marks
