@@ -308,10 +308,11 @@ FolderSubwords t5_model_file(const ModelFiles& files, index rows) {
   require_t5_pieces(read, where);
   constexpr index kUsualSentinels = 100;
   index sentinels = kUsualSentinels;
+  const index most = std::min(rows, 2 * static_cast<index>(read.pieces.size()) + 1024);
   if (files.has(kSettingsName)) {
     const Json json = files.json(kSettingsName);
     sentinels =
-        ForeignObject(json, files.path(kSettingsName)).whole("extra_ids", 0, rows, sentinels);
+        ForeignObject(json, files.path(kSettingsName)).whole("extra_ids", 0, most, sentinels);
   }
   PiecePipelineModel model;
   PieceScores scores;

@@ -197,17 +197,17 @@ TranslationRules read_rules(const ModelFiles& files, const TranslatorArchitectur
                            tokens);
 }
 
-// A model of another class has other layers: T5EncoderModel.
+// A model of another class has other layers. (Older files call theirs T5WithLMHeadModel.)
 void require_class(const TranslatorArchitecture& architecture, const ForeignObject& said) {
   constexpr std::string_view kKey = "architectures";
   if (!said.has(kKey)) return;
-  const Json::Array& names = said.array(kKey);
-  const auto is_row = [&](const Json& name) {
+  for (const Json& name : said.array(kKey)) {
     const auto* const text = name.get_if<std::string>();
-    return text != nullptr && *text == architecture.class_name;
-  };
-  if (names.empty() || std::ranges::any_of(names, is_row)) return;
-  said.refuse(kKey, architecture.class_name);
+    if (text == nullptr) continue;
+    for (const std::string_view other : {"EncoderModel", "ForQuestionAnswering"}) {
+      if (text->ends_with(other)) said.refuse(kKey, architecture.class_name);
+    }
+  }
 }
 
 }  // namespace

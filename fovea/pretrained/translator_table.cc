@@ -187,17 +187,23 @@ LayerActivation t5_activation(const ForeignObject& config, std::string_view usua
   config.refuse(kKey, "relu, gelu, gelu_new and silu, alone or behind \"gated-\"");
 }
 
+// What transformers takes where a file says nothing.
+struct T5Usual {
+  std::string_view activation;
+  index vocabulary, ff, layers, heads;
+};
+
 // Positions are distances, so nothing bounds the length of a text.
-void read_t5_family(const ForeignObject& config, TranslatorConfig& c, std::string_view activation) {
-  c.vocabulary = c.target_vocabulary =
-      size_of(config, "vocab_size", kLargestSize, activation == "relu" ? 32128 : 250112);
+void read_t5_family(const ForeignObject& config, TranslatorConfig& c, const T5Usual& usual) {
+  c.vocabulary = size_of(config, "vocab_size", kLargestSize, usual.vocabulary);
+  c.target_vocabulary = c.vocabulary;
   c.width = size_of(config, "d_model", kMostForeignWidth, 512);
   c.head_dim = size_of(config, "d_kv", kMostForeignWidth, 64);
-  c.ff = size_of(config, "d_ff", kMostForeignWidth, activation == "relu" ? 2048 : 1024);
-  c.encoder_layers = size_of(config, "num_layers", kMostLayers, activation == "relu" ? 6 : 8);
+  c.ff = size_of(config, "d_ff", kMostForeignWidth, usual.ff);
+  c.encoder_layers = size_of(config, "num_layers", kMostLayers, usual.layers);
   c.decoder_layers = size_of(config, "num_decoder_layers", kMostLayers, c.encoder_layers);
-  c.heads = size_of(config, "num_heads", kMostForeignWidth, activation == "relu" ? 8 : 6);
-  c.activation = t5_activation(config, activation);
+  c.heads = size_of(config, "num_heads", kMostForeignWidth, usual.heads);
+  c.activation = t5_activation(config, usual.activation);
   c.t5_buckets = size_of(config, "relative_attention_num_buckets", kMostBuckets, 32);
   c.t5_max_distance = size_of(config, "relative_attention_max_distance", kLargestSize, 128);
   c.norm_epsilon = config.number("layer_norm_epsilon", 0, 1, 1e-6);
@@ -216,21 +222,24 @@ void read_t5_family(const ForeignObject& config, TranslatorConfig& c, std::strin
   config.require("is_encoder_decoder", true);
   config.require("is_decoder", false);
   config.require("quantization_config", Json());
-  // Follow from feed_forward_proj; the length of texts that it was trained with; of training.
+  // The first two follow from feed_forward_proj, the third is how long texts of its training were.
   config.ignore(
       {"dense_act_fn", "is_gated_act", "n_positions", "dropout_rate", "initializer_factor"});
 }
 
 void read_t5(const ForeignObject& config, TranslatorConfig& c) {
-  read_t5_family(config, c, "relu");
-  // T5 1.1 says that nothing is tied; so transformers knows it, tied or not.
+  read_t5_family(config, c,
+                 {.activation = "relu", .vocabulary = 32128, .ff = 2048, .layers = 6, .heads = 8});
+  // By this transformers tells T5 1.1 from the first T5, whatever is tied.
   const bool scales =
       config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", true));
   if (scales) c.output_scale = 1 / std::sqrt(static_cast<double>(c.width));
 }
 
 void read_mt5(const ForeignObject& config, TranslatorConfig& c) {
-  read_t5_family(config, c, "gated-gelu");
+  read_t5_family(
+      config, c,
+      {.activation = "gated-gelu", .vocabulary = 250112, .ff = 1024, .layers = 8, .heads = 6});
   config.ignore({"tie_word_embeddings"});
 }
 

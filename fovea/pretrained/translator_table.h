@@ -31,14 +31,15 @@ struct TranslatorArchitecture {
 
   std::string_view name;        ///< model_type
   std::string_view class_name;  ///< of transformers
-  /// The sizes and layers that a config.json describes; what it ignores is refused behind it.
+  /// Sets the sizes and layers that a config.json describes. A key that it does not ask for is
+  /// refused later.
   void (*read)(const ForeignObject& config, TranslatorConfig& c);
   /// The table of both sides; of a side that has its own. Without ".weight".
   std::string_view shared, of_source, of_target;
   std::string_view head;  ///< the output projection
   HeadRule head_rule = HeadRule::kByConfig;
-  std::string_view logits_bias = {};  ///< "": there is none
-  std::span<const EncoderTensor> of_model = {};
+  std::string_view logits_bias = {};             ///< "": there is none
+  std::span<const EncoderTensor> of_model = {};  ///< beside tables, head and layers
   /// Behind these stand the number of a layer and the names of its tensors. A feed-forward network
   /// with a gate has "feed_forward.gated" in the place of "feed_forward.in".
   std::string_view encoder_layer, decoder_layer;
@@ -49,7 +50,7 @@ struct TranslatorArchitecture {
   std::string_view unread = {};  ///< a tensor that some files have and nothing reads
   Marks marks;
   bool writes_padding = false;  ///< the mark of padding may stand in a translation
-  bool one_vocabulary = false;  ///< both sides have that of any model of text
+  bool one_vocabulary = false;  ///< both sides have the same (shared_vocabulary.h)
 };
 
 bool is_translator_architecture(std::string_view name);

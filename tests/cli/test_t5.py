@@ -5,6 +5,7 @@ Python."""
 import json
 import unittest
 
+from bert_support import write_json
 from marian_support import log_softmax
 from support import CommandTest
 from t5_support import GATED, LONGEST, PADDING, ending, greedy, logits, spiece_model, text_of, tokens, write_t5
@@ -81,6 +82,10 @@ class T5(CommandTest):
         self.assertEqual(self.written("--beam", 1), expected)
         ids = self.succeed("tokenizer", "encode", self.model, "--ids", stdin=b"a <extra_id_0> b\n").stdout.decode().split()
         self.assertEqual(ids, ["3", "14", "4"])
+        # No memory is taken for what a file claims.
+        write_json(self.model / "config.json", {"model_type": "t5", "vocab_size": 2 ** 31 - 1})
+        write_json(self.model / "tokenizer_config.json", {"extra_ids": 2 ** 31 - 1})
+        self.assert_error(self.run_fovea("tokenizer", "encode", self.model, stdin=b"a\n"), 4, "extra_ids")
 
     def test_inspect_and_explain(self):
         self.assertIn("a model of Hugging Face, model_type t5", self.succeed("inspect", self.model).stdout.decode())

@@ -254,6 +254,7 @@ TEST_F(T5Models, WhatIsNotKnownIsRefusedByItsName) {
   EXPECT_THROWS(with("vocab_size", "1000000"), kModelDamaged, "shared.weight is [24, 8]");
   EXPECT_THROWS(with("num_layers", "900"), kModelDamaged, "too few for 1800 layers");
   with("dropout_rate", "0.2");  // of training
+  with("architectures", R"(["T5WithLMHeadModel"])");
   EXPECT_THROWS(changed("T5 1.0",
                         [](T5Files& f) {
                           f.tensors.push_back(
@@ -346,6 +347,8 @@ TEST_F(T5Models, SentinelsStandBehindThePieces) {
   EXPECT_THAT(tokenizer.encode("v<more>"), ElementsAre(16, 21));
   EXPECT_EQ(tokenizer.decode(std::vector<token>{16, 21, 22, 23}), "v<more>");
   EXPECT_THROWS(read("", T5Files::pieces()), kModelDamaged, "tokens; the model has 24");
+  EXPECT_THROWS(read(R"({"extra_ids": 2000000000})", T5Files::pieces()), kModelDamaged,
+                "extra_ids");
   EXPECT_THROWS(read(R"({"extra_ids": -1})", T5Files::pieces()), kModelDamaged, "extra_ids");
   EXPECT_THROWS(read(R"({"extra_ids": 0, "added_tokens_decoder": {"25": {"content": "x"}}})",
                      T5Files::pieces()),

@@ -2,6 +2,7 @@
 // Translators of transformers translate as its generate() does.
 #include <gmock/gmock.h>
 
+#include "fovea/models.h"
 #include "fovea/task/task_table.h"
 #include "fovea/task/translate/evaluate.h"
 #include "fovea/task/translate/line_translator.h"
@@ -79,6 +80,19 @@ TEST_F(ForeignLines, OfT5AreWrittenAsByTransformers) {
     options.search.beam = 1;
     expect(options, one.greedy);
   }
+}
+
+TEST_F(ForeignLines, OfT5AreWrittenInAProgram) {
+  const GoldenT5& golden = golden_t5("a gate and one table");
+  T5Files(golden).write(folder_ / "model");
+  EXPECT_EQ(models::kind_of(folder_ / "model"), models::Kind::kTranslator);
+  const models::Translator translator(folder_ / "model", {.context = Context(1)});
+  std::vector<std::string> lines, expected;
+  for (const std::size_t n : {2, 4, 5}) {  // whose texts end before they are much longer
+    lines.push_back(t5_text(kT5Sources[n]));
+    expected.push_back(t5_text(golden.searched[n]));
+  }
+  EXPECT_EQ(translator.translate(lines), expected);
 }
 
 TEST_F(ForeignLines, BlanksAtTheEndsAreLeftOut) {
