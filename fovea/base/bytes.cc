@@ -28,6 +28,12 @@ std::string_view ByteSource::view(std::uint64_t begin, std::size_t bytes, std::s
   return room;
 }
 
+SharedBytes ByteSource::share(std::uint64_t begin, std::size_t bytes) const {
+  std::vector<std::uint8_t> copied(bytes);
+  if (bytes > 0) read(begin, {reinterpret_cast<char*>(copied.data()), bytes});
+  return copied;
+}
+
 void MemorySource::read(std::uint64_t begin, std::span<char> to) const {
   const std::string_view from = bytes_.substr(static_cast<std::size_t>(begin), to.size());
   std::copy(from.begin(), from.end(), to.begin());
@@ -68,6 +74,13 @@ void FileSource::read(std::uint64_t begin, std::span<char> to) const {
     begin += static_cast<std::uint64_t>(n);
     to = to.subspan(static_cast<std::size_t>(n));
   }
+}
+
+SharedBytes FileSource::share(std::uint64_t begin, std::size_t bytes) const {
+  if (bytes == 0 || begin % 2 != 0) return ByteSource::share(begin, bytes);
+  std::call_once(asked_, [this] { mapped_ = MappedFile::map(fd_, size_, path_); });
+  if (!mapped_) return ByteSource::share(begin, bytes);
+  return {mapped_, static_cast<std::size_t>(begin), bytes};
 }
 
 int open_to_read(const fs::path& path, mode_t& mode) {

@@ -9,10 +9,14 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "fovea/base/mapped_file.h"
 
 namespace fovea {
 
@@ -24,6 +28,8 @@ class ByteSource {
   virtual void read(std::uint64_t begin, std::span<char> to) const = 0;
   /// The bytes as a text. It is read into `room` unless the source holds it in memory already.
   virtual std::string_view view(std::uint64_t begin, std::size_t bytes, std::string& room) const;
+  /// Bytes that outlive the source: a copy, or those of the file itself. Throws kRead.
+  virtual SharedBytes share(std::uint64_t begin, std::size_t bytes) const;
 };
 
 /// A text in memory that the caller keeps.
@@ -49,12 +55,17 @@ class FileSource : public ByteSource {
   /// The size when the file was opened; 0 for the files of /proc.
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t begin, std::span<char> to) const override;
+  /// The first call maps the file. It is copied where the system refuses, and where `begin` is odd,
+  /// since halves lie at even places.
+  SharedBytes share(std::uint64_t begin, std::size_t bytes) const override;
   int descriptor() const { return fd_; }
 
  private:
   std::filesystem::path path_;
   int fd_ = -1;
   std::uint64_t size_ = 0;
+  mutable std::once_flag asked_;
+  mutable std::shared_ptr<const MappedFile> mapped_;  // null: not asked for, or refused
 };
 
 /// Opens a file to read from it, and returns its descriptor; a FIFO without a writer is opened,

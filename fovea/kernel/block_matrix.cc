@@ -426,13 +426,26 @@ void multiply_plain(const Context& ctx, ProductRows<const float> x, const BlockM
   if (y.is_rounded()) round_rows(ctx, sums, y.rounded());
 }
 
+// y = x W^T by blocks as they lie, if x has few rows.
+void multiply_rows(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w,
+                   ProductRows<float> y, const MatmulOptions<float>& options) {
+  const bool is_few = x.rows() <= kRowsByBlocks && !x.is_rounded() && !y.is_rounded();
+  if (!is_few || options.slope.data != nullptr || options.times.data != nullptr) {
+    return multiply_transposed(ctx, x, w, y, options);
+  }
+  for (index n = 0; n < x.rows(); ++n) multiply_row(ctx, x.values()[n], w, y.values()[n], options);
+  if (options.activation == Activation::kNone) return;
+  activation_forward<float>(ctx, options.activation, y.values(), y.values());
+}
+
 }  // namespace
 
 BlockLayout layout_of(BlockType type) { return layout(type); }
 
-void BlockMatrix::append(BlockType type, index rows, std::vector<std::uint8_t> blocks) {
+void BlockMatrix::append(BlockType type, index rows, SharedBytes blocks) {
   append_planned(type, rows);
-  if (const index bytes = rows * row_bytes(type, columns_); bytes != std::ssize(blocks)) {
+  if (const index bytes = rows * row_bytes(type, columns_);
+      bytes != static_cast<index>(blocks.size())) {
     rows_ -= rows;
     parts_.pop_back();
     fail(ErrorCode::kShape, "block matrix: {} rows take {} bytes; got {}", rows, bytes,
@@ -458,6 +471,10 @@ std::size_t BlockMatrix::byte_size() const {
   return bytes;
 }
 
+void BlockMatrix::require_unchanged() const {
+  for (const Part& part : parts_) part.blocks.require_unchanged();
+}
+
 void widen_rows(const Context& ctx, const BlockMatrix& w, Vec<const std::int32_t> ids,
                 Rows<float> y) {
   check_rows("widen_rows", "y", y, ids.size, w.columns());
@@ -467,6 +484,7 @@ void widen_rows(const Context& ctx, const BlockMatrix& w, Vec<const std::int32_t
   ctx.for_ranges(ids.size, static_cast<double>(w.columns()), [&](index begin, index end) {
     for (index n = begin; n < end; ++n) widen(w, ids[n], ids[n] + 1, y[n]);
   });
+  w.require_unchanged();
 }
 
 void matmul(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w, Form form,
@@ -479,14 +497,8 @@ void matmul(const Context& ctx, ProductRows<const float> x, const BlockMatrix& w
   check(options.bias.empty() || options.bias.size == out,
         "product by blocks: bias must have {} values; it has {}", out, options.bias.size);
   const ProfileScope scope(ctx, product_work<float>("product by blocks", x.rows(), out, in));
-  if (plain) return multiply_plain(ctx, x, w, y, options);
-  const bool is_few = x.rows() <= kRowsByBlocks && !x.is_rounded() && !y.is_rounded();
-  if (!is_few || options.slope.data != nullptr || options.times.data != nullptr) {
-    return multiply_transposed(ctx, x, w, y, options);
-  }
-  for (index n = 0; n < x.rows(); ++n) multiply_row(ctx, x.values()[n], w, y.values()[n], options);
-  if (options.activation == Activation::kNone) return;
-  activation_forward<float>(ctx, options.activation, y.values(), y.values());
+  plain ? multiply_plain(ctx, x, w, y, options) : multiply_rows(ctx, x, w, y, options);
+  w.require_unchanged();
 }
 
 }  // namespace fovea

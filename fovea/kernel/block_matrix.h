@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fovea/base/context.h"
+#include "fovea/base/mapped_file.h"
 #include "fovea/base/view.h"
 #include "fovea/kernel/gemm.h"
 
@@ -34,25 +35,28 @@ struct BlockLayout {
 };
 BlockLayout layout_of(BlockType type);
 
-/// W [rows, columns], in parts of whole rows, each of its own type. It owns their bytes.
+/// W [rows, columns], in parts of whole rows, each of its own type. Their bytes lie in memory or in
+/// a file that is mapped.
 class BlockMatrix {
  public:
   /// `columns` must be a multiple of the blocks of every part.
   explicit BlockMatrix(index columns) : columns_(columns) {}
 
   /// Appends rows: blocks one after another. Throws Error(kShape) if they do not fit.
-  void append(BlockType type, index rows, std::vector<std::uint8_t> blocks);
+  void append(BlockType type, index rows, SharedBytes blocks);
   /// Appends rows without their bytes, for a plan (base/profile.h), which reads none.
   void append_planned(BlockType type, index rows);
 
   index rows() const { return rows_; }
   index columns() const { return columns_; }
   std::size_t byte_size() const;  ///< of the blocks, also of planned ones
+  /// Throws kRead if a file in which they lie was written.
+  void require_unchanged() const;
 
   struct Part {
     BlockType type;
     index first, rows;
-    std::vector<std::uint8_t> blocks;
+    SharedBytes blocks;
   };
   std::span<const Part> parts() const { return parts_; }
 
@@ -61,7 +65,8 @@ class BlockMatrix {
   std::vector<Part> parts_;
 };
 
-/// y[n] = row ids[n] of w, as float32. Each id must be below w.rows() (Error kShape).
+/// y[n] = row ids[n] of w, as float32. Each id must be below w.rows() (Error kShape). Throws kRead,
+/// as the next does, if the file in which w lies was written meanwhile: then y is worth nothing.
 void widen_rows(const Context& ctx, const BlockMatrix& w, Vec<const std::int32_t> ids,
                 Rows<float> y);
 

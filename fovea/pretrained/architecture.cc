@@ -505,16 +505,18 @@ class WeightReader {
     const std::size_t n = take(place);
     const BlockType type = *tensors_.block_type(n);
     if (types == WeightTypes::kPlanned) return ours.append_planned(type, rows_of(place));
-    std::vector<std::uint8_t> blocks = tensors_.blocks(n);
+    SharedBytes blocks = tensors_.blocks(n);
     const index rows = rows_of(place), heads = heads_of(place.order, config_);
-    const std::size_t bytes = blocks.size() / static_cast<std::size_t>(rows);
     if (heads > 0) {
-      const std::vector<std::uint8_t> theirs = blocks;
+      std::vector<std::uint8_t> sorted(blocks.size());
+      const std::size_t bytes = blocks.size() / static_cast<std::size_t>(rows);
       for (index n_ours = 0; n_ours < rows; ++n_ours) {
         const auto from = static_cast<std::size_t>(row_of_theirs(n_ours, rows, heads)) * bytes;
         const auto to = static_cast<std::size_t>(n_ours) * bytes;
-        std::copy_n(theirs.data() + from, bytes, blocks.data() + to);
+        std::copy_n(blocks.data() + from, bytes, sorted.data() + to);
       }
+      blocks.require_unchanged();
+      blocks = std::move(sorted);
     }
     ours.append(type, rows, std::move(blocks));
   }

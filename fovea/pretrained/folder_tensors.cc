@@ -125,7 +125,7 @@ std::optional<BlockType> FolderTensors::block_type(std::string_view name) const 
   return place.file->tensors.block_type(place.number);
 }
 
-std::vector<std::uint8_t> FolderTensors::blocks(std::string_view name) const {
+SharedBytes FolderTensors::blocks(std::string_view name) const {
   const Place& place = place_of(name);
   return place.file->tensors.blocks(place.number);
 }

@@ -33,7 +33,7 @@ class FolderTensors {
   void read(std::string_view name, Vec<float> to) const;
   /// As TensorSource has them, by the name.
   std::optional<BlockType> block_type(std::string_view name) const;
-  std::vector<std::uint8_t> blocks(std::string_view name) const;
+  SharedBytes blocks(std::string_view name) const;
 
  private:
   struct File {

@@ -521,9 +521,7 @@ class FolderSource : public TensorSource {
   std::optional<BlockType> block_type(std::size_t n) const override {
     return tensors_.block_type(tensors_.names()[n]);
   }
-  std::vector<std::uint8_t> blocks(std::size_t n) const override {
-    return tensors_.blocks(tensors_.names()[n]);
-  }
+  SharedBytes blocks(std::size_t n) const override { return tensors_.blocks(tensors_.names()[n]); }
 
  private:
   FolderTensors tensors_;

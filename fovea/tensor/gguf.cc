@@ -494,12 +494,10 @@ std::optional<BlockType> GgufSource::block_type(std::size_t n) const {
   return std::nullopt;
 }
 
-std::vector<std::uint8_t> GgufSource::blocks(std::size_t n) const {
+SharedBytes GgufSource::blocks(std::size_t n) const {
   const GgufTensor& tensor = header_.tensors.at(n);
   check(block_type(n).has_value(), "tensor {} does not lie in blocks", tensor.name);
-  std::vector<std::uint8_t> bytes(tensor.bytes);
-  file_.read(tensor.begin, {reinterpret_cast<char*>(bytes.data()), bytes.size()});
-  return bytes;
+  return file_.share(tensor.begin, static_cast<std::size_t>(tensor.bytes));
 }
 
 }  // namespace fovea

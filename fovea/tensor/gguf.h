@@ -134,7 +134,7 @@ class GgufSource : public TensorSource {
   /// Throws kModelWrongKind for a type that cannot be widened.
   Tensor read(std::size_t n) const override;
   std::optional<BlockType> block_type(std::size_t n) const override;
-  std::vector<std::uint8_t> blocks(std::size_t n) const override;
+  SharedBytes blocks(std::size_t n) const override;
 
  private:
   const ByteSource& file_;

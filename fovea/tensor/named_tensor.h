@@ -38,8 +38,8 @@ class TensorSource {
   virtual Tensor read(std::size_t n) const = 0;
   /// The type of its values, if products can read them as they lie in the file.
   virtual std::optional<BlockType> block_type(std::size_t) const { return std::nullopt; }
-  /// Its bytes in the file; it must have such a type.
-  virtual std::vector<std::uint8_t> blocks(std::size_t) const { return {}; }
+  /// Its bytes in the file, which outlive the source; it must have such a type.
+  virtual SharedBytes blocks(std::size_t) const { return {}; }
   /// Throws if the file carries a checksum of all its bytes and it is wrong.
   virtual void verify() const {}
 };

@@ -498,15 +498,11 @@ std::optional<BlockType> SafetensorsSource::block_type(std::size_t n) const {
   return std::nullopt;
 }
 
-std::vector<std::uint8_t> SafetensorsSource::blocks(std::size_t n) const {
+SharedBytes SafetensorsSource::blocks(std::size_t n) const {
   const SafetensorsEntry& entry = header_.entries[n];
   check(block_type(n).has_value(), "tensor {} does not lie in halves", printable(names_[n]));
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(entry.shape.size()) * 2);
-  if (!bytes.empty()) {
-    file_.read(header_.data_begin + entry.begin,
-               {reinterpret_cast<char*>(bytes.data()), bytes.size()});
-  }
-  return bytes;
+  return file_.share(header_.data_begin + entry.begin,
+                     static_cast<std::size_t>(entry.shape.size()) * 2);
 }
 
 void SafetensorsSource::read_widened(std::size_t n, Vec<float> to) const {

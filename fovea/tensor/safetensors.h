@@ -90,7 +90,7 @@ class SafetensorsSource : public TensorSource {
   TensorInfo info(std::size_t n) const override;
   Tensor read(std::size_t n) const override;
   std::optional<BlockType> block_type(std::size_t n) const override;
-  std::vector<std::uint8_t> blocks(std::size_t n) const override;
+  SharedBytes blocks(std::size_t n) const override;
   /// "F16": the type in the file.
   std::string_view type(std::size_t n) const { return header_.entries[n].type->name; }
   /// The shape of a tensor of any type.

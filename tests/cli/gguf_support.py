@@ -65,7 +65,8 @@ def pairs(**changed):
     return [pair(key, *value) for key, value in all_pairs.items() if value is not None]
 
 
-def tensors(seed=1):
+def tensors(seed=1, ff=FF, draws=True):
+    """Values are drawn, or all alike, which is quick for many."""
     rng = random.Random(seed)
     vocabulary = len(MARKS) + 256 + len(MERGES)
     head = WIDTH // HEADS
@@ -74,21 +75,25 @@ def tensors(seed=1):
         shapes |= {f"blk.{n}.attn_norm.weight": (WIDTH,), f"blk.{n}.ffn_norm.weight": (WIDTH,),
                    f"blk.{n}.attn_q.weight": (WIDTH, WIDTH), f"blk.{n}.attn_k.weight": (KV_HEADS * head, WIDTH),
                    f"blk.{n}.attn_v.weight": (KV_HEADS * head, WIDTH), f"blk.{n}.attn_output.weight": (WIDTH, WIDTH),
-                   f"blk.{n}.ffn_up.weight": (FF, WIDTH), f"blk.{n}.ffn_gate.weight": (FF, WIDTH),
-                   f"blk.{n}.ffn_down.weight": (WIDTH, FF)}
+                   f"blk.{n}.ffn_up.weight": (ff, WIDTH), f"blk.{n}.ffn_gate.weight": (ff, WIDTH),
+                   f"blk.{n}.ffn_down.weight": (WIDTH, ff)}
     for name, shape in shapes.items():
         count = shape[0] * (shape[1] if len(shape) == 2 else 1)
         middle = 1.0 if len(shape) == 1 else 0.0
-        yield name, shape, struct.pack(f"<{count}f", *(middle + rng.gauss(0, 0.3) for _ in range(count)))
+        if draws:
+            yield name, shape, struct.pack(f"<{count}f", *(middle + rng.gauss(0, 0.3) for _ in range(count)))
+        else:
+            yield name, shape, struct.pack("<f", middle + 0.01) * count
 
 
 def padded(data):
     return data + b"\0" * (-len(data) % 32)
 
 
-def gguf(seed=1, brain=False, **changed):
+def gguf(seed=1, brain=False, ff=FF, **changed):
     """The bytes of a file. `brain`: its matrices are bfloat16, the upper halves of float32."""
-    metadata, values, entries, data = pairs(**changed), list(tensors(seed)), b"", b""
+    values = list(tensors(seed, ff, draws=ff == FF))
+    metadata, entries, data = pairs(llama_feed_forward_length=(U32, ff), **changed), b"", b""
     for name, shape, one in values:
         halved = brain and len(shape) == 2
         entries += text(name) + struct.pack("<I", len(shape))

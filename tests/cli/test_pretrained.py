@@ -5,6 +5,8 @@
 import hashlib
 import json
 import os
+import subprocess
+import time
 import unittest
 import zipfile
 from pathlib import Path
@@ -90,6 +92,64 @@ class Chat(GgufTest):
         self.fails(2, "--system has no effect without --chat", "generate", model, "a", "--system", "x")
         self.succeed("train", "lm", "--train", self.text, "-o", self.folder / "own", *SMALL, "--stop-after", "2u")
         self.fails(4, "a model of fovea has no chat template", "generate", self.folder / "own", "a", "--chat")
+
+
+class WhileInUse(GgufTest):
+    """A model of halves is read where it lies in its file."""
+
+    def halves(self, name="m.gguf", **changed):
+        return self.write(name, brain=True, llama_context_length=(U32, 400), **changed)
+
+    def talk(self, model):
+        talk = self.start("generate", model, "--chat", "--json", "--max-tokens", 2, "--greedy", "-t", 2,
+                          stdin=subprocess.PIPE)
+        self.addCleanup(talk.communicate)
+        self.assertIn("text", self.answer(talk))
+        return talk
+
+    def answer(self, talk):
+        talk.stdin.write(b"hello\n")
+        talk.stdin.flush()
+        return json.loads(talk.stdout.readline())
+
+    def fails_at(self, talk):
+        self.assertEqual(self.answer(talk)["error"], "E0502")
+        err = talk.communicate()[1].decode()
+        self.assertEqual(talk.returncode, 5, err)
+        self.assertIn("was written while it was in use", err)
+
+    def test_a_file_that_becomes_shorter_is_an_error(self):
+        model = self.halves()
+        talk = self.talk(model)
+        os.truncate(model, 100)
+        self.fails_at(talk)
+
+    def test_a_file_that_is_written_is_an_error(self):
+        model = self.halves()
+        talk = self.talk(model)
+        time.sleep(0.05)  # longer than a tick of the file system's clock
+        self.halves(seed=2)
+        self.fails_at(talk)
+
+    def test_a_file_that_is_replaced_stays_as_it_was(self):
+        model = self.halves()
+        talk, same = self.talk(model), self.talk(self.halves("same.gguf"))
+        self.halves("new.gguf", seed=2).rename(model)
+        for _ in range(2):
+            self.assertEqual(self.answer(talk), self.answer(same))
+
+    def test_its_memory_is_that_of_the_file(self):
+        model = self.halves(ff=1 << 18)
+        size = model.stat().st_size
+        writes = self.start("generate", model, "a", "--max-tokens", 10**6)
+        self.addCleanup(writes.communicate)
+        self.addCleanup(writes.kill)
+        own = of_files = 0
+        while of_files < 0.9 * size and writes.poll() is None:
+            kinds = dict(line.split(":") for line in Path(f"/proc/{writes.pid}/status").read_text().splitlines())
+            own, of_files = (int(kinds[kind].split()[0]) << 10 for kind in ("RssAnon", "RssFile"))
+        self.assertGreater(of_files, 0.9 * size)
+        self.assertLess(own, 0.7 * size)
 
 
 class Eval(GgufTest):

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/kernel/block_matrix.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
 #include <numeric>
 
+#include "fovea/base/bytes.h"
 #include "fovea/base/profile.h"
 #include "fovea/base/random.h"
 #include "fovea/tensor/quantized.h"
 #include "tests/isa.h"
+#include "tests/support/folder.h"
 #include "tests/support/throws.h"
 
 namespace fovea {
@@ -244,6 +247,34 @@ TEST(BlockMatrix, AMatrixOfFewRowsIsWidenedAtOnce) {
         row, row + kColumns, 0.0, [](double all, float one) { return all + std::abs(one); });
     EXPECT_NEAR(y[n], sum, 1e-6 * largest) << n;
   }
+}
+
+// A file that is mapped gives the bits of a copy; once it was written, no product of it counts.
+TEST(BlockMatrix, MayLieInAFile) {
+  const TestFolder folder;
+  const std::vector<std::uint8_t> bytes = noise(BlockType::kQ4_1, 40, 1);
+  const auto write = [&](std::size_t count) {
+    std::ofstream(folder / "weight", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(count));
+  };
+  write(bytes.size());
+  BlockMatrix copied(kColumns), mapped(kColumns);
+  copied.append(BlockType::kQ4_1, 40, bytes);
+  mapped.append(BlockType::kQ4_1, 40, FileSource(folder / "weight").share(0, bytes.size()));
+  EXPECT_TRUE(mapped.parts()[0].blocks.is_mapped());
+  const auto product = [&](const BlockMatrix& w, index rows) {
+    const std::vector<float> x = normals(rows * kColumns, 3);
+    std::vector<float> y(static_cast<std::size_t>(rows * 40));
+    matmul(Context(2), Rows<const float>(x.data(), rows, kColumns), w, Form::kTransposed,
+           Rows<float>(y.data(), rows, 40));
+    return y;
+  };
+  for (const index rows : {1, 30}) EXPECT_EQ(product(mapped, rows), product(copied, rows));
+  write(bytes.size() / 2);
+  for (const index rows : {1, 30}) EXPECT_THROWS(product(mapped, rows), kRead, "was written");
+  const std::int32_t id = 0;
+  std::vector<float> row(kColumns);
+  EXPECT_THROWS(widen_rows(Context(1), mapped, {&id, 1}, {row.data(), 1, kColumns}), kRead, "");
 }
 
 TEST(BlockMatrix, RefusesWhatDoesNotFit) {
