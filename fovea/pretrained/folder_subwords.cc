@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "fovea/base/words.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pieces_of_json.h"
+#include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/tokenizer_files.h"
 #include "fovea/text/tokenizer/byte_bpe.h"
 #include "fovea/text/tokenizer/scored_pieces.h"
@@ -49,12 +51,18 @@ void pad(ByteBpeModel& model, index more) {
   }
 }
 
+std::shared_ptr<const PiecePipeline> pipeline_of(PiecePipelineModel model,
+                                                 const std::string& where) {
+  return detail::named(where,
+                       [&] { return std::make_shared<const PiecePipeline>(std::move(model)); });
+}
+
 FolderSubwords pieces(const Json& json, const std::string& where, index rows, token begin) {
   PiecesOfJson read = pieces_of_json(json, where);
   read.model.begin = read.marks.before.empty() ? begin : read.marks.before.back();
   read.model.names.resize(read.model.names.size() +
                           static_cast<std::size_t>(padding(where, read.model.names.size(), rows)));
-  return {std::make_shared<const PiecePipeline>(std::move(read.model)), std::move(read.marks)};
+  return {pipeline_of(std::move(read.model), where), std::move(read.marks)};
 }
 
 FolderSubwords bytes(const Json& json, const std::string& where, index rows, token begin) {
@@ -66,10 +74,7 @@ FolderSubwords bytes(const Json& json, const std::string& where, index rows, tok
 
 // ------------------------------------------------------------------ folders without tokenizer.json
 
-struct NamedToken {
-  std::string text;
-  BpeTokenKind kind = BpeTokenKind::kControl;
-};
+constexpr const char* kSaveHint = "save the tokenizer with transformers, as tokenizer.json";
 
 std::optional<index> number_of(std::string_view text) {
   index number = 0;
@@ -78,22 +83,34 @@ std::optional<index> number_of(std::string_view text) {
   return number;
 }
 
+AddedToken added_token(const ForeignObject& from) {
+  AddedToken one{.text = from.text("content"), .is_mark = from.flag("special", false)};
+  one.normalized = from.flag("normalized", !one.is_mark);
+  one.takes_left = from.flag("lstrip", false);
+  one.takes_right = from.flag("rstrip", false);
+  from.require("single_word", false);
+  return one;
+}
+
 // Tokens that were added to a vocabulary, by their ids: those of tokenizer_config.json, or of
-// added_tokens.json.
-std::map<index, NamedToken> added_tokens(const ModelFiles& files, index rows) {
-  std::map<index, NamedToken> added;
-  const auto add = [&](const std::string& where, index id, NamedToken one) {
+// added_tokens.json, which does not say whether they are marks.
+std::map<index, AddedToken> added_tokens(const ModelFiles& files, index rows, bool are_marks) {
+  std::map<index, AddedToken> added;
+  const auto add = [&](const std::string& where, index id, AddedToken one) {
     if (id < 0 || id >= rows || one.text.empty()) {
       fail(ErrorCode::kModelDamaged, "{}: {} has the id {}; expected 0 to {}", where,
            printable(one.text), id, rows - 1);
     }
+    one.id = static_cast<token>(id);
     added.insert_or_assign(id, std::move(one));
   };
   if (files.has(kAddedName)) {
     const Json json = files.json(kAddedName);
     const std::string where = files.path(kAddedName);
     named_as_damaged(where, [&] {
-      for (const auto& [text, id] : json.object()) add(where, id.whole(), {text});
+      for (const auto& [text, id] : json.object()) {
+        add(where, id.whole(), {.text = text, .is_mark = are_marks, .normalized = !are_marks});
+      }
     });
   }
   if (!files.has(kSettingsName)) return added;
@@ -103,33 +120,42 @@ std::map<index, NamedToken> added_tokens(const ModelFiles& files, index rows) {
   if (decoder == nullptr) return added;
   named_as_damaged(where, [&] {
     for (const auto& [id, one] : decoder->object()) {
-      const ForeignObject from(one, where + ": added_tokens_decoder");
       const std::optional<index> number = number_of(id);
       if (!number) fail(ErrorCode::kModelDamaged, "{}: {} is no id", where, printable(id));
-      add(where, *number,
-          {from.text("content"),
-           from.flag("special", false) ? BpeTokenKind::kControl : BpeTokenKind::kUserDefined});
+      add(where, *number, added_token(ForeignObject(one, where + ": added_tokens_decoder")));
     }
   });
   return added;
 }
 
-// The names of bos_token, eos_token and the like.
-std::vector<std::string> mark_names(const ModelFiles& files) {
-  std::vector<std::string> names;
+// A name of a token: a text, or an object that has it as its content. Null for what is neither.
+const std::string* name_in(const Json& value) {
+  const bool has_content = value.get_if<Json::Object>() != nullptr;
+  const Json* const name = has_content ? value.find("content") : &value;
+  return name == nullptr ? nullptr : name->get_if<std::string>();
+}
+
+struct SpecialName {
+  std::string where;  // file: key
+  std::string_view key;
+  std::string name;
+};
+
+std::vector<SpecialName> special_names(const ModelFiles& files) {
+  std::vector<SpecialName> found;
   for (const std::string_view file : {kSettingsName, std::string_view("special_tokens_map.json")}) {
     if (!files.has(file)) continue;
     const Json json = files.json(file);
-    for (const char* const key : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
-      const Json* value = json.find(key);
-      if (value != nullptr && value->get_if<Json::Object>() != nullptr) {
-        value = value->find("content");
+    for (const char* const key : {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token",
+                                  "cls_token", "mask_token"}) {
+      const Json* const value = json.find(key);
+      const std::string* const name = value == nullptr ? nullptr : name_in(*value);
+      if (name != nullptr) {
+        found.push_back({fmt::format("{}: {}", files.path(file), key), key, *name});
       }
-      const auto* const text = value == nullptr ? nullptr : value->get_if<std::string>();
-      if (text != nullptr) names.push_back(*text);
     }
   }
-  return names;
+  return found;
 }
 
 // How a family cuts texts, which vocab.json does not say.
@@ -142,7 +168,7 @@ PreSplit split_of_family(const std::string& where, std::string_view architecture
               fmt::format("{}: without tokenizer.json fovea knows how gpt2, qwen2 and qwen3 cut "
                           "texts, got {}",
                           where, printable(architecture)),
-              "save the tokenizer with transformers, as tokenizer.json");
+              kSaveHint);
 }
 
 // vocab.json and merges.txt, as GPT-2 has them.
@@ -152,20 +178,27 @@ FolderSubwords vocabulary_files(const ModelFiles& files, std::string_view archit
   ByteBpeModel model;
   model.split = split_of_family(where, architecture);
   model.nfc = architecture != "gpt2";
-  std::map<index, NamedToken> names = added_tokens(files, rows);
+  struct NamedToken {
+    std::string text;
+    BpeTokenKind kind = BpeTokenKind::kNormal;
+  };
+  std::map<index, NamedToken> names;
+  for (const auto& [id, one] : added_tokens(files, rows, true)) {
+    names.insert(
+        {id, {one.text, one.is_mark ? BpeTokenKind::kControl : BpeTokenKind::kUserDefined}});
+  }
   const Json json = files.json(kVocabularyName);
   named_as_damaged(where, [&] {
-    for (const auto& [name, id] : json.object())
-      names.insert({id.whole(), {name, BpeTokenKind::kNormal}});
+    for (const auto& [name, id] : json.object()) names.insert({id.whole(), {name}});
   });
-  const std::vector<std::string> marks = mark_names(files);
+  const std::vector<SpecialName> marks = special_names(files);
   model.names.reserve(names.size());
   for (const auto& [id, one] : names) {
     if (id != std::ssize(model.names)) {
       fail(ErrorCode::kModelDamaged, "{}: no token has the id {}", where, model.names.size());
     }
-    const bool is_mark =
-        one.text == "<|endoftext|>" || std::ranges::find(marks, one.text) != marks.end();
+    const bool is_mark = one.text == "<|endoftext|>" ||
+                         std::ranges::find(marks, one.text, &SpecialName::name) != marks.end();
     model.names.push_back(one.text);
     model.kinds.push_back(is_mark ? BpeTokenKind::kControl : one.kind);
   }
@@ -185,7 +218,7 @@ FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
   ScoredPiecesModel model{.pieces = read_piece_model(files.text(kModelName), where)};
   std::vector<ModelPiece>& pieces = model.pieces.pieces;
   const auto known = std::ssize(pieces);
-  for (const auto& [id, one] : added_tokens(files, rows)) {
+  for (const auto& [id, one] : added_tokens(files, rows, true)) {
     if (id < known) {
       if (pieces[static_cast<std::size_t>(id)].text == one.text) continue;
       fail(ErrorCode::kModelDamaged, "{}: token {} is {} and {}", where, id,
@@ -194,10 +227,9 @@ FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
     if (id != std::ssize(pieces)) {
       fail(ErrorCode::kModelDamaged, "{}: no token has the id {}", where, pieces.size());
     }
-    const bool is_mark = one.kind == BpeTokenKind::kControl;
-    if (!is_mark) model.wholes.push_back(static_cast<token>(id));
+    if (!one.is_mark) model.wholes.push_back(one.id);
     pieces.push_back(
-        {.text = one.text, .type = is_mark ? PieceType::kControl : PieceType::kUserDefined});
+        {.text = one.text, .type = one.is_mark ? PieceType::kControl : PieceType::kUserDefined});
   }
   for (index more = padding(where, pieces.size(), rows); more > 0; --more) {
     pieces.push_back(
@@ -218,90 +250,84 @@ FolderSubwords model_file(const ModelFiles& files, index rows, token begin) {
   return result;
 }
 
-// What T5's spiece.model says beside the pieces, transformers does not read.
+constexpr std::string_view kT5Padding = "<pad>", kT5End = "</s>", kT5Unknown = "<unk>";
+
+token find_piece(const PieceModel& model, std::string_view text) {
+  const auto found = std::ranges::find(model.pieces, text, &ModelPiece::text);
+  return found == model.pieces.end() ? kNoToken : static_cast<token>(found - model.pieces.begin());
+}
+
+[[noreturn]] void refuse_t5_tokens(const std::string& where, std::string_view why) {
+  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: {}", where, why), kSaveHint);
+}
+
+// What T5's spiece.model says beside the pieces, transformers does not read: marks that it has not,
+// it adds, and whatever is the third piece, it takes for unknown characters.
 void require_t5_pieces(const PieceModel& model, const std::string& where) {
+  constexpr token kUnknown = 2;
   const std::string_view lacking =
       model.algorithm != PieceAlgorithm::kUnigram ? "is no unigram model"
       : model.byte_fallback                       ? "spells characters in bytes (byte_fallback)"
       : !model.denormalizer.empty() ? "rewrites the text of its pieces (denormalizer_spec)"
       : model.space_is_suffix       ? "puts spaces behind words (treat_whitespace_as_suffix)"
-                                    : "";
+      : find_piece(model, kT5Padding) == kNoToken ? "has no piece <pad>"
+      : find_piece(model, kT5End) == kNoToken     ? "has no piece </s>"
+      : model.unknown != kUnknown || find_piece(model, kT5Unknown) != kUnknown
+          ? "has another unknown piece than the third, <unk>"
+          : "";
   if (lacking.empty()) return;
-  throw Error(ErrorCode::kModelWrongKind, fmt::format("{}: the model {}", where, lacking),
-              kReadableHint);
+  refuse_t5_tokens(where, fmt::format("the model {}", lacking));
 }
 
-// A token that tokenizer_config.json or added_tokens.json has beside the pieces, or says more of.
-void add_t5_token(PiecePipelineModel& model, AddedToken one, const std::string& where) {
-  const auto tokens = std::ssize(model.names);
-  if (one.id < 0 || one.id > tokens || one.text.empty()) {
-    fail(ErrorCode::kModelDamaged, "{}: {} has the id {}; expected 0 to {}", where,
-         printable(one.text), one.id, tokens);
-  }
-  if (one.id == tokens) {
-    model.names.push_back(one.text);
-    std::get<PieceScores>(model.pieces).scores.push_back(0);
-  }
-  std::erase_if(model.added, [&](const AddedToken& other) { return other.id == one.id; });
-  model.added.push_back(std::move(one));
-}
-
-void add_t5_tokens(const ModelFiles& files, PiecePipelineModel& model) {
-  if (files.has(kAddedName)) {
-    const Json json = files.json(kAddedName);
-    std::map<index, std::string> by_id;
-    for (const auto& [text, id] : json.object()) by_id.insert({id.whole(), text});
-    for (const auto& [id, text] : by_id) {
-      add_t5_token(model,
-                   {.text = text,
-                    .id = static_cast<token>(std::clamp<index>(id, -1, kMostTokens)),
-                    .is_mark = false,
-                    .normalized = true},
-                   files.path(kAddedName));
+// transformers adds special tokens that are none yet, with ids of its choice, and puts eos_token
+// behind a text. Where a list has some sentinels, the others are pieces as any.
+void require_t5_names(const ModelFiles& files, const std::map<index, AddedToken>& added,
+                      const std::map<index, AddedToken>& sentinels) {
+  std::set<std::string_view> marks;
+  std::set<std::string_view> known;
+  for (const auto& [id, one] : added) known.insert(one.text);
+  const auto require = [&](const std::string& where, std::string_view name) {
+    if (known.contains(name)) return;
+    refuse_t5_tokens(where, fmt::format("{} is no mark of spiece.model", printable(name)));
+  };
+  for (const auto& [where, key, name] : special_names(files)) {
+    const std::string_view only = key == "eos_token"   ? kT5End
+                                  : key == "unk_token" ? kT5Unknown
+                                                       : std::string_view(name);
+    if (name != only) {
+      refuse_t5_tokens(where, fmt::format("fovea knows '{}', got {}", only, printable(name)));
     }
+    require(where, name);
   }
   if (!files.has(kSettingsName)) return;
   const Json json = files.json(kSettingsName);
-  const std::string where = files.path(kSettingsName);
-  const Json* const decoder = json.find("added_tokens_decoder");
-  if (decoder == nullptr) return;
-  std::map<index, AddedToken> by_id;
-  for (const auto& [key, value] : decoder->object()) {
-    const ForeignObject from(value, where + ": added_tokens_decoder");
-    const std::optional<index> id = number_of(key);
-    if (!id || *id > kMostTokens)
-      fail(ErrorCode::kModelDamaged, "{}: {} is no id", where, printable(key));
-    AddedToken one{.text = from.text("content"),
-                   .id = static_cast<token>(*id),
-                   .is_mark = from.flag("special", false)};
-    one.normalized = from.flag("normalized", !one.is_mark);
-    one.takes_left = from.flag("lstrip", false);
-    one.takes_right = from.flag("rstrip", false);
-    from.require("single_word", false);
-    by_id.insert({*id, std::move(one)});
-  }
-  for (auto& [id, one] : by_id) add_t5_token(model, std::move(one), where);
-}
-
-// Names of special tokens that are no tokens yet get an id of transformers' choice.
-void require_t5_names(const ModelFiles& files, const PiecePipelineModel& model) {
-  if (!files.has(kSettingsName)) return;
-  const Json json = files.json(kSettingsName);
-  const ForeignObject settings(json, files.path(kSettingsName));
   for (const char* const key : {"additional_special_tokens", "extra_special_tokens"}) {
-    const Json* const list = settings.find(key);
-    if (list == nullptr || list->get_if<Json::Array>() == nullptr) continue;
-    for (const Json& one : list->array()) {
-      const std::string name = one.get_if<Json::Object>() != nullptr
-                                   ? ForeignObject(one, settings.where()).text("content")
-                                   : one.text();
-      if (std::ranges::find(model.added, name, &AddedToken::text) != model.added.end()) continue;
-      settings.refuse(key, fmt::format("tokens of spiece.model, and not {}", printable(name)));
+    const std::string where = fmt::format("{}: {}", files.path(kSettingsName), key);
+    const Json* const list = json.find(key);
+    if (list == nullptr) continue;
+    std::set<std::string, std::less<>> listed;
+    const auto add = [&](const Json& one) {
+      const std::string* const name = name_in(one);
+      if (name == nullptr) fail(ErrorCode::kModelDamaged, "{}: expected names of tokens", where);
+      require(where, *name);
+      listed.insert(*name);
+    };
+    if (const auto* const named = list->get_if<Json::Object>()) {
+      for (const auto& [attribute, one] : *named) add(one);
+      continue;
+    }
+    const auto* const names = list->get_if<Json::Array>();
+    if (names == nullptr) continue;
+    for (const Json& one : *names) add(one);
+    for (const auto& [id, one] : sentinels) {
+      if (!listed.contains(one.text)) {
+        refuse_t5_tokens(where, fmt::format("the sentinel {} is not there", one.text));
+      }
     }
   }
 }
 
-// spiece.model of T5, whose last pieces are behind it: the sentinels, of which the first is last.
+// spiece.model of T5, whose last tokens are behind it: the sentinels, of which the first is last.
 FolderSubwords t5_model_file(const ModelFiles& files, index rows) {
   const std::string where = files.path(kT5ModelName);
   const PieceModel read = read_piece_model(files.text(kT5ModelName), where);
@@ -315,16 +341,39 @@ FolderSubwords t5_model_file(const ModelFiles& files, index rows) {
         ForeignObject(json, files.path(kSettingsName)).whole("extra_ids", 0, most, sentinels);
   }
   PiecePipelineModel model;
-  PieceScores scores;
+  std::vector<double> scores;
+  std::map<index, AddedToken> added, unlisted;
+  const auto append = [&](std::string name, double score) {
+    model.names.push_back(std::move(name));
+    scores.push_back(score);
+    return static_cast<token>(scores.size() - 1);
+  };
   for (const ModelPiece& piece : read.pieces) {
-    model.names.push_back(piece.text);
-    scores.scores.push_back(piece.score);
+    const token id = append(piece.text, piece.score);
+    const bool is_text = piece.type == PieceType::kUserDefined;
+    const bool is_mark = piece.type == PieceType::kControl || piece.text == kT5Padding ||
+                         piece.text == kT5End || piece.text == kT5Unknown;
+    if (is_mark || is_text) added.insert({id, {.text = piece.text, .id = id, .is_mark = is_mark}});
   }
   for (index n = sentinels; n-- > 0;) {
-    model.names.push_back(fmt::format("<extra_id_{}>", n));
-    scores.scores.push_back(0);
+    AddedToken one{.text = fmt::format("<extra_id_{}>", n)};
+    one.id = append(one.text, 0);
+    unlisted.insert({one.id, one});
+    added.insert({one.id, std::move(one)});
   }
-  model.pieces = std::move(scores);
+  for (auto& [id, one] : added_tokens(files, rows, false)) {
+    if (id > std::ssize(scores)) {
+      fail(ErrorCode::kModelDamaged, "{}: no token has the id {}", where, scores.size());
+    }
+    if (id == std::ssize(scores)) append(one.text, 0);
+    unlisted.erase(id);
+    added.insert_or_assign(id, std::move(one));
+  }
+  require_t5_names(files, added, unlisted);
+  for (auto& [id, one] : added) model.added.push_back(std::move(one));
+  model.names.resize(model.names.size() +
+                     static_cast<std::size_t>(padding(where, model.names.size(), rows)));
+  model.pieces = PieceScores{std::move(scores)};
   model.unknown = read.unknown;
   if (!read.normalizer.charsmap.empty()) {
     model.rules.push_back(text_rule::precompiled(read.normalizer.charsmap, where));
@@ -334,22 +383,8 @@ FolderSubwords t5_model_file(const ModelFiles& files, index rows) {
                     .from = std::string(kSpaceSymbol),
                     .to = " ",
                     .drops = true}};
-  FolderSubwords result;
-  if (read.end != kNoToken) result.marks.after = {read.end};
-  for (std::size_t id = 0; id < model.names.size(); ++id) {
-    const std::string& name = model.names[id];
-    const bool is_mark = name == "<pad>" || name == "</s>" || name == "<unk>";
-    if (!is_mark && id < read.pieces.size()) continue;
-    model.added.push_back({.text = name, .id = static_cast<token>(id)});
-  }
-  named_as_damaged(files.where(), [&] {
-    add_t5_tokens(files, model);
-    require_t5_names(files, model);
-  });
-  model.names.resize(model.names.size() +
-                     static_cast<std::size_t>(padding(where, model.names.size(), rows)));
-  result.subwords = std::make_shared<const PiecePipeline>(std::move(model));
-  return result;
+  return {.subwords = pipeline_of(std::move(model), where),
+          .marks = {.after = {find_piece(read, kT5End)}}};
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ constexpr EncoderTensor kT5Decoder[] = {
 constexpr index kMostForeignWidth = index{1} << 20;
 // Positions are computed where a file has none, so no file bounds their number.
 constexpr index kMostPositions = index{1} << 20;
-constexpr index kMostBuckets = index{1} << 16;
+// The encoder has half of them for each direction, of which half are for one distance each.
+constexpr index kLeastBuckets = 4, kMostBuckets = index{1} << 16;
 
 index size_of(const ForeignObject& config, std::string_view key, index most, index usual) {
   return config.whole(key, 1, most, usual);
@@ -204,8 +205,13 @@ void read_t5_family(const ForeignObject& config, TranslatorConfig& c, const T5Us
   c.decoder_layers = size_of(config, "num_decoder_layers", kMostLayers, c.encoder_layers);
   c.heads = size_of(config, "num_heads", kMostForeignWidth, usual.heads);
   c.activation = t5_activation(config, usual.activation);
-  c.t5_buckets = size_of(config, "relative_attention_num_buckets", kMostBuckets, 32);
-  c.t5_max_distance = size_of(config, "relative_attention_max_distance", kLargestSize, 128);
+  constexpr std::string_view kBuckets = "relative_attention_num_buckets",
+                             kFarthest = "relative_attention_max_distance";
+  c.t5_buckets = config.whole(kBuckets, kLeastBuckets, kMostBuckets, 32);
+  c.t5_max_distance = size_of(config, kFarthest, kLargestSize, 128);
+  if (c.t5_max_distance <= c.t5_buckets / 2) {
+    config.fail_value(kFarthest, fmt::format("more than half of {}, {}", kBuckets, c.t5_buckets));
+  }
   c.norm_epsilon = config.number("layer_norm_epsilon", 0, 1, 1e-6);
   c.block = kMostPositions;
   c.norm = NormKind::kRms;

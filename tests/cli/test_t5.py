@@ -82,6 +82,10 @@ class T5(CommandTest):
         self.assertEqual(self.written("--beam", 1), expected)
         ids = self.succeed("tokenizer", "encode", self.model, "--ids", stdin=b"a <extra_id_0> b\n").stdout.decode().split()
         self.assertEqual(ids, ["3", "14", "4"])
+        # transformers would put <end> behind each line.
+        (self.model / "special_tokens_map.json").write_text('{"eos_token": "<end>"}')
+        self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, "special_tokens_map.json", "<end>", "</s>")
+        (self.model / "special_tokens_map.json").unlink()
         # No memory is taken for what a file claims.
         write_json(self.model / "config.json", {"model_type": "t5", "vocab_size": 2 ** 31 - 1})
         write_json(self.model / "tokenizer_config.json", {"extra_ids": 2 ** 31 - 1})
@@ -104,6 +108,7 @@ class T5(CommandTest):
         refused(4, "no_repeat_ngram_size", generation={"no_repeat_ngram_size": 2})
         refused(4, "shared.weight", config={"vocab_size": 99})
         refused(4, "relative_attention_bias", config={"relative_attention_num_buckets": 4})
+        refused(4, "relative_attention_max_distance", config={"relative_attention_max_distance": 4})
         refused(4, "umt5", "mt5", config={"model_type": "umt5"})
         refused(4, "t5", command=("generate",))
         write_t5(self.model, self.tensors)

@@ -49,14 +49,14 @@ struct T5Files : TranslatorFiles {
     texts["spiece.model"] = std::move(bytes);
   }
 
-  /// The pieces without the sentinel.
+  /// The pieces without the sentinel, in the order that transformers expects: <unk> is the third,
+  /// so that a letter has the token behind its own.
   static std::vector<ModelPiece> pieces() {
-    std::vector<ModelPiece> pieces;
-    for (int id = 0; id < kT5Sentinel; ++id) {
-      const PieceType type = id == kT5Unknown ? PieceType::kUnknown
-                             : id <= kT5End   ? PieceType::kControl
-                                              : PieceType::kNormal;
-      pieces.push_back({name_of(id), type == PieceType::kNormal ? -1.0F : 0.0F, type});
+    std::vector<ModelPiece> pieces = {{name_of(kT5Padding), 0, PieceType::kControl},
+                                      {name_of(kT5End), 0, PieceType::kControl},
+                                      {name_of(kT5Unknown), 0, PieceType::kUnknown}};
+    for (int id = kT5End + 1; id < kT5Unknown; ++id) {
+      pieces.push_back({name_of(id), -1, PieceType::kNormal});
     }
     return pieces;
   }

@@ -57,6 +57,14 @@ class T5Models : public testing::Test {
   ForeignTranslator with(const std::string& key, const std::string& value) const {
     return changed("T5 1.0", [&](T5Files& f) { f.set("config.json", key, value); });
   }
+  // spiece.model in the place of tokenizer.json.
+  ForeignTranslator with_pieces(const std::vector<ModelPiece>& pieces,
+                                const std::string& settings) const {
+    return changed("T5 1.0", [&](T5Files& f) {
+      f.set_pieces(model_bytes(pieces, PieceAlgorithm::kUnigram, ""));
+      if (!settings.empty()) f.texts["tokenizer_config.json"] = settings;
+    });
+  }
   ForeignTranslator searched(const std::string& key, const std::string& value) const {
     return changed("T5 1.0", [&](T5Files& f) { f.set("generation_config.json", key, value); });
   }
@@ -248,7 +256,11 @@ TEST_F(T5Models, WhatIsNotKnownIsRefusedByItsName) {
   }
   EXPECT_THROWS(with("d_model", "\"8\""), kModelDamaged, "d_model");
   EXPECT_THROWS(with("d_kv", "0"), kModelDamaged, "d_kv");
-  EXPECT_THROWS(with("relative_attention_num_buckets", "2"), kModelDamaged, "buckets");
+  EXPECT_THROWS(with("relative_attention_num_buckets", "3"), kModelDamaged,
+                "'relative_attention_num_buckets' is 3; expected a whole number from 4");
+  EXPECT_THROWS(with("relative_attention_max_distance", "4"), kModelDamaged,
+                "'relative_attention_max_distance' is 4; expected more than half of "
+                "relative_attention_num_buckets, 8");
   EXPECT_THROWS(with("relative_attention_num_buckets", "4"), kModelDamaged,
                 "relative_attention_bias.weight is [8, 2]");
   EXPECT_THROWS(with("vocab_size", "1000000"), kModelDamaged, "shared.weight is [24, 8]");
@@ -311,17 +323,18 @@ TEST_F(T5Models, TextsAreCutByEitherFile) {
                   }).vocabularies);
     EXPECT_EQ(found.of_target, nullptr);
     const Tokenizer& tokenizer = *found.of_source;
+    const token unknown = has_pieces ? 2 : kT5Unknown, c = has_pieces ? 3 : 2;
     EXPECT_EQ(tokenizer.vocabulary_size(), kT5Tokens);
     EXPECT_EQ(tokenizer.special().begin, kT5Padding);
     EXPECT_EQ(tokenizer.special().end, kT5End);
-    EXPECT_EQ(tokenizer.special().unknown, kT5Unknown);
-    EXPECT_THAT(tokenizer.encode("c d  v\t"), ElementsAre(2, 3, 21));
-    EXPECT_THAT(tokenizer.encode("c <extra_id_0> d"), ElementsAre(2, kT5Sentinel, 3));
-    EXPECT_THAT(tokenizer.encode("c</s>d<pad>"), ElementsAre(2, kT5End, 3, kT5Padding));
-    EXPECT_THAT(tokenizer.encode("c \xE4\xB8\xAD"), testing::Contains(kT5Unknown));
+    EXPECT_EQ(tokenizer.special().unknown, unknown);
+    EXPECT_THAT(tokenizer.encode("c d  v\t"), ElementsAre(c, c + 1, c + 19));
+    EXPECT_THAT(tokenizer.encode("c <extra_id_0> d"), ElementsAre(c, kT5Sentinel, c + 1));
+    EXPECT_THAT(tokenizer.encode("c</s>d<pad>"), ElementsAre(c, kT5End, c + 1, kT5Padding));
+    EXPECT_THAT(tokenizer.encode("c \xE4\xB8\xAD"), testing::Contains(unknown));
     EXPECT_THAT(tokenizer.encode(""), ElementsAre());
     EXPECT_THROWS(tokenizer.encode("\xff"), kEncoding, "text:1:1");
-    EXPECT_EQ(tokenizer.decode(std::vector<token>{2, kT5Sentinel, 3, kT5Unknown, kT5End}), "c d");
+    EXPECT_EQ(tokenizer.decode(std::vector<token>{c, kT5Sentinel, c + 1, unknown, kT5End}), "c d");
     EXPECT_TRUE(tokenizer.occurs_in_learned_text(kT5Sentinel));
     EXPECT_TRUE(tokenizer.occurs_in_learned_text(kT5Padding));
   }
@@ -329,37 +342,86 @@ TEST_F(T5Models, TextsAreCutByEitherFile) {
 
 TEST_F(T5Models, SentinelsStandBehindThePieces) {
   // Of a vocabulary that is padded to a round number of rows.
-  const auto read = [&](const std::string& settings, std::vector<ModelPiece> pieces) {
-    return changed("T5 1.0", [&](T5Files& f) {
-      f.set_pieces(model_bytes(pieces, PieceAlgorithm::kUnigram, ""));
-      if (!settings.empty()) f.texts["tokenizer_config.json"] = settings;
-    });
-  };
   std::vector<ModelPiece> fewer = T5Files::pieces();
-  fewer.erase(fewer.begin() + 2, fewer.begin() + 7);
-  const ForeignTranslator loaded = read(
-      R"({"extra_ids": 3, "added_tokens_decoder": {
+  fewer.erase(fewer.begin() + 3, fewer.begin() + 8);
+  const ForeignTranslator loaded = with_pieces(fewer,
+                                               R"({"extra_ids": 3, "added_tokens_decoder": {
           "20": {"content": "<extra_id_0>", "special": true, "lstrip": true, "rstrip": true},
-          "21": {"content": "<more>", "special": false}}})",
-      fewer);
+          "21": {"content": "<more>", "special": false}}})");
   const Tokenizer& tokenizer = *loaded.vocabularies.of_source;
-  EXPECT_THAT(tokenizer.encode("v<extra_id_2> h <extra_id_0> i"), ElementsAre(16, 18, 2, 20, 3));
-  EXPECT_THAT(tokenizer.encode("v<more>"), ElementsAre(16, 21));
-  EXPECT_EQ(tokenizer.decode(std::vector<token>{16, 21, 22, 23}), "v<more>");
-  EXPECT_THROWS(read("", T5Files::pieces()), kModelDamaged, "tokens; the model has 24");
-  EXPECT_THROWS(read(R"({"extra_ids": 2000000000})", T5Files::pieces()), kModelDamaged,
+  EXPECT_THAT(tokenizer.encode("v<extra_id_2> h <extra_id_0> i"), ElementsAre(17, 18, 3, 20, 4));
+  EXPECT_THAT(tokenizer.encode("v<more>"), ElementsAre(17, 21));
+  EXPECT_EQ(tokenizer.decode(std::vector<token>{17, 21, 22, 23}), "v<more>");
+  EXPECT_THROWS(with_pieces(T5Files::pieces(), ""), kModelDamaged, "tokens; the model has 24");
+  EXPECT_THROWS(with_pieces(T5Files::pieces(), R"({"extra_ids": 2000000000})"), kModelDamaged,
                 "extra_ids");
-  EXPECT_THROWS(read(R"({"extra_ids": -1})", T5Files::pieces()), kModelDamaged, "extra_ids");
-  EXPECT_THROWS(read(R"({"extra_ids": 0, "added_tokens_decoder": {"25": {"content": "x"}}})",
-                     T5Files::pieces()),
-                kModelDamaged, "'x' has the id 25; expected 0 to 23");
-  EXPECT_THROWS(read(R"({"extra_ids": 1, "additional_special_tokens": ["<extra_id_0>", "<sep>"]})",
-                     T5Files::pieces()),
-                kModelWrongKind, "'<sep>'");
+  EXPECT_THROWS(with_pieces(T5Files::pieces(), R"({"extra_ids": -1})"), kModelDamaged, "extra_ids");
+  EXPECT_THROWS(
+      with_pieces(T5Files::pieces(),
+                  R"({"extra_ids": 0, "added_tokens_decoder": {"25": {"content": "x"}}})"),
+      kModelDamaged, "'x' has the id 25; expected 0 to 23");
   EXPECT_THROWS(changed("T5 1.0", [](T5Files& f) { f.set_pieces("no model"); }), kModelDamaged,
                 "spiece.model");
   EXPECT_THROWS(changed("T5 1.0", [](T5Files& f) { f.texts.erase("tokenizer.json"); }),
                 kModelMissing, "spiece.model");
+}
+
+// As SentencePiece calls them; transformers finds them in a text before it is cut.
+TEST_F(T5Models, ControlAndUserDefinedPiecesAreWholes) {
+  std::vector<ModelPiece> pieces = T5Files::pieces();
+  pieces[4] = {"<sep>", 0, PieceType::kControl};
+  pieces[5] = {"<br>", 0, PieceType::kUserDefined};
+  const ForeignTranslator loaded = with_pieces(pieces, R"({"extra_ids": 1, "sep_token": "<sep>"})");
+  const Tokenizer& tokenizer = *loaded.vocabularies.of_source;
+  EXPECT_THAT(tokenizer.encode("c<br>v<sep> c"), ElementsAre(3, 5, 22, 4, 3));
+  EXPECT_EQ(tokenizer.decode(std::vector<token>{3, 5, 22, 4, 3}), "c<br> v c");
+}
+
+// transformers would take other tokens than those that SentencePiece or a file names.
+TEST_F(T5Models, MarksOfSpieceModelAreThoseOfT5) {
+  const auto settings = [&](const std::string& more) {
+    return with_pieces(T5Files::pieces(), R"({"extra_ids": 1, )" + more + "}");
+  };
+  settings(R"("eos_token": "</s>", "unk_token": {"content": "<unk>"}, "pad_token": "</s>")");
+  settings(R"("additional_special_tokens": ["<pad>", {"content": "<extra_id_0>"}])");
+  settings(R"("additional_special_tokens": [], "added_tokens_decoder": {
+                "23": {"content": "<extra_id_0>", "special": true}})");
+  for (const auto& [more, needle] :
+       {std::pair{R"("eos_token": "<end>")", "eos_token: fovea knows '</s>', got '<end>'"},
+        {R"("eos_token": {"content": "<pad>"})", "eos_token: fovea knows '</s>', got '<pad>'"},
+        {R"("unk_token": "▁c")", "unk_token: fovea knows '<unk>', got '▁c'"},
+        {R"("pad_token": "▁c")", "pad_token: '▁c' is no mark of spiece.model"},
+        {R"("bos_token": "<s>")", "bos_token: '<s>' is no mark"},
+        {R"("additional_special_tokens": ["<extra_id_0>", "<x>"])", "'<x>' is no mark"},
+        {R"("extra_special_tokens": {"image": "<x>"})", "'<x>' is no mark"},
+        {R"("additional_special_tokens": [])", "the sentinel <extra_id_0> is not there"}}) {
+    EXPECT_THROWS(settings(more), kModelWrongKind, needle);
+  }
+  for (const auto& [more, needle] :
+       {std::pair{R"("added_tokens_decoder": [])", "tokenizer_config.json: expected an object"},
+        {R"("additional_special_tokens": [5])", "additional_special_tokens: expected names"},
+        {R"("added_tokens_decoder": {"3": {"content": "x"}})",
+         "spiece.model: the vocabulary: the added token 'x' has the id 3"}}) {
+    EXPECT_THROWS(settings(more), kModelDamaged, needle);
+  }
+  EXPECT_THROWS(
+      changed("T5 1.0",
+              [](T5Files& f) {
+                f.set_pieces(model_bytes(T5Files::pieces(), PieceAlgorithm::kUnigram, ""));
+                f.texts["tokenizer_config.json"] = R"({"extra_ids": 1})";
+                f.texts["special_tokens_map.json"] = R"({"eos_token": "<end>"})";
+              }),
+      kModelWrongKind, "special_tokens_map.json: eos_token");
+  for (const auto& [id, needle] : {std::pair{kT5Padding, "no piece <pad>"},
+                                   {kT5End, "no piece </s>"},
+                                   {2, "another unknown piece than the third, <unk>"}}) {
+    std::vector<ModelPiece> pieces = T5Files::pieces();
+    pieces[static_cast<std::size_t>(id)].text = "<other>";
+    EXPECT_THROWS(with_pieces(pieces, R"({"extra_ids": 1})"), kModelWrongKind, needle);
+  }
+  std::vector<ModelPiece> pieces = T5Files::pieces();
+  std::swap(pieces[2], pieces[3]);
+  EXPECT_THROWS(with_pieces(pieces, R"({"extra_ids": 1})"), kModelWrongKind, "than the third");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ MODELS = {
     "mT5": (transformers.MT5ForConditionalGeneration, {"d_kv": 5, "relative_attention_num_buckets": 12}, True),
 }
 WORDS = ["the", "model", "</s>", "<unk>", "<pad>", "<extra_id_0>", "<extra_id_19>", "<extra_id_20>", "attention", "\u2581", "é",
-         "e\u0301", "中文", "😀", "\u00a0", "ﬁ", "Ⅳ", "\u200b", "n't", " . ", "of", "reads", "<s>", "a", "weights", "I", "1234",
+         "e\u0301", "中文", "😀", "\u00a0", "ﬁ", "Ⅳ", "\u200b", "n't", " . ", "of", "reads", "<s>", "<sep>", "<br>", "a", "weights", "I", "1234",
          "translate English to German: ", "\t", "  "]
 
 
@@ -41,7 +41,7 @@ class T5Test(unittest.TestCase):
         text.write_text("\n".join(filter(None, (support.ROOT / "docs/DESIGN.md").read_text(encoding="utf-8").split("\n"))))
         sentencepiece.SentencePieceTrainer.train(
             input=str(text), model_prefix=str(self.folder / "spiece"), vocab_size=300, character_coverage=0.98, minloglevel=2,
-            pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+            pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols="<sep>", user_defined_symbols="<br>")
         self.tokenizer = transformers.T5Tokenizer.from_pretrained(self.folder, extra_ids=SENTINELS)
 
     def save(self, name, seed, dtype=torch.float32, pieces=False, **generation):
