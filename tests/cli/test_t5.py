@@ -69,6 +69,11 @@ class T5(CommandTest):
         self.assertEqual(self.written("--beam", 4, "--length-penalty", 0.6, "--length-norm", "marian", *ALL), beam)
         self.assertEqual(len(self.written("--beam", 3, "--nbest", 3, lines=LINES[:1])), 3)
         self.assertEqual(self.written("--sample", "--seed", 3), self.written("--sample", "--seed", 3, "--threads", 1))
+        # Of one token alone it is the greedy text, which ends where that ends.
+        sampled = [json.loads(line) for line in self.written("--sample", "--top-k", 1, "--json", *ALL)]
+        for one, line in zip(sampled, LINES, strict=True):
+            ids = greedy(tokens(line), self.tensors) if line else []
+            self.assertEqual((one["translation"], one["tokens"]), (text_of(ids), len(ids)))
         self.assertRegex(self.written("--alignments", lines=["a b c"])[0], r"\|\|\|")
         self.assertEqual(self.written("--threads", 1, *ALL), self.written("--threads", 3, *ALL))
         # No positions bound a line.

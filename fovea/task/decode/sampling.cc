@@ -130,8 +130,9 @@ class Sampler {
     std::vector<token>& tokens = sample.hypothesis.tokens;
     const auto place = static_cast<index>(tokens.size());
     const index longest = task_.search.longest[static_cast<std::size_t>(sample.sentence)];
+    const bool must_end = !task_.open_end && place + 1 >= longest;
     token chosen = task_.search.end;
-    if (place + 1 < longest) {
+    if (!must_end) {
       std::vector<float> choices(logits.begin(), logits.end());
       for (std::size_t id = 0; id < task_.search.forbidden.size(); ++id) {
         if (task_.search.forbidden[id]) choices[id] = -INFINITY;
@@ -141,12 +142,12 @@ class Sampler {
       chosen = sample_token({choices.data(), logits.size}, own,
                             sample.first + static_cast<std::uint64_t>(place));
     }
-    sample.hypothesis.log_probability += double{logits[chosen]} - log_sum;
-    if (chosen == task_.search.end) {
-      sample.ended = true;
-    } else {
-      tokens.push_back(chosen);
+    if (!must_end || !task_.free_end) {
+      sample.hypothesis.log_probability += double{logits[chosen]} - log_sum;
     }
+    sample.hypothesis.has_end = chosen == task_.search.end;
+    if (!sample.hypothesis.has_end) tokens.push_back(chosen);
+    sample.ended = sample.hypothesis.has_end || (task_.open_end && place + 1 == longest);
   }
 
   const Context& context_;

@@ -62,6 +62,7 @@ struct SampleTask {
   SearchTask search;
   index samples = 1;
   std::span<const std::uint64_t> numbers = {};  ///< [sentences] that name what is drawn
+  bool free_end = false, open_end = false;      ///< as in SearchOptions
 };
 
 /// Token by token, as sample_token() draws with these options; max_tokens and repetition_penalty

@@ -383,10 +383,13 @@ void LineTranslator::translate_batch(TranslationModel& writer, std::span<const i
   writer.begin({.ids = {ids.data(), static_cast<index>(ids.size())},
                 .offsets = {offsets.data(), static_cast<index>(offsets.size())}});
   const SearchTask task{special.begin, special.end, forbidden_, longest};
-  const auto found = options_.sample
-                         ? sample_search(context, writer, {task, options_.search.nbest, numbers},
-                                         options_.sampling())
-                         : beam_search(context, writer, task, options_.search);
+  const SearchOptions& search = options_.search;
+  const auto found =
+      options_.sample
+          ? sample_search(context, writer,
+                          {task, search.nbest, numbers, search.free_end, search.open_end},
+                          options_.sampling())
+          : beam_search(context, writer, task, search);
   for (std::size_t n = 0; n < batch.size(); ++n) {
     const auto p = static_cast<std::size_t>(batch[n]);
     for (const Hypothesis& one : found[n]) {

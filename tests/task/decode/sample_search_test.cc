@@ -3,6 +3,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "fovea/task/decode/sampling.h"
 #include "tests/support/throws.h"
@@ -41,6 +42,35 @@ TEST(SampleSearch, DrawsByProbability) {
   for (const Hypothesis& one : all_hypotheses(model, 0, task.search, {})) {
     if (one.tokens.size() == 2) continue;
     EXPECT_NEAR(counts[one.tokens], std::exp(one.log_probability), 0.03);
+  }
+}
+
+// Where there is no more room, a sample has ended without an end, or with one that costs nothing.
+TEST(SampleSearch, EndsAsASearchDoes) {
+  for (const bool is_open : {false, true}) {
+    SCOPED_TRACE(is_open);
+    SampleTask task = task_of(4000);
+    task.open_end = is_open;
+    task.free_end = !is_open;
+    task.search.forbidden.clear();
+    TableModel model(3, 1);
+    const auto drawn = sample_search(Context(2), model, task, {.temperature = 1});
+    std::map<std::pair<std::vector<token>, bool>, double> counts;
+    for (const Hypothesis& one : drawn[0]) counts[{one.tokens, one.has_end}] += 1.0 / 4000;
+    double sum = 0;
+    for (const Hypothesis& one :
+         all_hypotheses(model, 0, task.search, {.free_end = !is_open, .open_end = is_open})) {
+      SCOPED_TRACE(testing::PrintToString(one.tokens));
+      const double share = counts[{one.tokens, one.has_end}];
+      sum += share;
+      EXPECT_NEAR(share, std::exp(one.log_probability), 0.03);
+      for (const Hypothesis& sample : drawn[0]) {
+        if (sample.tokens != one.tokens || sample.has_end != one.has_end) continue;
+        EXPECT_NEAR(sample.log_probability, one.log_probability, 1e-6);
+        break;
+      }
+    }
+    EXPECT_NEAR(sum, 1, 1e-9);
   }
 }
 

@@ -90,11 +90,12 @@ inline std::vector<Hypothesis> all_hypotheses(const TableModel& model, index sen
     for (std::size_t id = 0; id < logits.size(); ++id) {
       if (!task.forbidden.empty() && task.forbidden[id]) continue;
       Hypothesis next = so_far;
-      next.log_probability += double{logits[id]} - std::log(sum);
       const auto written = static_cast<index>(next.tokens.size()) + 1;
       const bool is_end = static_cast<token>(id) == task.end;
-      if (!is_end) next.tokens.push_back(static_cast<token>(id));
       const bool is_open = task.end == kNoToken || options.open_end;
+      const bool is_free = options.free_end && !is_open && written == longest;
+      if (!is_free) next.log_probability += double{logits[id]} - std::log(sum);
+      if (!is_end) next.tokens.push_back(static_cast<token>(id));
       next.has_end = is_end;
       if (is_end || (is_open && written == longest)) {
         next.score = next.log_probability / length_divisor(options, written) +
