@@ -138,11 +138,18 @@ class WordPieceLines final : public LineTokenizer {
   WordPiece pieces_;
 };
 
+// A vocabulary that contradicts itself does not know in which file it is.
+std::unique_ptr<LineTokenizer> wordpiece_lines(WordPieceModel model, const std::string& file) {
+  try {
+    return std::make_unique<WordPieceLines>(std::move(model));
+  } catch (const Error& error) {
+    throw error.with(error.code(), fmt::format("{}: {}", file, error.what()));
+  }
+}
+
 std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
   if (is_gguf(file)) {
-    if (auto words = load_gguf_wordpiece(file)) {
-      return std::make_unique<WordPieceLines>(std::move(*words));
-    }
+    if (auto words = load_gguf_wordpiece(file)) return wordpiece_lines(std::move(*words), file);
     return std::make_unique<SubwordLines>(load_pretrained_text(file).subwords);
   }
   const fs::path folder = file;
@@ -160,7 +167,7 @@ std::unique_ptr<LineTokenizer> load_line_tokenizer(const std::string& file) {
     if (kind == "BPE" || kind == "Unigram") {
       return std::make_unique<SubwordLines>(load_folder_subwords(folder));
     }
-    if (!kind.empty()) return std::make_unique<WordPieceLines>(read_wordpiece(files));
+    if (!kind.empty()) return wordpiece_lines(read_wordpiece(files), file);
   }
   return std::make_unique<PieceLines>(file);
 }

@@ -228,6 +228,9 @@ class Tokenizer(GgufTest):
         self.assertEqual(self.succeed("tokenizer", "encode", model, stdin=b"unable\n").stdout, b"un ##able\n")
         self.assertEqual(self.succeed("tokenizer", "decode", model, "--ids", stdin=b"12 13 5\n").stdout, b"running the\n")
         self.fails(4, "tokenizer.ggml.model", "generate", model, "a")
+        twice = self.vocabulary("bert", [*names, names[-1]], [3 if name in MARKS else 1 for name in [*names, names[-1]]],
+                                tokenizer__ggml__unknown_token_id=(U32, 1))
+        self.fails(4, f"{twice}: vocabulary:", "tokenizer", "encode", twice, stdin=b"a\n")
 
     def test_pieces_of_t5(self):
         names = t5_support.VOCABULARY
