@@ -18,6 +18,7 @@
 #include "fovea/task/encoder_adapters.h"
 #include "fovea/task/encoder_export.h"
 #include "fovea/task/load_parts.h"
+#include "fovea/train/optimizer.h"
 
 namespace fovea {
 
@@ -38,8 +39,8 @@ const EncoderArchitecture& architecture_of_model(const fs::path& model) {
     const Json json = read_foreign_json(file);
     return encoder_architecture(ForeignObject(json, file.string()));
   }
-  const bool is_linear = fs::exists(model / "config.json") && !fs::exists(model / "tokenizer.txt");
-  const TokenizerData kept = is_linear ? TokenizerData() : read_tokenizer_data(model);
+  const bool may_be = is_on_encoder(kind_of_model(model)) && fs::exists(model / "tokenizer.txt");
+  const TokenizerData kept = may_be ? read_tokenizer_data(model) : TokenizerData();
   if (kept.kind != kPretrainedKind) {
     throw Error(ErrorCode::kModelWrongKind,
                 fmt::format("--adapter: {}: the model did not begin from an encoder, so adapters "
@@ -108,6 +109,12 @@ void EncoderPeft::read(const std::string& said) {
                                          : "read words with it: fovea tag");
   }
   auto& tensors = folder.adapters.weights.tensors;
+  std::set<std::string> names;
+  for (const NamedTensor& one : tensors) {
+    if (names.insert(plain(one.name)).second) continue;
+    fail(ErrorCode::kModelDamaged, "{}: {} is there twice, with the prefix {} and without it",
+         folder.adapters.where, printable(plain(one.name)), row_->prefix);
+  }
   const auto is_adapter = [](const NamedTensor& one) {
     return !one.name.starts_with(kPeftPrefix) || one.name.find(".lora_") != std::string::npos;
   };
@@ -142,28 +149,30 @@ void EncoderPeft::find_head() {
       ours.emplace(without_point(std::move(theirs)), name);
     }
   }
-  std::string where;  // of the head
+  const Folder* holder = nullptr;
   GivenHead found;
   for (const Folder& folder : folders_) {
     for (const NamedTensor& one : folder.whole) {
       const auto known = ours.find(plain(one.name));
       if (known == ours.end()) continue;
-      if (!where.empty() && where != folder.adapters.where) {
-        throw Error(
-            ErrorCode::kModelWrongKind,
-            fmt::format("--adapter: both {} and {} hold a head", where, folder.adapters.where),
-            "a model has one head: name one of them");
+      if (holder != nullptr && holder != &folder) {
+        throw Error(ErrorCode::kModelWrongKind,
+                    fmt::format("--adapter: both {} and {} hold a head", holder->adapters.where,
+                                folder.adapters.where),
+                    "a model has one head: name one of them");
       }
-      where = folder.adapters.where;
+      holder = &folder;
       found.parameters.emplace(known->second);
       if (known->second == "output.weight") {
         found.outputs = one.tensor.shape().axes() == 2 ? one.tensor.shape()[0] : 0;
       }
     }
   }
-  if (!found.parameters.contains("output.weight")) return;
-  if (found.outputs == 0 || !found.parameters.contains("output.bias")) {
-    fail(ErrorCode::kModelDamaged, "{}: expected a matrix and a bias of the head", where);
+  const bool has_bias = found.parameters.contains("output.bias");
+  if (!has_bias && !found.parameters.contains("output.weight")) return;
+  if (found.outputs == 0 || !has_bias) {
+    fail(ErrorCode::kModelDamaged, "{}: expected a matrix and a bias of the head",
+         holder->adapters.where);
   }
   head_ = std::move(found);
 }
@@ -197,13 +206,21 @@ void EncoderPeft::refuse_module(const AdapterFolder& adapters, std::string_view 
               "they belong to another model");
 }
 
-void EncoderPeft::set_whole(const Folder& folder, std::span<const Place> places) const {
+void EncoderPeft::set_whole(const Folder& folder, std::span<const Place> places,
+                            Holders& holders) const {
   for (const NamedTensor& one : folder.whole) {
     const std::string name = plain(one.name);
     const auto found = std::ranges::find(places, name, &Place::plain);
     if (found == places.end()) {
       if (is_left_out(name)) continue;
       refuse_module(folder.adapters, name);
+    }
+    const auto [holder, is_first] = holders.emplace(name, folder.adapters.where);
+    if (!is_first) {
+      throw Error(ErrorCode::kModelWrongKind,
+                  fmt::format("--adapter: both {} and {} hold {}", holder->second,
+                              folder.adapters.where, printable(name)),
+                  "what is held whole does not add up: name one of them");
     }
     Parameter& to = *found->parameter;
     const Shape expected = to.value.shape().with(0, found->rows);
@@ -253,14 +270,22 @@ void EncoderPeft::apply(std::span<Parameter* const> parameters) const {
   if (empty()) return;
   const std::vector<Place> places = places_of(parameters);
   std::vector<Folder> folders = folders_;
+  Holders holders;
   // All stand side by side before the first is merged: so those that do not add up are refused.
   std::vector<std::unique_ptr<LowRankAdapters>> all;
   for (Folder& folder : folders) {
-    set_whole(folder, places);
+    set_whole(folder, places, holders);
     const std::vector<LowRankTarget> targets = targets_of(folder, places);
     all.push_back(make_adapters(parameters, targets, folder.adapters, folder.choice));
   }
   for (const auto& one : all) one->merge(Context());
+  const std::string bad = first_not_finite(parameter_tensors(parameters));
+  if (!bad.empty()) {
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("{}: with the adapters a value of {} is not finite", model_.string(),
+                            printable(bad)),
+                "get the adapters again, or give them a smaller factor");
+  }
 }
 
 ModelKind kind_of_model(const fs::path& model, std::span<const std::string> adapters) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,9 +46,11 @@ class EncoderPeft {
   /// The head that one of the folders holds; null: none does.
   const GivenHead* head() const { return head_ ? &*head_ : nullptr; }
 
-  /// Sets the values of what the folders hold whole, and adds their adapters to the weights.
-  /// `parameters` are called as those of BertLayers. Throws kModelWrongKind for adapters of what
-  /// the model does not have, or of another shape; and what make_adapters() throws.
+  /// Sets the values of what the folders hold whole, whatever their factors, and adds their
+  /// adapters to the weights. `parameters` are called as those of BertLayers. Throws
+  /// kModelWrongKind for what the model does not have, or of another shape, and for what two
+  /// folders hold whole; kModelDamaged for a value that is not finite, alone or added up; and what
+  /// make_adapters() throws.
   void apply(std::span<Parameter* const> parameters) const;
 
  private:
@@ -57,6 +60,7 @@ class EncoderPeft {
     std::vector<NamedTensor> whole;  // as PEFT names them
   };
   struct Place;
+  using Holders = std::map<std::string, std::string>;  // the file of each tensor that is whole
 
   void read(const std::string& choice);
   void find_head();
@@ -64,7 +68,7 @@ class EncoderPeft {
   std::vector<Place> places_of(std::span<Parameter* const> parameters) const;
   bool is_left_out(std::string_view plain) const;
   [[noreturn]] void refuse_module(const AdapterFolder& adapters, std::string_view module) const;
-  void set_whole(const Folder& folder, std::span<const Place> places) const;
+  void set_whole(const Folder& folder, std::span<const Place> places, Holders& holders) const;
   std::vector<LowRankTarget> targets_of(Folder& folder, std::span<const Place> places) const;
 
   std::filesystem::path model_;

@@ -10,6 +10,7 @@
 
 #include "fovea/base/bytes.h"
 #include "fovea/base/check.h"
+#include "fovea/base/machine.h"
 #include "fovea/base/words.h"
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/train/model_folder.h"
@@ -25,9 +26,10 @@ AdapterChoice adapter_choice(std::string_view text) {
   const char* const end = text.data() + text.size();
   double factor = 1;
   const auto [read, error] = std::from_chars(text.data() + equals + 1, end, factor);
-  if (error != std::errc() || read != end) return {fs::path(text), 1};  // a folder of that name
+  const bool is_number = error != std::errc::invalid_argument && read == end;
+  if (!is_number) return {fs::path(text), 1};  // a folder of that name
   constexpr double kMostTimes = 1000;
-  if (!(std::abs(factor) <= kMostTimes)) {
+  if (error != std::errc() || !(std::abs(factor) <= kMostTimes)) {
     throw Error(ErrorCode::kOptionValue,
                 fmt::format("--adapter {}: the factor must be from {} to {}", printable(text),
                             -kMostTimes, kMostTimes),
@@ -70,6 +72,12 @@ Safetensors read_peft_weights(const fs::path& path) {
   }
   const FileSource file(path);
   const SafetensorsSource source(file, path.string());
+  double bytes = 0;
+  for (std::size_t n = 0; n < source.names().size(); ++n) {
+    bytes += sizeof(float) * static_cast<double>(source.shape(n).size());
+  }
+  require_memory("the adapters", bytes,
+                 "free some memory; adapters are small, so this may be another file");
   Safetensors read;
   for (std::size_t n = 0; n < source.names().size(); ++n) {
     Tensor values = Tensor::empty(source.shape(n));

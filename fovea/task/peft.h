@@ -26,7 +26,7 @@ struct AdapterChoice {
   std::filesystem::path folder;
   double factor = 1;
 };
-/// "FOLDER", or "FOLDER=0.5". Throws kOptionValue for a factor that is not finite.
+/// "FOLDER", or "FOLDER=0.5". Throws kOptionValue for a factor that is not from -1000 to 1000.
 AdapterChoice adapter_choice(std::string_view text);
 
 /// Throws kModelMissing unless it is a folder. `named`: what may be, "folders of PEFT".

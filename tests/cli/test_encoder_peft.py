@@ -10,6 +10,7 @@ import shutil
 import unittest
 
 import bert_support
+import gguf_support
 from bert_support import softmax, text_logits, vector, weights, word_logits, write_head, write_json, write_model
 from support import CommandTest
 from tensor_files import Tensor, safetensors_bytes
@@ -194,6 +195,41 @@ class Errors(PeftTest):
         folder, _ = write_head(self.folder / "text", "Sequence", ["a", "b"])
         one, two = (self.adapter(name, head=2, prefix="bert.", seed=n)[0] for n, name in enumerate(("one", "two")))
         self.fails("hold a head", "classify", folder, "--adapter", one, two)
+        self.fails("hold a head", "classify", folder, "--adapter", one, one)
+        self.lines("embed", self.base, "--adapter", one, two)  # which leaves heads out
+
+    def test_what_is_there_twice(self):
+        """Sums are of adapters alone: nothing that is held whole may depend on which folder is the last."""
+        bias = "embeddings.LayerNorm.bias"
+        one, two = (self.adapter(name, whole={bias: numbers(n, 8)})[0] for n, name in enumerate(("one", "two")))
+        for other in (two, one):
+            self.fails(f"{other / 'adapter_model.safetensors'} hold 'embeddings.LayerNorm.bias'", "embed", self.base, "--adapter", one, other)
+        for name, options in (("adapter", {"modules": (QUERY, f"bert.{QUERY}")}), ("module", {"whole": {bias: numbers(1, 8), f"bert.{bias}": numbers(2, 8)}}),
+                              ("head", {"head": 2, "whole": {"bert.classifier.weight": numbers(1, 2, 8)}})):
+            with self.subTest(name):
+                self.fails("is there twice, with the prefix bert. and without it", "embed", self.base, "--adapter", self.adapter(name, **options)[0])
+
+    def test_half_a_head(self):
+        folder, _ = write_head(self.folder / "text", "Sequence", ["a", "b"])
+        for name, tensor in (("classifier.weight", numbers(1, 2, 8)), ("classifier.bias", numbers(1, 2))):
+            half = self.adapter(name, whole={name: tensor})[0]
+            self.fails("expected a matrix and a bias of the head", "classify", folder, "--adapter", half)
+
+    def test_sums_that_overflow(self):
+        large = Tensor("F32", (2, 8), [1e30] * 16), Tensor("F32", (8, 2), [1e30] * 16)
+        whole = {f"{QUERY}.lora_A.weight": large[0], f"{QUERY}.lora_B.weight": large[1]}
+        adapter = self.adapter(modules=(), whole=whole)[0]
+        for command, model in (("embed", self.base), ("classify", write_head(self.folder / "text", "Sequence", ["a", "b"])[0])):
+            self.fails("with the adapters a value of", command, model, "--adapter", adapter)
+
+    def test_more_than_fits_into_memory(self):
+        adapter = self.adapter()[0]
+        size = 1 << 38  # of a file with a hole
+        header = json.dumps({"base_model.model.x.lora_A.weight": {"dtype": "F32", "shape": [size >> 5, 8], "data_offsets": [0, size]}}).encode()
+        with open(adapter / "adapter_model.safetensors", "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            file.truncate(8 + len(header) + size)
+        self.fails("the adapters would take 256 GiB", "embed", self.base, "--adapter", adapter, status=6)
 
     def test_models_that_have_no_such_adapters(self):
         adapter = self.adapter()[0]
@@ -201,6 +237,12 @@ class Errors(PeftTest):
         self.succeed("train", "classify", "--train", self.text, "-o", self.folder / "linear", "--progress", "none")
         self.fails("did not begin from an encoder", "classify", self.folder / "linear", "--adapter", adapter)
         self.fails("did not begin from an encoder", "eval", self.folder / "linear", "--test", self.text, "--adapter", adapter)
+        llama = self.folder / "m.gguf"
+        llama.write_bytes(gguf_support.gguf())
+        self.succeed("import", llama, "-o", self.folder / "llama")
+        for model in (llama, self.folder / "llama"):
+            self.fails("did not begin from an encoder", "embed", model, "--adapter", adapter)
+        self.fails('expected "kind": "sentence-encoder", got "language_model"', "embed", self.folder / "llama")
 
     def test_magnitudes_do_not_add_up(self):
         whole = {f"{QUERY}.lora_magnitude_vector": Tensor("F32", (8,), [1 + n / 8 for n in range(8)])}

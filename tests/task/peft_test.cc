@@ -44,7 +44,9 @@ TEST(Peft, ChoicesOfFolders) {
   EXPECT_EQ(adapter_choice("polite=-0.5").factor, -0.5);
   EXPECT_EQ(adapter_choice("polite=-0.5").folder, "polite");
   EXPECT_EQ(adapter_choice("a=b").folder, "a=b");
-  EXPECT_THROWS(adapter_choice("polite=nan"), kOptionValue, "the factor must be");
+  for (const char* const wrong : {"polite=nan", "polite=1001", "polite=1e400", "polite=1e-400"}) {
+    EXPECT_THROWS(adapter_choice(wrong), kOptionValue, "the factor must be");
+  }
   EXPECT_THROWS(require_adapter_folder({"/there/is/nothing", 1}, "folders of PEFT"), kModelMissing,
                 "no such folder");
 }

@@ -106,8 +106,8 @@ SentenceModel load_own_embedder(const fs::path& folder) {
 
 SentenceModel load_embedder(const fs::path& folder, std::span<const std::string> adapters) {
   const EncoderPeft peft(folder, adapters, BertHead::kNone);
-  SentenceModel read =
-      is_sentence_encoder(folder) ? load_own_embedder(folder) : load_sentence_model(folder);
+  const bool is_ours = !is_encoder(folder) && fs::exists(folder / kManifestName);
+  SentenceModel read = is_ours ? load_own_embedder(folder) : load_sentence_model(folder);
   if (peft.empty()) return read;
   const std::span<Parameter* const> parameters = read.model.parameters();
   peft.apply(parameters);
