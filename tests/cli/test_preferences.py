@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import signal
+import struct
 import time
 import unittest
 
@@ -251,7 +252,18 @@ class Measured(PreferenceTest):
         fails(4, "the model has no chat template", self.folder / "own", "--preferences", "--reference-model", self.base)
         short = self.foreign("short.gguf", llama_context_length=(U32, 100))
         fails(4, "sees 100 tokens, and", self.base, "--preferences", "--reference-model", short)
+        fails(4, "no such folder", self.base, "--preferences", "--reference-model", "")
+        done = self.run_fovea("eval", self.base, "--test", self.data, "--preferences", "--reference-model", self.base, "--max-context", 20)
+        self.assert_error(done, 3, "no answer fits into a sequence of 20 tokens")
+        self.assertIn("--max-context of eval", done.stderr.decode())
         self.dpo("run", "--lora", 2)
+        fails(4, "the reward of an answer of pair 1 is not finite", self.folder / "run", "--dpo-beta", "1e308")
+        peft = self.folder / "peft"
+        self.succeed("export", self.folder / "run", "--to", "peft", "-o", peft)
+        weights = peft / "adapter_model.safetensors"
+        count = sum(map(len, tensors_of(weights).values())) // 4
+        weights.write_bytes(weights.read_bytes()[:-4 * count] + struct.pack("<f", 1e30) * count)  # whose products overflow
+        fails(4, f"{self.base}: the log-probability of an answer is not finite", self.base, "--adapter", peft, "--preferences")
         self.base.unlink()
         fails(4, "the base of these adapters is not there", self.folder / "run")
 

@@ -301,7 +301,8 @@ ChatSequences require_some(ChatSequences found, std::string_view name, index blo
   }
   throw Error(ErrorCode::kInputTooSmall,
               fmt::format("{}: no answer fits into a sequence of {} tokens", name, block),
-              "give a larger --sequence-length");
+              "give shorter ones, or let the model read more: --sequence-length of train lm, "
+              "--max-context of eval");
 }
 
 }  // namespace

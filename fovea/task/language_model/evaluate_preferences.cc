@@ -73,7 +73,7 @@ PreferenceScore score_preferences(const Context& context, std::span<const double
     if (!std::isfinite(margin)) {
       throw Error(ErrorCode::kModelDamaged,
                   fmt::format("the reward of an answer of pair {} is not finite", n / 2 + 1),
-                  "train the model again, or evaluate an earlier checkpoint");
+                  "train the model again, or give a smaller --dpo-beta");
     }
     margins.push_back(margin);
     preferred.push_back(margin > 0 ? 1 : 0);
@@ -132,13 +132,18 @@ AnswerLosses losses_of_answers(const Context& context, const LoadedLanguageModel
     const std::vector<double> losses = model.losses_of_rows(tape, model.rows(tape, view), view);
     found.losses.insert(found.losses.end(), losses.begin(), losses.end());
   }
+  if (!std::ranges::all_of(found.losses, [](double x) { return std::isfinite(x); })) {
+    throw Error(ErrorCode::kModelDamaged,
+                fmt::format("{}: the log-probability of an answer is not finite", path.string()),
+                "train the model or its adapters again, or take an earlier checkpoint");
+  }
   return found;
 }
 
 // The model that rewards are held to.
 std::string reference_of(const fs::path& model, const std::vector<std::string>& adapters,
-                         const PreferenceEvaluation& options) {
-  if (!options.reference_model.empty()) return options.reference_model;
+                         const PreferenceEvaluation& options, std::span<const std::string> said) {
+  if (contains(said, "reference_model")) return options.reference_model;
   if (!adapters.empty()) return model.string();
   std::string base = is_pretrained(model) ? "" : load_settings(model).from.base;
   if (!base.empty()) return base;
@@ -162,7 +167,7 @@ PreferenceScore evaluate_preferences(const Context& context, const fs::path& mod
                                      std::span<const std::string> files,
                                      const PreferenceEvaluation& options,
                                      std::span<const std::string> said) {
-  const std::string reference = reference_of(model, loading.adapter, options);
+  const std::string reference = reference_of(model, loading.adapter, options, said);
   const PairTexts texts{.text = read_text(files, TextEncoding::kUtf8),
                         .name = files.size() == 1 ? name_of_input(files[0]) : "test text"};
   double beta = options.dpo_beta;
@@ -182,7 +187,10 @@ PreferenceScore evaluate_preferences(const Context& context, const fs::path& mod
       throw Error(ErrorCode::kModelWrongKind,
                   fmt::format("{}: sees {} tokens, and {} sees {}", reference,
                               loaded.settings.model.block, model.string(), block),
-                  "name a reference that sees as much");
+                  is_pretrained(model)
+                      ? fmt::format("name a reference that sees as much, or say --max-context {}",
+                                    loaded.settings.model.block)
+                      : "name a reference that sees as much");
     }
     of_reference = losses_of_answers(context, loaded, reference, texts, block);
   }
