@@ -23,7 +23,17 @@ def path_of(name: str, path: object, hint: str = "name a folder") -> str:
 
 def adapters_of(adapters: Mapping[Path, float]) -> list[str]:
     """Folders of adapters, each with its factor, as the command names them."""
-    return [f"{path_of('load', path)}={float(factor)!r}" for path, factor in adapters.items()]
+    hint = 'as in adapters={"polite": 0.5}'
+    if not isinstance(adapters, Mapping):
+        raise usage_error(f"load: adapters: expected folders with their factors; got {type(adapters).__name__}", hint)
+    choices = []
+    for path, factor in adapters.items():
+        name = path_of("load", path)
+        try:
+            choices.append(f"{name}={float(factor)!r}")
+        except (TypeError, ValueError):
+            raise usage_error(f"load: adapters: expected a number as a factor; got {factor!r}", hint) from None
+    return choices
 
 
 def paths_of(name: str, paths: Path | Iterable[Path]) -> list[str]:

@@ -66,6 +66,16 @@ class Load(ModelsTest):
         with self.assertRaisesRegex(fovea.ModelError, "nowhere"):
             fovea.load(self.folder / "nowhere")
 
+    def test_adapters_are_folders_with_factors(self):
+        folder = self.encoder()
+        for adapters, message in ((["peft"], "expected folders with their factors; got list"), ("peft", "got str"),
+                                  (None, "got NoneType"), ({"peft": "half"}, "a number as a factor; got 'half'"),
+                                  ({"peft": None}, "got None"), ({"peft": float("nan")}, "the factor must be"),
+                                  ({1: 1}, "expected a path; got int")):
+            for load in (fovea.load, fovea.Encoder.load):
+                with self.assertRaisesRegex(fovea.UsageError, message):
+                    load(folder, adapters=adapters)
+
 
 class Encoder(ModelsTest):
     def test_vectors_are_those_of_the_command(self):
