@@ -38,7 +38,7 @@ struct LoadOptions {
   index max_context = 0;  ///< of a pretrained language model: most tokens that it sees at once; 0:
                           ///< as many as it was trained with
   /// Folders of adapters: of a language model those of `train lm --lora` or of PEFT, of an encoder
-  /// and a model on one those of PEFT; "polite=0.5" counts half.
+  /// and a model on one those of PEFT; "polite=0.5" counts half. A translator takes none: kUsage.
   std::vector<std::string> adapters = {};
 };
 

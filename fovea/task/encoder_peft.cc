@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -64,6 +65,11 @@ std::optional<BertHead> head_of_task(const AdapterFolder& adapters) {
                           kTaskOfTokens, kTaskOfVectors));
 }
 
+// Part of a module that the folder holds whole, and of no adapter.
+bool is_whole(const NamedTensor& one) {
+  return one.name.starts_with(kPeftPrefix) && one.name.find(".lora_") == std::string::npos;
+}
+
 bool is_of_head(std::string_view plain) {
   return plain.starts_with("classifier.") || plain.starts_with("pre_classifier.");
 }
@@ -115,10 +121,7 @@ void EncoderPeft::read(const std::string& said) {
     fail(ErrorCode::kModelDamaged, "{}: {} is there twice, with the prefix {} and without it",
          folder.adapters.where, printable(plain(one.name)), row_->prefix);
   }
-  const auto is_adapter = [](const NamedTensor& one) {
-    return !one.name.starts_with(kPeftPrefix) || one.name.find(".lora_") != std::string::npos;
-  };
-  const auto whole = std::stable_partition(tensors.begin(), tensors.end(), is_adapter);
+  const auto whole = std::stable_partition(tensors.begin(), tensors.end(), std::not_fn(is_whole));
   std::move(whole, tensors.end(), std::back_inserter(folder.whole));
   tensors.erase(whole, tensors.end());
   require_new_adapters(model_, folder.adapters);
@@ -296,8 +299,7 @@ ModelKind kind_of_model(const fs::path& model, std::span<const std::string> adap
     if (!is_peft(folder)) continue;  // who reads it says what is wrong
     const AdapterFolder read = read_peft(folder, WholeModules::kTaken);
     const bool has_head = std::ranges::any_of(read.weights.tensors, [](const NamedTensor& one) {
-      return one.name.find("classifier.") != std::string::npos &&
-             one.name.find(".lora_") == std::string::npos;
+      return is_whole(one) && one.name.find("classifier.") != std::string::npos;
     });
     if (!has_head) continue;
     const std::optional<BertHead> head = head_of_task(read);

@@ -286,7 +286,10 @@ struct Translator::Loaded {
 };
 
 Translator::Translator(const fs::path& model, const LoadOptions& options)
-    : loaded_(new Loaded{options.context, load_translator(model)}) {}
+    : loaded_(new Loaded{options.context, load_translator(model)}) {
+  if (options.adapters.empty()) return;
+  throw Error(ErrorCode::kUsage, "load: no adapters of translators are read", "leave adapters out");
+}
 
 std::vector<std::string> Translator::translate(const std::vector<std::string>& lines) const {
   return translate(lines, loaded_->model.search);

@@ -281,6 +281,12 @@ class Adapters(BaseTest):
             said = [self.succeed("generate", *words, "--greedy", "--max-tokens", 8).stdout
                     for words in ((run, "the"), (base, "the", "--adapter", peft))]
             self.assertEqual(*said)
+            shown = [self.last_object(self.succeed("explain", *words, "--json"))["prediction"]
+                     for words in ((run, "the"), (base, "the", "--adapter", peft), (base, "the"))]
+            self.assertEqual([one["label"] for one in shown[0]], [one["label"] for one in shown[1]])
+            for a, b in zip(*shown[:2], strict=True):
+                self.assertAlmostEqual(a["probability"], b["probability"], 5)
+            self.assertNotEqual(shown[1], shown[2])
             twice, both = self.folder / f"twice{brain}", self.loss(base, "--adapter", run, f"{other}=-0.5")
             self.assertNotAlmostEqual(both, self.loss(run), 4)
             self.succeed("import", base, "--adapter", f"{run}=0.5", f"{peft}=0.5", f"{other}=-0.5", "-o", twice)

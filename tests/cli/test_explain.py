@@ -252,7 +252,8 @@ class Explain(CommandTest):
                 (3, (lm, self.models / "moves.npz"), "expected texts, got arrays of numbers"), (4, (self.folder / "none", "a"), "none"), (4, (self.folder, "a"), "no model"),
                 (2, ("--q", "a"), "belong together"), (2, (lm, "--q", "a", "--kv", "b"), "belong together"),
                 (3, ("--q", "", "--kv", "b"), "--q: the text is empty"), (3, ("--q", "a", "--kv", b"\xff"), "--kv"),
-                (2, ("--q", "a", "--kv", "b" * 65), "at most 64"), (2, ("--q", "a", "--kv", "b", "--head", 1), "no effect")):
+                (2, ("--q", "a", "--kv", "b" * 65), "at most 64"), (2, ("--q", "a", "--kv", "b", "--head", 1), "no effect"),
+                (2, ("--q", "a", "--kv", "b", "--adapter", "x"), "--adapter has no effect")):
             with self.subTest(args=args):
                 command = [FOVEA, "explain", *(a if isinstance(a, bytes) else str(a) for a in args)]
                 done = subprocess.run(command, capture_output=True, env=self.environment(), timeout=60)

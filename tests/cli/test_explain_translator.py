@@ -152,7 +152,7 @@ class Translators(CommandTest):
                 (2, ("two", "--head", 3), "--head: 3"), (2, ("two", "--tokens", "2-3"), "--tokens 2-3: expected A-B within 1-2"),
                 (2, ("two", "--saliency", "rollout"), "--saliency rollout"),
                 (2, ("two", "--saliency", "none", "--token", 1), "--token has no effect"),
-                (2, ("two", "--column", "2"), "--column has no effect"),
+                (2, ("two", "--column", "2"), "--column has no effect"), (2, ("two", "--adapter", "x"), "--adapter has no effect"),
                 (2, ("two", "--truncate"), "--truncate has no effect"), (2, ("two", "--sample", 1), "--sample has no effect")):
             with self.subTest(args=args):
                 command = [FOVEA, "explain", str(model), *(a if isinstance(a, bytes) else str(a) for a in args)]

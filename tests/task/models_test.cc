@@ -329,6 +329,7 @@ TEST_F(Models, ATranslatorTranslatesLines) {
   std::string longer;
   for (int n = 0; n < 20; ++n) longer += "one ";
   EXPECT_THROWS(translator.translate({"one", longer}), kInputFormat, "lines:2");
+  EXPECT_THROWS(models::load(path, {.adapters = {"peft"}}), kUsage, "no adapters of translators");
 }
 
 TEST_F(Models, WhatIsNoModelIsSaid) {
