@@ -59,7 +59,7 @@ std::vector<LinearTrial> paths_of(const NgramFeatures& features, index texts, Cl
   for (const NgramWeighting weighting : weightings_of(task, is_much, options)) {
     paths.push_back({.weighting = weighting});
   }
-  // Without words the last weighting alone: ratios, which are better almost always.
+  // Without words the last weighting alone: of two it is ratios, which are better almost always.
   if (may_leave_out) {
     paths.push_back({.weighting = paths.back().weighting, .without_words = true});
   }

@@ -77,7 +77,7 @@ PreferenceScore score_preferences(const Context& context, std::span<const double
     }
     margins.push_back(margin);
     preferred.push_back(margin > 0 ? 1 : 0);
-    pair_losses.push_back(std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin))));
+    pair_losses.push_back(negative_log_sigmoid(margin));
   }
   const auto mean_of = [&](const std::vector<double>& values) {
     return bootstrap_mean(context, values, options);
@@ -125,11 +125,8 @@ AnswerLosses losses_of_answers(const Context& context, const LoadedLanguageModel
   for (index i = 0; i < set.size(); ++i) {
     tape.reset(TapeMode::kInference);
     const Batch batch = set[i];
-    const TokenBatch view{.ids = batch.ids,
-                          .targets = batch.targets,
-                          .offsets = batch.offsets,
-                          .samples = batch.samples};
-    const std::vector<double> losses = model.losses_of_rows(tape, model.rows(tape, view), view);
+    const TokenBatch read = token_batch(batch);
+    const std::vector<double> losses = model.losses_of_rows(tape, model.rows(tape, read), read);
     found.losses.insert(found.losses.end(), losses.begin(), losses.end());
   }
   if (!std::ranges::all_of(found.losses, [](double x) { return std::isfinite(x); })) {

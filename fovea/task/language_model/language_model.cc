@@ -327,22 +327,18 @@ double generation_memory(const Context& context, const LanguageModel& model, ind
          kRounding * plan_pass_of(context, model, load).bytes();
 }
 
-namespace {
-
-TokenBatch view(const Batch& batch) {
+TokenBatch token_batch(const Batch& batch) {
   return {.ids = batch.ids,
           .targets = batch.targets,
           .offsets = batch.offsets,
           .samples = batch.samples};
 }
 
-}  // namespace
-
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted) {
   return loss_of_batches(
       tape, set.size(), [&](index i) { return set[i]; },
-      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
+      [&](const Batch& batch) { return model.loss(tape, token_batch(batch)); }, interrupted);
 }
 
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Sequences& sequences,
@@ -368,11 +364,11 @@ std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const Seq
   };
   return loss_of_batches(
       tape, (count + batch_size - 1) / batch_size, batch_at,
-      [&](const Batch& batch) { return model.loss(tape, view(batch)); }, interrupted);
+      [&](const Batch& batch) { return model.loss(tape, token_batch(batch)); }, interrupted);
 }
 
 Variable LanguageModelObjective::loss_of_batch(const Batch& batch) {
-  return prefers() ? preference_loss(batch) : model_.loss(tape_, view(batch), options_);
+  return prefers() ? preference_loss(batch) : model_.loss(tape_, token_batch(batch), options_);
 }
 
 double LanguageModelObjective::forward(index number) {
@@ -398,23 +394,23 @@ std::vector<double> LanguageModelObjective::reference_of(const Batch& batch,
 // The gradient of the loss by the losses of the answers is known before backward: these are
 // computed of the rows first, on a tape of their own.
 Variable LanguageModelObjective::preference_loss(const Batch& batch) {
-  const Variable rows = model_.rows(tape_, view(batch), options_);
+  const Variable rows = model_.rows(tape_, token_batch(batch), options_);
   loss_tape_.reset(TapeMode::kInference);
   const Variable values = loss_tape_.constant(Rows<const float>(rows.value<float>()));
-  const std::vector<double> losses = model_.losses_of_rows(loss_tape_, values, view(batch));
+  const std::vector<double> losses = model_.losses_of_rows(loss_tape_, values, token_batch(batch));
   const std::vector<double> reference = reference_of(batch, reference_.training);
   PreferenceStep step = preference_step(losses, reference, run_.settings.text.dpo_beta);
   preference_loss_ = options_.scale * step.loss;
   hits_ = {step.preferred, batch.sequences() / 2};
   for (double& factor : step.factors) factor *= options_.scale;
-  return model_.loss_of_rows(tape_, rows, view(batch), step.factors);
+  return model_.loss_of_rows(tape_, rows, token_batch(batch), step.factors);
 }
 
 // In inference.
 std::vector<double> LanguageModelObjective::losses_of(const Batch& batch) {
   Tape& tape = free_tape();
   tape.reset(TapeMode::kInference);
-  return model_.losses_of_rows(tape, model_.rows(tape, view(batch)), view(batch));
+  return model_.losses_of_rows(tape, model_.rows(tape, token_batch(batch)), token_batch(batch));
 }
 
 std::optional<PreferenceReference> LanguageModelObjective::measure_reference(

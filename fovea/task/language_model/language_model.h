@@ -133,6 +133,9 @@ double evaluation_memory(const Context& context, const LanguageModel& model,
 double generation_memory(const Context& context, const LanguageModel& model, index prompt,
                          index max_tokens);
 
+/// A batch as the model reads it, which views it.
+TokenBatch token_batch(const Batch& batch);
+
 /// The loss of the model on the set, see loss_of_batches().
 std::optional<SetLoss> loss_of(Tape& tape, const LanguageModel& model, const EvaluationBatches& set,
                                const std::function<bool()>& interrupted);

@@ -18,6 +18,10 @@ std::vector<double> log_ratios(Vec<const double> losses) {
   return ratios;
 }
 
+double negative_log_sigmoid(double x) {
+  return std::max(-x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
+
 PreferenceStep preference_step(Vec<const double> losses, Vec<const double> reference, double beta) {
   check(losses.size == 2 * reference.size, "preferences: {} losses for {} pairs", losses.size,
         reference.size);
@@ -26,7 +30,7 @@ PreferenceStep preference_step(Vec<const double> losses, Vec<const double> refer
   for (index n = 0; n < reference.size; ++n) {
     const double margin = ratios[static_cast<std::size_t>(n)] - reference[n], x = beta * margin;
     const double e = std::exp(-std::abs(x));
-    step.loss += std::max(-x, 0.0) + std::log1p(e);  // -log sigmoid(x)
+    step.loss += negative_log_sigmoid(x);
     step.preferred += margin > 0 ? 1 : 0;
     const double slope = beta * (x < 0 ? 1 : e) / (1 + e);  // beta sigmoid(-x)
     step.factors.push_back(slope);

@@ -27,6 +27,9 @@ struct PreferenceReference {
 /// The differences in the losses [2 pairs] of answers, the preferred one of each pair first.
 std::vector<double> log_ratios(Vec<const double> losses);
 
+/// -log sigmoid(x), for x of any size.
+double negative_log_sigmoid(double x);
+
 /// The loss of a batch, and what each answer's own loss counts in its gradient.
 struct PreferenceStep {
   double loss = 0;      ///< the sum of -log sigmoid(beta (log ratio - that of the reference))
