@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 try:
+    import google.protobuf  # transformers reads spiece.model by it
     import sentencepiece
     import torch
     import transformers
