@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page NAME.zh-CN.md says what NAME.md says: the same code, sections, tables, links, names and numbers."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools")]
+import make_chinese_pages as chinese_pages  # noqa: E402
+
+SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# A number by itself: none of T2048, E0202, bfloat16, 3e-4 halves, or a section's name in a link.
+NUMBER = re.compile(r"(?<![\w.^/*-])(\d[\d,]*(?:\.\d+)?|\.\d+)(e-?\d+)?(?: ?(thousand|million|billion)|( ?[万亿]))?(?![\d\w])", re.ASCII)
+FACTORS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8, "": 1}
+# Words that Chinese readers had to read twice, or that are no words of the field, and what stands there instead.
+WORDS = {"次序": "语序, 顺序", "加标签": "序列标注", "远距离回忆": "长距离依赖", "偏好": "偏乐观", "最强设置": "最快配置", "奈特": "nat",
+         "百分之": "%", "令牌": "词元", "时期": "轮"}
+
+
+def sections(text):
+    """(Heading or "", text below it), without code."""
+    parts = re.split(r"^(#+ .*)$", chinese_pages.without_code(text), flags=re.MULTILINE)
+    return list(zip(["", *parts[1::2]], parts[::2]))
+
+
+def levels(text):
+    return [heading.split(" ")[0] for heading, _ in sections(text)[1:]]
+
+
+def tables(text):
+    """The rows of each table of a page: (cells, of how many characters) of each."""
+    found = re.findall(r"(?:^\|.*\n)+", chinese_pages.without_code(text), re.MULTILINE)
+    return [[len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()] for table in found]
+
+
+def codes(text):
+    """What is marked as code, and lines of formulas. Two names in one span count as it stands."""
+    return sorted({span for _, span in SPAN.findall(text)} | set(re.findall(r"^    .*$", text, re.MULTILINE)))
+
+
+def numbers(text):
+    text = SPAN.sub("`", re.sub(r"\]\([^)\s]+\)", "]", COMMENT.sub("", text)))
+    text = re.sub(r"^    .*$", "", text, flags=re.MULTILINE)
+    found = set()
+    for number, power, english, chinese in NUMBER.findall(text):
+        value = float(number.rstrip(",").replace(",", "") + power) * FACTORS[english or chinese.strip()]
+        found.add(float(f"{value:.9g}"))
+    return sorted(found)
+
+
+def links(page, text):
+    """Where each link of a section leads, in the words of the Chinese page."""
+    lines = [line for line in text.splitlines() if not re.match(r"\[(?:中文|English)\]\(", line)]
+    return sorted(chinese_pages.chinese_target(page, target) for target in chinese_pages.TARGET.findall("\n".join(lines)))
+
+
+class ChinesePages(unittest.TestCase):
+    def test_there_are_pages_of_commands_formulas_and_attention(self):
+        names = {str(english) for english, _ in chinese_pages.translated()}
+        commands = {str(p.relative_to(ROOT)) for p in (ROOT / "docs/commands").glob("*.md") if ".zh-CN" not in p.name}
+        self.assertGreater(len(commands), 25)
+        self.assertLessEqual(commands | {f"docs/{name}.md" for name in ("attention", "formulas", "ideas")}, names)
+
+    def test_each_leads_to_the_other(self):
+        for english, chinese in chinese_pages.pairs():
+            for page, word, other in ((english, "中文", chinese), (chinese, "English", english)):
+                line = chinese_pages.read(page).split("\n")[2]
+                self.assertTrue(line.startswith(f"[{word}]({other.name})"), f"{page}: {line}")
+
+    def test_code_and_links_are_in_step(self):
+        for english, chinese in chinese_pages.pairs():
+            text = chinese_pages.read(chinese)
+            self.assertEqual(text, chinese_pages.in_step(chinese, text, chinese_pages.read(english)),
+                             f"{chinese}: run tools/make_chinese_pages.py")
+
+    def test_blocks_sections_and_tables_are_those_of_the_english_page(self):
+        for pair in chinese_pages.translated():
+            english, chinese = map(chinese_pages.read, pair)
+            with self.subTest(page=str(pair[1])):
+                self.assertEqual(chinese_pages.FENCE.findall(english), chinese_pages.FENCE.findall(chinese))
+                self.assertEqual(levels(english), levels(chinese))
+                self.assertEqual(tables(english), tables(chinese))
+                ids = [re.findall(r'<a id="[^"]+"></a>', text) for text in (english, chinese)]
+                self.assertEqual(*ids)
+
+    def test_each_section_has_the_names_numbers_and_links_of_the_english_one(self):
+        for english_page, page in chinese_pages.translated():
+            english, chinese = (sections(chinese_pages.read(p)) for p in (english_page, page))
+            for (heading, ours), (title, theirs) in zip(chinese, english):
+                with self.subTest(page=str(page), section=heading, english=title):
+                    self.assertEqual(codes(ours), codes(theirs))
+                    self.assertEqual(numbers(heading + ours), numbers(title + theirs))
+                    self.assertEqual(links(page, ours), links(page, theirs))
+
+    def test_no_line_is_left_in_english(self):
+        """A line of prose has more than half as many Chinese characters as it has Latin words."""
+        for _, page in chinese_pages.translated():
+            for line in chinese_pages.without_code(chinese_pages.read(page)).splitlines():
+                prose = SPAN.sub("", chinese_pages.TARGET.sub("]", line))
+                latin, ours = re.findall(r"[A-Za-z]{2,}", prose), re.findall(r"[\u4e00-\u9fff]", prose)
+                if len(latin) > 12 and not line.startswith("    "):
+                    self.assertGreater(2 * len(ours), len(latin), f"{page}: {line}")
+
+    def test_words_are_those_of_the_field(self):
+        for _, page in chinese_pages.pairs():
+            text = chinese_pages.read(page)
+            self.assertEqual({word: better for word, better in WORDS.items() if word in text}, {}, page)
+
+    def test_punctuation_is_full_width(self):
+        for _, page in chinese_pages.translated():
+            text = chinese_pages.TARGET.sub("]", SPAN.sub("`", chinese_pages.without_code(chinese_pages.read(page))))
+            for pattern in (r"[\u4e00-\u9fff][,;:!?(]", r"[,;:!?)][\u4e00-\u9fff]", r"[\u4e00-\u9fff]\.(?:\s|$)",
+                            r"[\u4e00-\u9fff][A-Za-z0-9`]", r"[A-Za-z0-9%`][\u4e00-\u9fff]", r"[，。；：、（）] ", r" [，。；：、（）]"):
+                found = re.findall(f".{{0,12}}{pattern}.{{0,12}}", text, re.MULTILINE)
+                self.assertEqual([words for words in found if not words.startswith("    ")], [], page)
+
+    def test_what_differs_is_found(self):
+        english = "# A\n\n[中文](a.zh-CN.md)\n\nIt costs 1.24 million, or 3 %: `--x`, [more](https://example.org/a).\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+        chinese = "# 甲\n\n[English](a.md)\n\n要 124 万，即 3%：`--x`，[更多](https://example.org/a)。\n\n| 甲 | 乙 |\n|---|---|\n| 1 | 2 |\n"
+        page = pathlib.Path("docs/none.zh-CN.md")
+        self.assertEqual(numbers(english), [1, 2, 3, 1240000])
+        for what in (numbers, codes, tables, levels, lambda text: links(page, text)):
+            self.assertEqual(what(english), what(chinese))
+        self.assertNotEqual(numbers(chinese.replace("124 万", "12.4 万")), numbers(english))
+        self.assertNotEqual(codes(chinese.replace("--x", "--y")), codes(english))
+        self.assertNotEqual(tables(chinese.replace("| 1 | 2 |\n", "")), tables(english))
+        self.assertNotEqual(levels(chinese.replace("# 甲", "## 甲")), levels(english))
+        self.assertNotEqual(links(page, chinese.replace("org/a", "org/b")), links(page, english))
+
+
+if __name__ == "__main__":
+    unittest.main()
