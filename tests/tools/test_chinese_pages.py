@@ -113,7 +113,7 @@ class ChinesePages(unittest.TestCase):
         for _, page in chinese_pages.translated():
             text = chinese_pages.TARGET.sub("]", SPAN.sub("`", chinese_pages.without_code(chinese_pages.read(page))))
             for pattern in (r"[\u4e00-\u9fff][,;:!?(]", r"[,;:!?)][\u4e00-\u9fff]", r"[\u4e00-\u9fff]\.(?:\s|$)",
-                            r"[\u4e00-\u9fff][A-Za-z0-9`]", r"[A-Za-z0-9%`][\u4e00-\u9fff]", r"[，。；：、（）] ", r" [，。；：、（）]"):
+                            r"[\u4e00-\u9fff][A-Za-z0-9`]", r"[A-Za-z0-9%`][\u4e00-\u9fff]", r"[，。；：、（）] (?![|])", r"(?<![|]) [，。；：、（）]"):
                 found = re.findall(f".{{0,12}}{pattern}.{{0,12}}", text, re.MULTILINE)
                 self.assertEqual([words for words in found if not words.startswith("    ")], [], page)
 
