@@ -95,6 +95,17 @@ class ChinesePages(unittest.TestCase):
                     self.assertEqual(numbers(heading + ours), numbers(title + theirs))
                     self.assertEqual(links(page, ours), links(page, theirs))
 
+    def test_an_option_is_said_alike_on_all_pages(self):
+        """Rows of options that are equal in English are equal in Chinese."""
+        said = {}
+        for pair in chinese_pages.translated():
+            rows = [re.findall(r"^\| `-.*", chinese_pages.read(page), re.MULTILINE) for page in pair]
+            for english, chinese in zip(*rows):
+                says = [re.split(r"(?<!\\) \| ", row.rstrip(" |"))[-1] for row in (english, chinese)]
+                found = said.setdefault(says[0], (says[1], pair[1]))
+                self.assertEqual(says[1], found[0], f"{pair[1]} and {found[1]}: {english}")
+        self.assertGreater(len(said), 100)
+
     def test_no_line_is_left_in_english(self):
         """A line of prose has more than half as many Chinese characters as it has Latin words."""
         for _, page in chinese_pages.translated():
