@@ -98,10 +98,10 @@ FRONT = [
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch, float32", "README.zh-CN.md": "速度是 PyTorch 的几倍（float32）"}
 # What a ratio is to, and how the READMEs say it.
-YARDSTICKS = {"strongest": (": PyTorch at its strongest", "，对比最强设置"),
+YARDSTICKS = {"strongest": (": PyTorch at its strongest", "，对比最快配置"),
               "ratio": (": PyTorch as installed", "，对比默认安装")}
 ONE_ROUND = {"README.md": "\\* Measured in one round only, and less certain than the medians of several rounds.",
-             "README.zh-CN.md": "\\* 只测了一轮，不如多轮的中位数可靠。"}
+             "README.zh-CN.md": "\\* 只测了一次，不如多次的中位数可靠。"}
 # Rows that differ in length alone; where they were measured once, they suggest how uncertain that is.
 NEIGHBOURS = "dot B1 H1 T512 D64", "dot B1 H1 T1024 D64"
 

@@ -68,7 +68,7 @@ inline constexpr Phrase kPairs = {"Rows: {}. Columns: {}.", "行：{}；列：{}
 inline constexpr Phrase kSource = {"Source: {}", "出处：{}"};
 
 inline constexpr Phrase kStatistics = {"Heads at a glance", "各头概览"};
-inline constexpr Phrase kEntropy = {"Entropy, in nats", "熵（奈特）"};
+inline constexpr Phrase kEntropy = {"Entropy, in nats", "熵（nat）"};
 inline constexpr Phrase kEntropyMeans = {
     "0: a query looks at one key. ln n: it looks at n keys alike. Mean of the queries.",
     "0 表示查询只看一个键；ln n 表示同等地看 n 个键。对各查询取平均。"};

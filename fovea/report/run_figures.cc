@@ -323,7 +323,7 @@ std::string course_figures(std::span<const RunReport> runs, const FigureStyle& s
 }
 
 std::string head_figures(const RunReport& run, std::size_t n, const FigureStyle& style) {
-  constexpr Phrase kEntropy = {"Entropy of the weights, nats", "权重的熵（奈特）"};
+  constexpr Phrase kEntropy = {"Entropy of the weights, nats", "权重的熵（nat）"};
   constexpr Phrase kLargest = {"Largest score", "最大分数"};
   constexpr Phrase kDistance = {"Distance from the query to what it looks at, tokens",
                                 "查询到其所关注位置的平均距离（词元）"};
@@ -500,7 +500,7 @@ std::string search_figure(const RunReport& run, PageLanguage language, std::size
 std::string learning_figure(const RunReport& run, PageLanguage language, std::size_t n) {
   constexpr Phrase kLearning = {"Scores of parts of the texts", "使用部分文本时的得分"};
   constexpr Phrase kBand = {"means over folds; the bars are 95 % intervals",
-                            "各折的平均值；竖线为 95 % 区间"};
+                            "各折的平均值；竖线为 95% 区间"};
   if (run.learning.empty()) return {};
   Figure figure{.id = fmt::format("learning-{}", n),
                 .heading = std::string(kLearning.in(language)),

@@ -95,7 +95,7 @@ constexpr Term kTerms[] = {
       "its "
       "number is a little too good. Test on texts that were not used to choose.",
       "保留下来的权重，即验证结果最好的那一次（分类器按所选指标判断，因此其损失未必最低）。既然是用"
-      "验证集挑选的，该数值会略微偏好；"
+      "验证集挑选的，该数值会略微偏乐观；"
       "请用未参与挑选的文本来测试。"}},
     {{"Between runs", "训练之间"},
      {"A difference as small as that of two seeds says nothing about settings. Repeat with other "

@@ -19,7 +19,7 @@ using testing::Not;
 RunReport run_of(std::string name, int updates) {
   RunReport run{.name = std::move(name),
                 .kind = {"classifier", "分类器"},
-                .unit = {"nats per text", "奈特/文本"},
+                .unit = {"nats per text", "nat/文本"},
                 .updates = updates};
   for (int i = 1; i <= updates; ++i) {
     const PlotPoint p{static_cast<double>(i), 1 + std::sin(i * 0.7) / i};
@@ -58,7 +58,7 @@ TEST(RunPage, HasNoIdTwice) {
     run.entropy = run.max_logit = run.distance = {{{{1, 2}, {2, 1}}}};
     run.metrics = run.training_metrics = {{"accuracy", {{1, 2}}}, {"macro_f1", {{1, 2}}}};
   }
-  runs[1].unit = {"nats per token", "奈特/词元"};
+  runs[1].unit = {"nats per token", "nat/词元"};
   const std::string page = draw_run_page(runs, {});
   std::set<std::string> ids;
   const std::string mark = " id=\"";

@@ -39,7 +39,7 @@ TEST(PointsTable, OfGroupsHasMeanLowestAndHighest) {
 }
 
 std::vector<RunReport> two_runs() {
-  RunReport a{.name = "a", .kind = {"classifier", "分类器"}, .unit = {"nats", "奈特"}};
+  RunReport a{.name = "a", .kind = {"classifier", "分类器"}, .unit = {"nats", "nat"}};
   a.settings = {{"recipe.lr", "0.1", "0.1"}, {"model.width", "8", "8"}};
   a.losses.validation = {{5, 2}, {10, 1.5}};
   a.losses.best = 10;

@@ -18,7 +18,7 @@ using testing::Not;
 
 // Losses that fall, with the best validation at update 60 of 80.
 RunReport falling() {
-  RunReport run{.name = "model", .unit = {"nats per token", "奈特/词元"}};
+  RunReport run{.name = "model", .unit = {"nats per token", "nat/词元"}};
   for (int update = 5; update <= 80; update += 5) {
     run.losses.running_mean.push_back({double(update), 1 + 2 / (1 + update / 10.0)});
   }
@@ -100,7 +100,7 @@ TEST(TerminalPlot, InChineseWhereItCanBeShown) {
       .columns = 60, .unicode = true, .language = PageLanguage::kChinese};
   const std::string text = terminal_losses(falling(), chinese);
   EXPECT_THAT(text, HasSubstr("最佳权重：1.3750，第 60 次更新"));
-  EXPECT_THAT(text, HasSubstr("奈特/词元"));
+  EXPECT_THAT(text, HasSubstr("nat/词元"));
   EXPECT_EQ(terminal_losses(falling(), {.columns = 60, .language = PageLanguage::kChinese}),
             terminal_losses(falling(), {.columns = 60}));
 }

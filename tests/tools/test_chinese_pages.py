@@ -16,7 +16,7 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.^/*-])(\d[\d,]*(?:\.\d+)?|\.\d+)(e-?\d+)?(?: ?(thousand|million|billion)|( ?[万亿]))?(?![\d\w])", re.ASCII)
 FACTORS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8, "": 1}
 # Words that Chinese readers had to read twice, or that are no words of the field, and what stands there instead.
-WORDS = {"次序": "语序, 顺序", "加标签": "序列标注", "远距离回忆": "长距离依赖", "偏好": "偏乐观", "最强设置": "最快配置", "奈特": "nat",
+WORDS = {"次序": "语序, 顺序", "加标签": "序列标注", "远距离回忆": "长距离依赖", "略微偏好": "略微偏乐观", "最强设置": "最快配置", "奈特": "nat",
          "百分之": "%", "令牌": "词元", "时期": "轮"}
 
 

@@ -292,8 +292,10 @@ class Words(unittest.TestCase):
         for page in READMES:
             table = text_of(page).split("<!-- speeds: begin")[0]
             named = set(re.findall(r"^\| .*", table, re.MULTILINE))
-            linked = set(re.findall(r"\]\(docs/commands/([\w-]+\.md)\)", "".join(named)))
-            self.assertEqual(linked, {path.name for path in (ROOT / "docs" / "commands").iterdir()})
+            ending = page.removeprefix("README")  # .md, .zh-CN.md
+            linked = set(re.findall(rf"\]\(docs/commands/([\w-]+{re.escape(ending)})[#)]", "".join(named)))
+            pages = {path.name for path in (ROOT / "docs" / "commands").iterdir()}
+            self.assertEqual(linked, {name for name in pages if name.endswith(".zh-CN.md") == (ending != ".md")})
 
 
 class Speeds(unittest.TestCase):

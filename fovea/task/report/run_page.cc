@@ -31,11 +31,11 @@ namespace fs = std::filesystem;
 
 // The units of losses: see Objective::loss_unit.
 constexpr Phrase kUnits[] = {
-    {"nats per token", "奈特/词元"},
-    {"nats per text", "奈特/文本"},
-    {"nats per sample", "奈特/样本"},
-    {"nats per word", "奈特/词"},
-    {"nats per character", "奈特/字"},
+    {"nats per token", "nat/词元"},
+    {"nats per text", "nat/文本"},
+    {"nats per sample", "nat/样本"},
+    {"nats per word", "nat/词"},
+    {"nats per character", "nat/字"},
     {"squared error of the normalised numbers", "归一化数值的平方误差"},
 };
 

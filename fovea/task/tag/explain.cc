@@ -239,7 +239,7 @@ Explanation explain_text(const Context& context, const LoadedTagger& model, std:
   const std::vector<std::string> words = words_of_text(model, text);
   require_length(model, words);
   Explanation explanation{
-      .kind = model.segments() ? Phrase{"segmenter", "分词器"} : Phrase{"tagger", "标注器"},
+      .kind = model.segments() ? Phrase{"segmenter", "分词模型"} : Phrase{"tagger", "标注器"},
       .tokens = {}};
   const ReadText read =
       model.reads_pieces() ? read_subwords(model, words) : read_words(model, words, explanation);
