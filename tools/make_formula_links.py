@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Leads the links of docs/formulas.md, docs/metrics.md and docs/articles to the lines where their symbols are defined.
+"""Leads the links of docs/formulas.md (in both languages), docs/metrics.md and docs/articles to the lines where their symbols are defined.
 
 A link reads [`symbol`](../path#L12). Lines move when code changes; then run
 
@@ -14,7 +14,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PAGES = (pathlib.Path("docs/formulas.md"), pathlib.Path("docs/metrics.md"))
+PAGES = tuple(pathlib.Path("docs") / name for name in ("formulas.md", "formulas.zh-CN.md", "metrics.md"))
 ARTICLES = tuple(sorted(page.relative_to(ROOT) for page in (ROOT / "docs/articles").glob("*.md")))
 LINK = re.compile(r"\[`(?P<symbol>[^`]+)`\]\((?P<up>(?:\.\./)+)(?P<path>(?:fovea|cli|experiments|examples|tests|tools)/[\w/.-]+?)(?:#L\d+)?\)")
 
