@@ -120,13 +120,13 @@ class ChinesePages(unittest.TestCase):
         self.assertGreater(len(said), 100)
 
     def test_no_line_is_left_in_english(self):
-        """A line of prose has a Chinese character for every three Latin words, titles of papers apart."""
+        """A line of prose has a Chinese character for every two Latin words, names and titles of papers apart."""
         for _, page in chinese_pages.translated():
             for line in chinese_pages.without_code(chinese_pages.read(page)).splitlines():
                 prose = re.sub(r"[\w/.-]+\.(?:cc|h|py)|\"[^\"]*\"", "", SPAN.sub("", chinese_pages.TARGET.sub("]", line)))
-                latin, ours = re.findall(r"[A-Za-z]{2,}", prose), re.findall(CHINESE, prose)
-                if len(latin) > 12 and not line.startswith("    "):
-                    self.assertGreater(3 * len(ours), len(latin), f"{page}: {line}")
+                latin, ours = re.findall(r"\b[a-z]{3,}", prose), re.findall(CHINESE, prose)
+                if len(latin) > 8 and not line.startswith("    "):
+                    self.assertGreater(2 * len(ours), len(latin), f"{page}: {line}")
 
     def test_words_are_those_of_the_field(self):
         for _, page in chinese_pages.pairs():
