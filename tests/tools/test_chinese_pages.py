@@ -87,6 +87,21 @@ class ChinesePages(unittest.TestCase):
             self.assertEqual(text, chinese_pages.in_step(chinese, text, chinese_pages.read(english)),
                              f"{chinese}: run tools/make_chinese_pages.py")
 
+    def test_the_tool_leads_links_and_copies_blocks(self):
+        page = pathlib.Path("docs/ideas.zh-CN.md")
+        for target, led in (("attention.md#costs", "attention.zh-CN.md#开销"), ("attention.md", "attention.zh-CN.md"),
+                            ("attention.zh-CN.md#开销", "attention.zh-CN.md#开销"), ("#masks", "#掩码"),
+                            ("commands/eval.md#errors", "commands/eval.zh-CN.md#错误"), ("metrics.md#x", "metrics.md#x"),
+                            ("../fovea/x.h#L1", "../fovea/x.h#L1"), ("https://example.org/a.md", "https://example.org/a.md")):
+            self.assertEqual(chinese_pages.chinese_target(page, target), led)
+        english = "```sh\nfovea a  # one\n```\n[x](ideas.md)\n"
+        led = english.replace("ideas.md", "ideas.zh-CN.md")
+        self.assertEqual(chinese_pages.in_step(page, english.replace("fovea a", "fovea b"), english), led)
+        self.assertEqual(chinese_pages.in_step(page, english.replace("one", "一"), english), led)
+        front = pathlib.Path("README.zh-CN.md")  # its comments are Chinese
+        self.assertIn("# 一", chinese_pages.in_step(front, english.replace("one", "一"), english))
+        self.assertIn("# one", chinese_pages.in_step(front, english.replace("a  # one", "b  # 一"), english))
+
     def test_blocks_sections_and_tables_are_those_of_the_english_page(self):
         for pair in chinese_pages.translated():
             english, chinese = map(chinese_pages.read, pair)
