@@ -83,18 +83,18 @@ GLANCE = {
 # The table of the READMEs: (row, directions, English, Chinese).
 FRONT = [
     ("dot B4 H12 T1024 D64 full", KINDS, "forward / backward, 4 sequences of 1024 tokens, 12 heads of width 64",
-     "前向 / 反向，4 个 1024 token 的序列，12 个宽 64 的头"),
+     "前向 / 反向，4 条 1024 词元的序列，12 个宽 64 的头"),
     ("dot B4 H12 T1024 D64 causal", KINDS, "the same, causal", "同上，因果掩码"),
     ("dot B8 H8 T128 D64 causal", KINDS, "forward / backward, causal, 8 sequences of 128 tokens, 8 heads of width 64",
-     "前向 / 反向，因果掩码，8 个 128 token 的序列，8 个宽 64 的头"),
+     "前向 / 反向，因果掩码，8 条 128 词元的序列，8 个宽 64 的头"),
     ("dot B1 H8 T4096 D128 full", KINDS, "forward / backward, 4096 tokens, 8 heads of width 128",
-     "前向 / 反向，4096 个 token，8 个宽 128 的头"),
+     "前向 / 反向，4096 个词元，8 个宽 128 的头"),
     ("alibi", None, "ALiBi with learned slopes: forward + backward, causal, 2048 tokens",
-     "ALiBi（斜率可学习）：前向 + 反向，因果掩码，2048 个 token"),
+     "ALiBi（斜率可学习）：前向 + 反向，因果掩码，2048 个词元"),
     ("dropout", None, "dropout of the weights: forward + backward, causal, 2048 tokens",
-     "注意力权重的 dropout：前向 + 反向，因果掩码，2048 个 token"),
+     "注意力权重的 dropout：前向 + 反向，因果掩码，2048 个词元"),
     ("ragged B16 H8 T512", None, "sequences of different lengths, up to 512 tokens: forward + backward",
-     "变长序列，最长 512 个 token：前向 + 反向"),
+     "变长序列，最长 512 个词元：前向 + 反向"),
 ]
 FRONT_HEADS = {"README.md": "Times as fast as PyTorch, float32", "README.zh-CN.md": "速度是 PyTorch 的几倍（float32）"}
 # What a ratio is to, and how the READMEs say it.
