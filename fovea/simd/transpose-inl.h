@@ -24,6 +24,29 @@ HWY_INLINE index RoundUpToLanes(index n) {
   return (n + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 }
 
+#if HWY_TARGET <= HWY_AVX2
+/// TransposeSquare of 8 x 8 floats. A vector takes the blocks of four columns of two rows while
+/// they are loaded, so no shuffle has to move blocks.
+HWY_INLINE void TransposeEight(const float* from, index from_stride, float* to, index to_stride) {
+  constexpr hn::CappedTag<float, 8> d;
+  constexpr hn::Half<decltype(d)> half;
+#pragma GCC unroll 2
+  for (index c = 0; c < 8; c += 4) {
+    const auto rows = [&](index i) {  // row i and i + 4
+      const float* const row = from + i * from_stride + c;
+      return hn::Combine(d, hn::LoadU(half, row + 4 * from_stride), hn::LoadU(half, row));
+    };
+    const auto a = rows(0), b = rows(1), e = rows(2), f = rows(3);
+    const auto ae0 = hn::InterleaveLower(d, a, e), ae1 = hn::InterleaveUpper(d, a, e);
+    const auto bf0 = hn::InterleaveLower(d, b, f), bf1 = hn::InterleaveUpper(d, b, f);
+    hn::StoreU(hn::InterleaveLower(d, ae0, bf0), d, to + c * to_stride);
+    hn::StoreU(hn::InterleaveUpper(d, ae0, bf0), d, to + (c + 1) * to_stride);
+    hn::StoreU(hn::InterleaveLower(d, ae1, bf1), d, to + (c + 2) * to_stride);
+    hn::StoreU(hn::InterleaveUpper(d, ae1, bf1), d, to + (c + 3) * to_stride);
+  }
+}
+#endif
+
 /// Transposes a square of kN x kN values, of whole vectors or of their halves: to[c][r] =
 /// from[r][c], where change() has been applied to each vector of `from`. First the 128-bit blocks,
 /// then the matrix of blocks. Not inlined: a loop around it would keep 32 addresses, more than
@@ -34,6 +57,16 @@ HWY_NOINLINE void TransposeSquare(const T* from, [[maybe_unused]] index from_str
 #if HWY_TARGET == HWY_SCALAR
   to[0] = hn::GetLane(change(hn::Set(Tag<T>(), from[0])));
 #else
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (std::is_same_v<T, float> && kN % 8 == 0 && std::is_same_v<Change, std::identity>) {
+    for (index r = 0; r < kN; r += 8) {
+      for (index c = 0; c < kN; c += 8) {
+        TransposeEight(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
+      }
+    }
+    return;
+  }
+#endif
   constexpr hn::CappedTag<T, static_cast<std::size_t>(kN)> d;
   using V = hn::VFromD<decltype(d)>;
   constexpr index kBlock = 16 / sizeof(T);

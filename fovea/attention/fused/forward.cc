@@ -16,6 +16,7 @@
 #define HWY_TARGET_INCLUDE "fovea/attention/fused/forward.cc"
 #include "hwy/foreach_target.h"  // compiles this file once for each instruction set
 //
+#include "fovea/attention/fused/few_queries-inl.h"
 #include "fovea/attention/fused/forward_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -134,6 +135,11 @@ void RunTiles(const KernelCall<T>& call, const AttentionOutputs<T>& out, const Q
               const QueryRun* next) {
   Prefetch prefetch;
   Scratch scratch;
+  if constexpr (!kReadsPairs<T>) {
+    if (takes_few_queries(call, run, LanesOf<T>())) {
+      return FewQueries<T>(call, out, run, scratch).Run();
+    }
+  }
   const HeadKeys<T> head = keys_of_run(call, run);
   const RunSchedule<T> schedule = schedule_of(call, run, head, LanesOf<T>());
   KvBlocks<T> keys(head, schedule.kv, scratch);
@@ -233,6 +239,10 @@ ThreadScratch forward_scratch(const Context& ctx, const LoweredCall<T>& call) {
   index most = 0;
   for (index item = 0; item < tiles.items(); ++item) {
     tiles.for_each_run(item, [&](const QueryRun& run) {
+      if (takes_few_queries(kernel_call, run, lanes)) {
+        most = std::max(most, few_sizes(kernel_call, run, lanes).values());
+        return;
+      }
       const Span span = span_of_keys(kernel_call, run);
       const HeadKeys<T> keys = planned_keys_of(kernel_call, run.sequence, run.head, span);
       most = std::max(most, schedule_of(kernel_call, run, keys, lanes).values());

@@ -118,7 +118,6 @@ struct ForwardTile {
   }
   TileRows<W> RowsOfParts(index key, index keys);
   void Finish();
-  void WriteLse();
 };
 
 template <class T>
@@ -343,20 +342,8 @@ void ForwardTile<T>::Finish() {
   } else {
     LanesToRows<T>(o, stride, queries, o_rows(), times);
   }
-  WriteLse();
-}
-
-template <class T>
-void ForwardTile<T>::WriteLse() {
-  if (out.lse.empty() && out.lse_low.empty()) return;
-  HWY_ALIGN W value[kLaneTile];
-  HWY_ALIGN W low[kLaneTile];
-  state.Lse(call.row_norm(head), value, low);
-  for (index r = 0; r < queries; ++r) {
-    const index row = sequence.query_row + query + r;
-    if (!out.lse.empty()) out.lse.at(sequence.batch, head, row) = value[r];
-    if (!out.lse_low.empty()) out.lse_low.at(sequence.batch, head, row) = low[r];
-  }
+  WriteLse(out, sequence.batch, head, sequence.query_row + query, queries, call.row_norm(head),
+           state);
 }
 
 }  // namespace HWY_NAMESPACE

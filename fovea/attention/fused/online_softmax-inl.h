@@ -267,6 +267,20 @@ void RowState<T>::Lse(const RowNorm<T>& norm, T* value, T* low) const {
   for (; done < stride; ++done) each(done);
 }
 
+/// Writes the log-sum-exp of `queries` rows of the call from `row` on, where it is asked for.
+template <class T>
+void WriteLse(const AttentionOutputs<T>& out, index batch, index head, index row, index queries,
+              const RowNorm<Wide<T>>& norm, const RowState<Wide<T>>& state) {
+  if (out.lse.empty() && out.lse_low.empty()) return;
+  HWY_ALIGN Wide<T> value[kLaneTile];
+  HWY_ALIGN Wide<T> low[kLaneTile];
+  state.Lse(norm, value, low);
+  for (index r = 0; r < queries; ++r) {
+    if (!out.lse.empty()) out.lse.at(batch, head, row + r) = value[r];
+    if (!out.lse_low.empty()) out.lse_low.at(batch, head, row + r) = low[r];
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace fovea::detail
 HWY_AFTER_NAMESPACE();

@@ -160,6 +160,24 @@ KvSizes kv_sizes(const HeadKeys<T>& head, index queries, const LaneCounts& lanes
 template <class T>
 bool copies_all_keys(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& head);
 
+/// Whether a run is computed with keys in the lanes (few_queries-inl.h): one of so few queries that
+/// most lanes of a tile would hold none. Whoever sees weights, and dropout, are of tiles alone.
+template <class T>
+bool takes_few_queries(const KernelCall<T>& call, const QueryRun& run, const LaneCounts& lanes) {
+  constexpr index kLanesOfQuery = 2;
+  return !kReadsPairs<T> && kLanesOfQuery * (run.query_end - run.query_begin) <= lanes.vector &&
+         needs_lse(call.norm()) && call.observe->empty() && call.attention.values.empty() &&
+         !call.dropout.active();
+}
+
+/// The buffers of such a run.
+template <class T>
+FewSizes few_sizes(const KernelCall<T>& call, const QueryRun& run, const LaneCounts& lanes) {
+  const index queries = run.query_end - run.query_begin;
+  return {widths_of(call.in.q.width, call.in.v.width, lanes), queries,
+          round_up(queries, lanes.vector)};
+}
+
 /// How the forward takes the tiles of one run, and the memory that they need.
 template <class T>
 struct RunSchedule {

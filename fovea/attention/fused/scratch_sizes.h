@@ -57,6 +57,25 @@ struct ForwardSizes {
   index shared() const { return s + p + wide_k + rows; }
 };
 
+/// Keys that the forward of a few queries transposes at a time.
+inline constexpr index kTurned = 64;
+
+/// The size of each buffer of the forward of a few queries. `lanes`: queries in whole vectors.
+struct FewSizes {
+  index q, kt, s, o;
+  index lane;   ///< of largest, m, l and alpha each
+  index v = 0;  ///< a block of values in whole vectors, where rows of V are not
+
+  FewSizes(const Widths& widths, index queries, index lanes)
+      : q(queries * widths.D),
+        kt(widths.D * kTurned),
+        s(queries * kRowBlock),
+        o(queries * widths.Dvp),
+        lane(lanes),
+        v(widths.Dv == widths.Dvp ? 0 : kRowBlock * widths.Dvp) {}
+  index values() const { return q + kt + s + o + 4 * lane + v; }
+};
+
 /// The sizes of the copies of keys and values that KvBlocks makes.
 struct KvSizes {
   index rows = 0;      ///< keys at a time; 0: all are read where they are

@@ -24,6 +24,7 @@ namespace fovea::testing {
 struct TableData {
   static constexpr index kMost = 90;
   index batch, most;
+  index queries = most;
   std::vector<std::int32_t> lengths, query_segments, key_segments, ids;
   std::vector<std::int32_t> windows = {17, 3, -1, 40};
   std::vector<std::uint8_t> dense;
@@ -43,8 +44,11 @@ struct TableData {
   Rows<const std::int32_t> numbers(const std::vector<std::int32_t>& of) const {
     return {of.data(), batch, most};
   }
+  Rows<const std::int32_t> segments_of_queries() const {
+    return {query_segments.data(), batch, queries, most};
+  }
   ScoreView<const std::uint8_t> matrix() const {
-    return ScoreView<const std::uint8_t>::contiguous(dense.data(), batch, 2, most, most);
+    return ScoreView<const std::uint8_t>::contiguous(dense.data(), batch, 2, queries, most);
   }
 };
 
@@ -68,13 +72,16 @@ inline const std::vector<MaskRow>& mask_table() {
       {"strided", [](const TableData&) { return Mask(mask::Strided(9)); }},
       {"segments",
        [](const TableData& d) {
-         return Mask(mask::Segments(d.numbers(d.query_segments), d.numbers(d.key_segments)));
+         return Mask(mask::Segments(d.segments_of_queries(), d.numbers(d.key_segments)));
        }},
       {"not_padding", [](const TableData& d) { return Mask(mask::NotPadding(d.numbers(d.ids))); }},
       {"key_lengths",
        [](const TableData& d) { return Mask(mask::KeyLengths(view_of(d.lengths))); }},
       {"query_lengths",
-       [](const TableData& d) { return Mask(mask::QueryLengths(view_of(d.lengths))); }},
+       [](const TableData& d) {
+         static const std::vector<std::int32_t> none = {0, 1, 0};
+         return Mask(mask::QueryLengths(view_of(d.queries < d.most ? none : d.lengths)));
+       }},
       {"keep", [](const TableData& d) { return Mask(mask::Keep(d.matrix())); }},
       {"drop", [](const TableData& d) { return Mask(mask::Drop(d.matrix())); }},
       {"where",
