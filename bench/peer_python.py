@@ -38,6 +38,33 @@ class Rows(FlexRows):
         do = torch.randn(B, H, T, D)
         return [lambda f=f: torch.autograd.grad(f(*inputs, **options), inputs, do) for f in (self.theirs, self.ours)]
 
+    def decode(self, S, B=1, H=8, D=64):
+        """The forward of one query against S keys."""
+        torch = self.torch
+        q, k, v = (torch.randn(B, H, length, D) for length in (1, S, S))
+
+        def call(f):
+            with torch.no_grad():
+                f(q, k, v)
+        return [lambda f=f: call(f) for f in (self.theirs, self.ours)]
+
+    def generate(self, layers=6, width=384, prompt=16, tokens=240):
+        """Greedy text of a small GPT-2 by transformers' generate."""
+        import copy
+
+        import transformers
+
+        config = transformers.GPT2Config(n_layer=layers, n_head=width // 64, n_embd=width, n_positions=1024,
+                                         bos_token_id=0, eos_token_id=0)
+        model = transformers.GPT2LMHeadModel(config).eval()
+        accelerated = self.fovea.transformers.accelerate(copy.deepcopy(model))
+        ids = self.torch.randint(1, 1000, (1, prompt))
+
+        def run(m):
+            m.generate(ids, attention_mask=self.torch.ones_like(ids), do_sample=False, max_new_tokens=tokens,
+                       min_new_tokens=tokens, pad_token_id=0)
+        return [lambda m=m: run(m) for m in (model, accelerated)]
+
     def between_linears(self, seconds, B=4, H=12, D=64):
         """Our attention in a forward with a linear layer before and behind it, and the same call alone."""
         torch, width = self.torch, H * D
@@ -148,7 +175,7 @@ def main():
     rows = Rows(torch, fovea)
 
     def measure(row, arguments, seconds):
-        if row in ("attention", "model"):
+        if row in ("attention", "model", "generate"):
             try:
                 import fovea.transformers  # noqa: F401  here, because it takes a second
             except ImportError as error:

@@ -23,6 +23,9 @@ ROWS = {
     "sdpa-dropout": ("sdpa", {"B": 1, "H": 12, "T": 2048, "D": 64, "dropout_p": 0.1}, 6),
     "sdpa-learned": ("sdpa", {"B": 1, "H": 12, "T": 2048, "D": 64, "learned": True}, 2.5),
     "sdpa-between-linears": ("between_linears", {}, "1.1 of the time alone"),
+    # One query against a cache, as a token is decoded.
+    **{f"decode-{S}": ("decode", {"S": S}, target) for S, target in ((512, 1.3), (4096, 1.2))},
+    "gpt2-generate": ("generate", {}, 1.1),
     "gpt2-attention-dropout": ("attention", {"kind": "gpt2", "peer": "sdpa", "dropout": 0.1}, 4),
     "gpt2-attention": ("attention", {"kind": "gpt2", "peer": "sdpa"}, 1.5),
     "gpt2-step-dropout": ("model", {"kind": "gpt2", "peer": "sdpa", "dropout": 0.1}, 1.25),
