@@ -30,6 +30,7 @@ Command embed_command();
 Command similar_command();
 Command explain_command();
 Command demo_command();
+Command learn_command();
 Command eval_command();
 Command inspect_command();
 Command doctor_command();

@@ -35,8 +35,9 @@ LINES = {
     "fovea classify --json folder b": {"book.txt"},
     "fovea completion ": {"bash", "zsh", "fish"},
     "fovea demo ": {"transformer-3", "padding-mask"},
+    "fovea learn --lang ": {"en", "zh"},
     "fovea man tra": {"train", "translate"},
-    "fovea man train l": {"lm"},
+    "fovea man train cl": {"classify"},
     "fovea nothing ": set(),
 }
 

@@ -33,7 +33,7 @@ from translate_support import sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ("train lm", "train classify", "train pairs", "train tag", "train translate", "train embed", "generate", "classify",
-            "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "eval", "inspect", "import", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
+            "pairs", "tag", "translate", "embed", "similar", "explain", "demo", "learn", "eval", "inspect", "import", "export", "report", "tokenizer train", "tokenizer encode", "tokenizer decode",
             "doctor", "attention", "conformance write", "conformance check", "bench attention", "bench step", "reproduce",
             "completion", "man")
 TRANSLATOR = "--encoder-layers 1 --decoder-layers 1 --heads 2 --width 32 --min-count 1 --batch-tokens 80".split()
