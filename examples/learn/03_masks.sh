@@ -14,3 +14,5 @@ for causal in bottom-right top-left; do
   echo $causal
   fovea attention zeros.safetensors --causal=$causal --plan | grep '^  '
 done
+
+fovea attention zeros.safetensors --causal --page causal.html -q

@@ -25,3 +25,5 @@ sed -n 's/.*validation accuracy \([0-9.]*\).*/\1/p' heads-1.log heads-4.log |
 for heads in 1 4; do
   fovea explain heads-$heads "a c b d e a h" | sed -n '/^layer  /,/^$/p'
 done
+
+fovea explain heads-4 "a c b d e a h" --page heads.html -q > log
