@@ -21,6 +21,7 @@
 #include "fovea/base/file.h"
 #include "fovea/base/option.h"
 #include "fovea/base/words.h"
+#include "fovea/text/utf8.h"
 
 namespace fovea::cli {
 
