@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A causal Transformer, trained in one file: it learns to continue two nursery rhymes byte by byte,
-// is saved, loaded into a second model, and continues a line from there.
+// A causal Transformer of the library's layers: it learns to continue two nursery rhymes byte by
+// byte, is saved, loaded, and continues a line. (learn/transformer.cc is one without these layers.)
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
