@@ -17,16 +17,16 @@ for x in random.normal(0, 0.3, (most + 1, width)):
 for distance in 1, 5, 20, 80:
     print(f"{distance:3} steps: {reach[distance - 1]:.0e}")
 
-points = " ".join(f"{50 + 4 * n:.0f},{20 - 8 * np.log10(r):.0f}" for n, r in enumerate(reach))
-ticks = "".join(f'<text x="42" y="{25 + 40 * k}" text-anchor="end">{"1" if k == 0 else "1e-" + str(5 * k)}</text>' for k in range(4))
-marks = "".join(f'<text x="{50 + 4 * n}" y="182" text-anchor="middle">{n}</text>' for n in (0, 20, 40, 60, 80))
+points = " ".join(f"{58 + 4 * n:.0f},{20 - 8 * np.log10(r):.0f}" for n, r in enumerate(reach))
+ticks = "".join(f'<text x="50" y="{25 + 40 * k}" text-anchor="end">{"1" if k == 0 else "1e-" + str(5 * k)}</text>' for k in range(4))
+marks = "".join(f'<text x="{58 + 4 * n}" y="182" text-anchor="middle">{n}</text>' for n in (0, 20, 40, 60, 80))
 style = ("<style>text{font:13px sans-serif;fill:#1f2328}line{stroke:#808080}"
          "@media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>")
 with open("07-gradient.svg", "w", encoding="utf-8") as file:
-    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 190">\n{style}\n'
-               f'<line x1="50" y1="10" x2="50" y2="166"/><line x1="50" y1="166" x2="380" y2="166"/>{ticks}{marks}<text x="255" y="72">RNN</text>\n'
+    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 410 190">\n{style}\n'
+               f'<line x1="58" y1="10" x2="58" y2="166"/><line x1="58" y1="166" x2="388" y2="166"/>{ticks}{marks}<text x="263" y="72">RNN</text>\n'
                f'<polyline points="{points}" fill="none" stroke="#d9822b" stroke-width="2"/>\n'
-               '<line x1="50" y1="20" x2="370" y2="20" style="stroke:#2f81f7;stroke-width:2"/>\n</svg>\n')
+               '<line x1="58" y1="20" x2="378" y2="20" style="stroke:#2f81f7;stroke-width:2"/>\n</svg>\n')
 
 # Attention over the states
 import fovea

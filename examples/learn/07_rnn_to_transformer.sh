@@ -26,7 +26,7 @@ head -3 test5.tsv
 for distance in 5 80; do
   for layer in rnn gru attention-rnn attention; do
     fovea train classify --train train$distance.tsv --valid test$distance.tsv --encoder $layer --pooling last \
-      --position none --words spaces --no-lower --width 32 --lr 0.005 --stop-after 15e -o $layer-$distance -q > log 2>&1
+      --position none --words spaces --no-lower --width 32 --lr 0.005 --stop-after 15e -o $layer-$distance --overwrite -q > log 2>&1
     echo "$distance $layer $(fovea eval $layer-$distance --test test$distance.tsv -q 2> log | grep ^accuracy | tr -s ' ' | cut -d ' ' -f 2)"
   done
 done
@@ -34,10 +34,10 @@ done
 # On a text
 for model in "rnn --layers 1" "gru --layers 1" "attention-rnn --heads 1" "transformer --layers 2"; do
   fovea train lm --train /usr/share/common-licenses/GPL-3 --model $model --width 64 --no-tie --init keras \
-    --batch-size 16 --lr 0.005 --stop-after 300u --eval-every 300u -o "lm-${model%% *}" -q > log 2>&1
+    --batch-size 16 --lr 0.005 --stop-after 300u --eval-every 300u -o "lm-${model%% *}" --overwrite -q > log 2>&1
   echo "${model%% *} $(grep -o 'best validation loss [0-9.]*' log) $(fovea inspect "lm-${model%% *}" --json | grep -o '"parameters":[0-9]*')"
 done
-fovea report lm-rnn lm-gru lm-attention-rnn lm-transformer -o 07-language-models.html -q
+fovea report lm-rnn lm-gru lm-attention-rnn lm-transformer -o 07-language-models.html --overwrite -q
 
 # Exercises
 for part in train test; do
@@ -48,6 +48,6 @@ done
 head -2 test-two.tsv
 for position in none sinusoidal; do
   fovea train classify --train train-two.tsv --valid test-two.tsv --encoder attention --pooling last \
-    --position $position --words spaces --no-lower --width 32 --lr 0.005 --stop-after 15e -o two-$position -q > log 2>&1
+    --position $position --words spaces --no-lower --width 32 --lr 0.005 --stop-after 15e -o two-$position --overwrite -q > log 2>&1
   echo "$position $(fovea eval two-$position --test test-two.tsv -q 2> log | grep ^accuracy | tr -s ' ' | cut -d ' ' -f 2)"
 done

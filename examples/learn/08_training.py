@@ -30,3 +30,16 @@ for lr in "0.0003", "0.003", "0.03", "0.3":
 # Overfitting
 for row in records("little", "evaluation"):
     print(f"{row['step']:4} training {row['train_loss']:.2f}  new text {row['valid_loss']:.2f}")
+
+def line(key, colour):
+    points = " ".join(f"{30 + 1.6 * row['step']:.0f},{180 - 40 * row[key]:.0f}" for row in records("little", "evaluation"))
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+
+style = ("<style>text{font:13px sans-serif;fill:#1f2328}line{stroke:#808080}"
+         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>")
+marks = "".join(f'<text x="22" y="{185 - 40 * n}" text-anchor="end">{n}</text>' for n in range(5))
+marks += "".join(f'<text x="{30 + 1.6 * n:.0f}" y="200" text-anchor="middle">{n}</text>' for n in (0, 50, 100, 150, 200))
+with open("08-overfitting.svg", "w", encoding="utf-8") as file:
+    file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 380 210">\n{style}\n{marks}\n'
+               '<line x1="30" y1="10" x2="30" y2="180"/><line x1="30" y1="180" x2="360" y2="180"/>\n'
+               f'{line("train_loss", "#2f81f7")}\n{line("valid_loss", "#d9822b")}\n</svg>\n')

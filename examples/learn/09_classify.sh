@@ -13,8 +13,9 @@ cut -f 1 train.tsv | uniq -c
 sed -n '5p;105p;305p;405p' test.tsv
 
 # The model to beat
-fovea train classify --train train.tsv -o linear -q > log 2>&1
-fovea eval linear --test test.tsv --errors 3 --plots 09-linear
+fovea train classify --train train.tsv -o linear --overwrite -q > log 2>&1
+fovea eval linear --test test.tsv --errors 3 --plots 09-linear --overwrite
+cp 09-linear/confusion.svg 09-confusion.svg
 
 # What it has learned
 fovea explain linear --top-features 5
