@@ -21,7 +21,7 @@ for distance in 5 80; do
   awk -v lines=2000 -v distance=$distance -v seed=1 -f recall.awk > train$distance.tsv
   awk -v lines=400 -v distance=$distance -v seed=2 -f recall.awk > test$distance.tsv
 done
-head -3 test5.tsv
+head -3 test5.tsv | expand -t 4
 
 for distance in 5 80; do
   for layer in rnn gru attention-rnn attention; do
@@ -45,7 +45,7 @@ for part in train test; do
          for (i = 3; i < NF; ++i) text = text (i == at ? " " substr("ABCDEFGH", 1 + (NR * 7 + i) % 8, 1) : "") " " $i
          print $1 "\t" text " ?" }' ${part}5.tsv > $part-two.tsv
 done
-head -2 test-two.tsv
+head -2 test-two.tsv | expand -t 4
 for position in none sinusoidal; do
   fovea train classify --train train-two.tsv --valid test-two.tsv --encoder attention --pooling last \
     --position $position --words spaces --no-lower --width 32 --lr 0.005 --stop-after 15e -o two-$position --overwrite -q > log 2>&1

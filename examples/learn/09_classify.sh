@@ -10,7 +10,7 @@ done > lines.tsv
 awk 'NR % 4 == 1' lines.tsv > test.tsv
 awk 'NR % 4 != 1' lines.tsv > train.tsv
 cut -f 1 train.tsv | uniq -c
-sed -n '5p;105p;305p;405p' test.tsv
+sed -n '5p;105p;205p;270p' test.tsv | expand -t 14
 
 # The model to beat
 fovea train classify --train train.tsv -o linear --overwrite -q > log 2>&1
@@ -23,7 +23,7 @@ fovea explain linear --top-features 5
 fovea explain linear "You may convey the covered work under these terms." | tail -n +4
 
 printf 'You may convey a work based on the Program.\nThe Document may contain zero Invariant Sections.\nThe weather is fine today.\n' > new.txt
-fovea classify linear new.txt
+fovea classify linear new.txt | expand -t 12
 
 # Networks on the same lines
 for model in "--model bag" "--encoder attention --width 64" "--encoder bilstm --width 64"; do
@@ -37,7 +37,7 @@ awk 'function below(n) { x = x * 16807 % 2147483647; return x % n }
      BEGIN { x = 7; split("cat dog fox hen cow pig", animal); split("very old big red then", filler)
        for (i = 0; i < 1600; ++i) { a = 1 + below(6); b = 1 + (a + below(5)) % 6
          print animal[a] "\t" "the" words(1 + below(3)) " " animal[a] words(1 + below(3)) " chased" words(1 + below(3)) " " animal[b] words(1 + below(3)) } }' > chases.tsv
-head -2 chases.tsv
+head -2 chases.tsv | expand -t 6
 head -1200 chases.tsv > chases-train.tsv
 tail -400 chases.tsv > chases-test.tsv
 for model in "--model linear --word-ngrams 1 --char-ngrams 0" "--model linear" "--encoder attention --position none --width 32 --stop-after 8e" \

@@ -34,7 +34,7 @@ END
 awk -v sentences=300 -v seed=1 -v seen=0 -v many=10 -f names.awk > train.conll
 awk -v sentences=200 -v seed=2 -v seen=0 -v many=10 -f names.awk > known.conll
 awk -v sentences=200 -v seed=3 -v seen=10 -v many=10 -f names.awk > new.conll
-head -16 new.conll
+head -16 new.conll | expand -t 10
 
 # What is easy
 awk -F '\t' 'NR == FNR { if ($1 != "") { ++count[$1, $2]; tags[$2] } next }
@@ -48,7 +48,7 @@ fovea eval names --test new.conll 2> log | grep -v macro
 fovea tag names new.conll > said.conll 2> log
 
 # The same word twice
-echo "Jordan Curie left Jordan for Riga ." | fovea tag names --text
+echo "Jordan Curie left Jordan for Riga ." | fovea tag names --text | expand -t 10
 fovea explain names "Jordan Curie left Jordan for Riga ." --token 4 --page 10-names.html --overwrite | sed -n '3,11p'
 
 # Which layer sees neighbours

@@ -32,7 +32,7 @@ BEGIN {
 END
 awk -v pairs=2000 -v seed=1 -f pairs.awk > train.tsv
 awk -v pairs=1000 -v seed=2 -f pairs.awk | awk 'NR == FNR { seen[$0]; next } !($0 in seen)' train.tsv - | head -200 > test.tsv
-head -3 test.tsv
+head -3 test.tsv | expand -t 60
 
 fovea train translate --train train.tsv --encoder-layers 1 --decoder-layers 1 --width 64 --heads 4 --batch-tokens 512 \
   --position learned --lr 0.003 --warmup 50 --stop-after 300u --eval-every 100u -o translator --overwrite -q > log 2>&1
