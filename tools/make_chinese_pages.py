@@ -33,8 +33,9 @@ def pairs():
 
 def translated():
     """The pairs of which the Chinese page says what the English one says, sentence by sentence. The others were
-    written for their readers each: the front page, the questions, the articles, and what was run again."""
-    own = ("README", "docs/FAQ", "docs/REPRODUCE", "docs/articles/")
+    written for their readers each: the front page, the questions, the articles, the
+    course, and what was run again."""
+    own = ("README", "docs/FAQ", "docs/REPRODUCE", "docs/articles/", "docs/learn/")
     return [pair for pair in pairs() if not str(pair[0]).startswith(own)]
 
 
