@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/clock.h"
@@ -151,20 +152,9 @@ Json::Object write(const Context& context, const AttentionSettings& settings,
           {"seconds", seconds}};
 }
 
-PageLanguage language_of(const Arguments& arguments) {
-  if (!arguments.has("lang")) return PageLanguage::kEnglish;
-  try {
-    return enum_from_name<PageLanguage>(arguments.text("lang"));
-  } catch (const Error& error) {
-    throw error.with(ErrorCode::kOptionValue, fmt::format("--lang: {}", error.what()),
-                     "en: English, zh: Chinese");
-  }
-}
-
 Json::Object write_page(const Context& context, const AttentionSettings& settings,
-                        const AttentionTensors& tensors, const std::string& path,
-                        PageLanguage language) {
-  const AttentionPage page = page_attention(context, settings, tensors, language);
+                        const AttentionTensors& tensors, const std::string& path) {
+  const AttentionPage page = page_attention(context, settings, tensors, language());
   write_file_atomically(path, draw_attention_page(page));
   note(fmt::format("wrote {}", path));
   return {{"page", path}};
@@ -194,7 +184,6 @@ int attention(const Arguments& arguments) {
   const AttentionSettings settings = settings_of(arguments);
   const std::string input = arguments.text("IN"), output = arguments.text("output");
   const std::string page = arguments.text("page");
-  const PageLanguage language = language_of(arguments);
   check_outputs(arguments);
   if (arguments.has("isa")) pin_isa(isa_from_name(arguments.text("isa")));
   const Context context = context_of(arguments);
@@ -210,7 +199,7 @@ int attention(const Arguments& arguments) {
     if (!arguments.on("json")) print_plan(plan);
   }
   if (!output.empty()) add(write(context, settings, tensors, output));
-  if (!page.empty()) add(write_page(context, settings, tensors, page, language));
+  if (!page.empty()) add(write_page(context, settings, tensors, page));
   if (arguments.on("json")) print_json(std::move(object));
   return 0;
 }
@@ -235,7 +224,6 @@ Command attention_command() {
        .placeholder = "FILE",
        .help = "HTML file to write: the weights as a heat map",
        .group = "Run"},
-      {.name = "lang", .placeholder = "en|zh", .help = "language of --page", .group = "Run"},
       flag("overwrite", "replace OUT and the page", "Run"),
       flag("plan", "print tiles, FLOPs and memory; without an output, only that", "Run"),
       {.name = "isa",

@@ -12,9 +12,11 @@
 #include <string>
 #include <string_view>
 
+#include "cli/language.h"
 #include "fovea/base/error.h"
 #include "fovea/base/words.h"
 #include "fovea/config/suggest.h"
+#include "fovea/report/terminal.h"
 
 namespace fovea::cli {
 
@@ -227,13 +229,42 @@ struct HelpFormat final : CLI::Formatter {
     const std::size_t found = name.find(kNegation);
     return found == std::string::npos ? name : name.erase(found, kNegation.size());
   }
+
+  // Both end their heading with a colon that belongs to the language.
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    std::string text = "\n" + group + std::string(colon_of_language()) + "\n";
+    for (const CLI::Option* option : options) text += make_option(option, is_positional);
+    return text;
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string text = CLI::Formatter::make_usage(app, std::move(name));
+    const std::string label = get_label("Usage") + ": ";
+    if (colon_of_language() == ":" || !text.starts_with(label)) return text;
+    return text.replace(0, label.size(), get_label("Usage") + std::string(colon_of_language()));
+  }
+
+  // CLI11 counts bytes, and a Chinese character has three of them in two columns.
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string text = "  " + make_option_name(option, is_positional) + make_option_opts(option);
+    const std::string help = make_option_desc(option);
+    const auto columns = static_cast<std::size_t>(display_width(text));
+    const bool is_wide = columns >= get_column_width();
+    if (!is_wide) text.append(get_column_width() - columns, ' ');
+    if (is_wide && !help.empty()) text += "\n" + std::string(get_column_width(), ' ');
+    return text + help + "\n";
+  }
 };
 
 struct Parser {
   explicit Parser(const Command& command) : app(command.summary, "fovea " + command.name) {
-    app.set_help_flag(flag_names(help_option()), help_option().help);
+    app.set_help_flag(flag_names(help_option()), in_language(help_option().help));
+    app.get_help_ptr()->group(in_language(help_option().group));
     app.formatter(std::make_shared<HelpFormat>());
     app.get_formatter()->column_width(34);
+    for (const std::string word : {"Usage", "OPTIONS", "Positionals", "REQUIRED"}) {
+      app.get_formatter()->label(word, in_language(word));
+    }
     for (const PositionalSpec& spec : command.positionals) {
       positionals.push_back(app.add_option(spec.name, spec.help));
       positionals.back()->required(spec.required)->type_name("");

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/output.h"
 #include "fovea/base/option.h"
 
@@ -405,6 +406,8 @@ std::vector<std::string> spellings(const OptionSpec& option) {
 
 std::vector<OptionSpec> options_with_help(const Command& command) {
   std::vector<OptionSpec> options = {help_option()};
+  options.front().help = in_language(options.front().help);
+  options.front().group = in_language(options.front().group);
   options.insert(options.end(), command.options.begin(), command.options.end());
   return options;
 }
@@ -503,8 +506,8 @@ int completion(const Arguments& arguments) {
   const Shell* const shell = find_named(kShells, arguments.text("SHELL"));
   if (shell == nullptr) {
     throw Error(ErrorCode::kUsage,
-                "completion: there is no script for '" + arguments.text("SHELL") + "'",
-                "name one of: " + names_in(kShells));
+                fmt::format("completion: there is no script for '{}'", arguments.text("SHELL")),
+                fmt::format("name one of: {}", names_in(kShells)));
   }
   const std::vector<Command> all = commands();
   print(shell->script(all));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "experiments/article_demo.h"
@@ -19,12 +20,10 @@ namespace {
 
 struct DemoOptions {
   std::uint64_t seed = 0;
-  PageLanguage lang = PageLanguage::kEnglish;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("seed", seed, "seed of the random numbers, which are those after torch.manual_seed(N)");
-    visit("lang", lang, "language of what is printed");
   }
 };
 
@@ -33,7 +32,7 @@ template <auto kRun>
 void show(const Context& context, const DemoOptions& options, bool json) {
   const auto demo = kRun(context, options.seed);
   if (!json) {
-    print(demo_text(demo, options.lang));
+    print(demo_text(demo, language()));
     return;
   }
   const Json::Object object{{"seed", static_cast<index>(demo.seed)},
@@ -69,7 +68,7 @@ int demo(const Arguments& arguments) {
   const ArticleDemo* const found = find_named(kDemos, newer_name(name));
   if (found == nullptr) {
     throw Error(ErrorCode::kUsage, fmt::format("demo: there is no {}", excerpt(name)),
-                "name one of: " + names_in(kDemos));
+                fmt::format("name one of: {}", names_in(kDemos)));
   }
   found->show(context, options, arguments.on("json"));
   return 0;

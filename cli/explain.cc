@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/task_commands.h"
@@ -46,17 +47,15 @@ void print_as_json(const AttentionSteps& steps) {
 
 namespace fs = std::filesystem;
 
-// The page, and its language.
+// The page.
 struct ExplainPage {
   std::string page;
-  PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
     visit("page", page, "also write a page for a browser to this file, with every layer and head",
           {.only_command_line = true, .shown = "FILE"});
-    visit("lang", lang, "language of --page, and of the steps of --q and --kv");
     visit("overwrite", overwrite, "replace a page that is there already",
           {.only_command_line = true});
   }
@@ -87,7 +86,7 @@ void check_page(const std::string& page, const fs::path& model, bool overwrite) 
 constexpr std::size_t kLongestText = std::size_t{16} << 20;
 
 void write_page(const Explanation& explanation, const ExplainPage& page, std::string_view folder) {
-  write_file_atomically(page.page, draw_attention_page(page_of(explanation, folder, page.lang)));
+  write_file_atomically(page.page, draw_attention_page(page_of(explanation, folder, language())));
   note(fmt::format("wrote {}", page.page));
 }
 
@@ -142,7 +141,7 @@ int explain_features(const Arguments& arguments, index count) {
   if (arguments.has("page")) check_page(page.page, folder, page.overwrite);
   const std::vector<LabelFeatures> labels = top_features(load_classifier(folder), count);
   if (!page.page.empty()) {
-    write_file_atomically(page.page, draw_features_page(labels, folder.string(), page.lang));
+    write_file_atomically(page.page, draw_features_page(labels, folder.string(), language()));
     note(fmt::format("wrote {}", page.page));
   }
   arguments.on("json") ? print_json(json_of_features(labels)) : print(text_of_features(labels));
@@ -160,14 +159,12 @@ int explain_steps(const Arguments& arguments) {
       {"layer", "head", "tokens", "page", "overwrite", "saliency", "target", "token", "column",
        "truncate", "sample", "joint", "time", "steps", "top-features", "adapter"},
       " with --q and --kv");
-  ExplainPage page;
-  read_options(arguments, page);
   const AttentionSteps steps =
       attention_steps(context_of(arguments), arguments.text("q"), arguments.text("kv"));
   if (arguments.on("json")) {
     print_as_json(steps);
   } else {
-    print(steps_text(steps, result_columns(), page.lang));
+    print(steps_text(steps, result_columns(), language()));
   }
   return 0;
 }
@@ -311,8 +308,7 @@ A model without attention has no weights: shown is what each token counts for.)"
       .run = explain};
   for (OptionSpec& option : command.options) {
     if (option.name != "color") continue;
-    option.help.replace(0, std::string_view("colours on stderr").size(),
-                        "colours of the map and of messages");
+    option.help = "colours of the map and of messages; auto: on a terminal [auto]";
   }
   return command;
 }

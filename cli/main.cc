@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "fovea/base/error.h"
@@ -56,24 +57,23 @@ constexpr Command (*kCommands[])() = {train_lm_command,
                                       completion_command,
                                       man_command};
 
-// The command, with its options in the order in which help shows them.
+// The command in the language of the user, with its options in the order in which help shows them.
 Command made(Command (*command)()) {
-  Command result = command();
+  Command result = in_language(command());
   std::stable_sort(result.options.begin(), result.options.end(),
                    [](const OptionSpec& a, const OptionSpec& b) { return a.place < b.place; });
   return result;
 }
 
 std::string overview() {
-  std::string text =
-      "fovea: attention and Transformers on the CPU that you have\n\n"
-      "Usage: fovea COMMAND [OPTIONS]\n\nCommands:\n";
+  std::string text = in_language("fovea: attention and Transformers on the CPU that you have") +
+                     "\n\n" + in_language("Usage: fovea COMMAND [OPTIONS]") + "\n\n" +
+                     in_language("Commands:") + "\n";
   for (const Command& command : commands()) {
     text += fmt::format("  {:<18} {}\n", command.name, command.summary);
   }
-  return text +
-         "\n  fovea COMMAND --help   what a command takes, with examples\n"
-         "  fovea --version\n";
+  return text + "\n  fovea COMMAND --help   " + in_language("what a command takes, with examples") +
+         "\n  fovea --version\n";
 }
 
 std::vector<std::string> split_words(const std::string& text) {
@@ -102,14 +102,15 @@ std::string examples_of(const Command& command) {
 }
 
 std::string overview_below(const std::string& word, const std::vector<Command>& below) {
-  std::string text = fmt::format("Usage: fovea {} COMMAND [OPTIONS]\n\nCommands:\n", word);
+  std::string text = in_language(fmt::format("Usage: fovea {} COMMAND [OPTIONS]", word)) + "\n\n" +
+                     in_language("Commands:") + "\n";
   std::string examples;
   for (const Command& command : below) {
     text += fmt::format("  {:<18} {}\n", command.name, command.summary);
     examples += examples_of(command);
   }
-  return text + fmt::format("\nExamples:\n{}\n  fovea {} --help   what it takes\n", examples,
-                            below.front().name);
+  return text + fmt::format("\n{}\n{}\n  fovea {} --help   {}\n", in_language("Examples:"),
+                            examples, below.front().name, in_language("what it takes"));
 }
 
 [[noreturn]] void fail_without_command(const std::string& word, const std::vector<Command>& below) {
@@ -146,6 +147,8 @@ std::string overview_below(const std::string& word, const std::vector<Command>& 
 }
 
 int run(std::vector<std::string> words) try {
+  choose_language(words);
+  if (words.size() > 1 && words[0] == "--lang") words.erase(words.begin(), words.begin() + 2);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print(overview());
     return words.empty() ? info(ErrorCode::kUsage).exit_status : 0;

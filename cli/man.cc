@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/language.h"
 #include "cli/output.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
@@ -19,6 +20,13 @@ namespace fovea::cli {
 
 namespace {
 
+// Whether a line may break before the character: Chinese has no blanks between words, and roff
+// breaks lines at blanks alone. Closing punctuation stays with what it closes.
+bool may_break_before(std::uint32_t character) {
+  constexpr std::u32string_view kClosing = U"、。〉》」』】〕）！，．：；？”";
+  return character >= 0x2E80 && kClosing.find(static_cast<char32_t>(character)) == kClosing.npos;
+}
+
 // Text as roff shows it: a hyphen stays the one that is typed, characters beyond ASCII have names.
 std::string roff(std::string_view text) {
   std::string result;
@@ -26,7 +34,8 @@ std::string roff(std::string_view text) {
     const char c = text[at];
     if (static_cast<unsigned char>(c) >= 0x80) {
       const DecodedCharacter character = decode_character(text.substr(at));
-      result += fmt::format("\\[u{:04X}]", static_cast<std::uint32_t>(character.value));
+      const auto value = static_cast<std::uint32_t>(character.value);
+      result += fmt::format("{}\\[u{:04X}]", may_break_before(value) ? "\\:" : "", value);
       at += static_cast<std::size_t>(character.length);
       continue;
     }
@@ -67,6 +76,9 @@ std::string filled(std::string_view text) {
 std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + roff(text) + "\\fR"; }
 
+// The heading of a section, ".SH NAME".
+std::string heading(std::string_view english) { return ".SH " + roff(in_language(english)) + "\n"; }
+
 std::string page_name(std::string_view command) {
   std::string name = command.empty() ? "fovea" : fmt::format("fovea-{}", command);
   std::replace(name.begin(), name.end(), ' ', '-');
@@ -84,9 +96,10 @@ std::string head(std::string_view command, std::string_view summary) {
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   return fmt::format(
       ".\\\" Made by: {}\n.TH {} 1 {} \"fovea {}\" \"fovea\"\n"
-      ".SH NAME\n{}.SH SYNOPSIS\n",
+      "{}{}{}",
       command.empty() ? "fovea man" : fmt::format("fovea man {}", command), roff(title),
-      kVersionDay, kVersion, filled(name + " - " + without_stop(summary)));
+      kVersionDay, kVersion, heading("NAME"), filled(name + " - " + without_stop(summary)),
+      heading("SYNOPSIS"));
 }
 
 std::string synopsis(const Command& command) {
@@ -121,9 +134,9 @@ std::string options_section(const Command& command) {
     if (text.count(option.group) == 0) groups.push_back(option.group);
     text[option.group] += entry(option_term(option), option.help);
   }
-  std::string section = ".SH OPTIONS\n";
+  std::string section = heading("OPTIONS");
   for (const std::string& group : groups) {
-    if (group != "Options") section += ".SS " + roff(group) + "\n";
+    if (group != in_language("Options")) section += ".SS " + roff(group) + "\n";
     section += text[group];
   }
   return section;
@@ -144,7 +157,7 @@ Epilog epilog_of(const Command& command) {
     while (block.ends_with('\n')) block.pop_back();
     while (block.starts_with('\n')) block.erase(0, 1);
     if (block.empty()) continue;
-    if (block.starts_with("Example")) {
+    if (block.starts_with("Example") || block.starts_with(in_language("Examples:"))) {
       epilog.examples += ".nf\n" + roff(block.substr(block.find('\n') + 1)) + "\n.fi\n";
     } else if (block.find("\n  ") != std::string::npos || block.starts_with("  ")) {
       epilog.rest += ".PP\n.nf\n" + roff(block) + "\n.fi\n";
@@ -159,33 +172,35 @@ std::string exit_section() {
   std::map<int, std::string> meanings;
   for (const ErrorCodeInfo& code : kErrorCodes) {
     std::string& text = meanings[code.exit_status];
-    text += (text.empty() ? "" : "; ") + std::string(code.meaning);
+    text += (text.empty() ? "" : "; ") + in_language(code.meaning);
   }
-  std::string section = ".SH EXIT STATUS\n" + entry(bold("0"), "success");
+  std::string section = heading("EXIT STATUS") + entry(bold("0"), in_language("success"));
   for (const auto& [status, text] : meanings) section += entry(bold(fmt::to_string(status)), text);
   return section + entry(bold("129") + ", " + bold("130") + ", " + bold("143"),
-                         "stopped by SIGHUP, SIGINT or SIGTERM; a training that had read its data "
-                         "has saved a checkpoint");
+                         in_language("stopped by SIGHUP, SIGINT or SIGTERM; a training that had "
+                                     "read its data has saved a checkpoint"));
 }
 
 std::string environment_section(const Command& command) {
   std::string section =
-      ".SH ENVIRONMENT\n" +
-      entry(bold("FOVEA_ISA"), "instruction set to compute with, one that fovea doctor names") +
-      entry(bold("NO_COLOR"), "if it is not empty: no colours");
+      heading("ENVIRONMENT") +
+      entry(bold("FOVEA_ISA"),
+            in_language("instruction set to compute with, one that fovea doctor names")) +
+      entry(bold("NO_COLOR"), in_language("if it is not empty: no colours"));
   std::string terms;
   for (const OptionSpec& option : command.options) {
     if (option.environment.empty()) continue;
     terms += (terms.empty() ? "" : ",\n") + bold(option.environment);
   }
   if (terms.empty()) return section;
-  return section +
-         ".PP\nEach of these sets the option of its name; one that is given counts more:\n" +
-         terms + ".\n";
+  return section + ".PP\n" +
+         roff(in_language("Each of these sets the option of its name; one that is given counts "
+                          "more:")) +
+         "\n" + terms + ".\n";
 }
 
 std::string references(std::vector<std::string> commands) {
-  std::string text = ".SH SEE ALSO\n";
+  std::string text = heading("SEE ALSO");
   for (std::size_t i = 0; i < commands.size(); ++i) {
     text += bold(page_name(commands[i])) + (i + 1 < commands.size() ? "(1),\n" : "(1)\n");
   }
@@ -206,37 +221,40 @@ std::vector<std::string> related(const Command& command, std::span<const Command
 
 std::string command_page(const Command& command, std::span<const Command> all) {
   const Epilog epilog = epilog_of(command);
-  std::string page = head(command.name, command.summary) + synopsis(command) + ".SH DESCRIPTION\n" +
-                     filled(command.summary) + epilog.rest;
+  std::string page = head(command.name, command.summary) + synopsis(command) +
+                     heading("DESCRIPTION") + filled(command.summary) + epilog.rest;
   if (!command.positionals.empty()) {
-    page += ".SH ARGUMENTS\n";
+    page += heading("ARGUMENTS");
     for (const PositionalSpec& positional : command.positionals) {
       page += entry(italic(positional.name) + (positional.is_list ? " ..." : ""), positional.help);
     }
   }
   page += options_section(command);
-  if (!epilog.examples.empty()) page += ".SH EXAMPLES\n" + epilog.examples;
+  if (!epilog.examples.empty()) page += heading("EXAMPLES") + epilog.examples;
   return page + exit_section() + environment_section(command) + references(related(command, all));
 }
 
 std::string overview_page(std::span<const Command> commands) {
-  std::string page = head("", "attention and Transformers on the CPU");
+  const std::string same_words =
+      roff(in_language("Each command has a page of its own, and the same words behind {}."));
+  std::string page = head("", in_language("attention and Transformers on the CPU"));
   page += bold("fovea") + " " + italic("COMMAND") + " [" + italic("OPTIONS") + "]\n.br\n" +
-          bold("fovea") + " " + bold("--version") + "\n.SH DESCRIPTION\n" +
-          "Trains and uses models of text, computes attention, and shows how both work.\n"
-          "Each command has a page of its own, and the same words behind " +
-          bold("--help") + ".\n.SH COMMANDS\n";
+          bold("fovea") + " " + bold("--version") + "\n" + heading("DESCRIPTION") +
+          roff(in_language("Trains and uses models of text, computes attention, and shows how both "
+                           "work.")) +
+          "\n" + fmt::format(fmt::runtime(same_words), bold("--help")) + "\n" + heading("COMMANDS");
   std::vector<std::string> names;
   for (const Command& command : commands) {
     page += entry(bold(command.name), command.summary);
     names.push_back(command.name);
   }
-  page += exit_section() + environment_section({}) + ".SH FILES\nThe folder of a model holds\n";
+  page += exit_section() + environment_section({}) + heading("FILES") +
+          roff(in_language("The folder of a model holds")) + "\n";
   for (const auto& [file, what] : {std::pair{"config.json", "what the model is made of"},
                                    {"model.safetensors", "its weights"},
                                    {"checkpoints/", "what --resume goes on from"},
                                    {"metrics.jsonl", "losses and speeds of the training"}}) {
-    page += entry(italic(file), what);
+    page += entry(italic(file), in_language(what));
   }
   return page + references(names);
 }
@@ -247,7 +265,7 @@ int man(const Arguments& arguments) {
   if (arguments.has("output")) {
     if (!name.empty()) {
       throw Error(ErrorCode::kUsage, "man: --output writes the pages of all commands, not of one",
-                  "leave out " + name + ", or print it: fovea man " + name);
+                  fmt::format("leave out {0}, or print it: fovea man {0}", name));
     }
     const std::filesystem::path folder = arguments.text("output");
     create_folders(folder);

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/language.h"
 #include "fovea/base/check.h"
 #include "fovea/base/error.h"
 #include "fovea/base/file.h"
@@ -164,10 +165,12 @@ struct Line {
 
 // "error[E0301]: what", with the label in colour if colours are on.
 Line labelled(std::string_view label, std::string_view ink, std::string_view text) {
-  const std::string safe = escape_text(text);
-  Line line{.colored = {}, .plain = fmt::format("{}: {}\n", label, safe)};
-  line.colored =
-      message_terminal().color ? fmt::format("{}{}:{} {}\n", ink, label, kPlain, safe) : line.plain;
+  const std::string safe = escape_text(in_language(text));
+  const std::string_view colon = colon_of_language(), blank = colon == ":" ? " " : "";
+  Line line{.colored = {}, .plain = fmt::format("{}{}{}{}\n", label, colon, blank, safe)};
+  line.colored = message_terminal().color
+                     ? fmt::format("{}{}{}{}{}{}\n", ink, label, colon, kPlain, blank, safe)
+                     : line.plain;
   return line;
 }
 
@@ -185,9 +188,11 @@ bool is_out_of_memory(const std::exception& error) {
 
 // Writes what report would write, from constants: there is no memory to format it.
 void say_memory_is_out(ErrorFormat format) {
-  write_all(STDERR_FILENO,
-            "error[E0601]: not enough memory\n"
-            "hint: free some memory, or make what is computed smaller\n");
+  write_all(STDERR_FILENO, language() == PageLanguage::kChinese
+                               ? "错误[E0601]：内存不足\n"
+                                 "提示：释放一些内存，或减小计算规模\n"
+                               : "error[E0601]: not enough memory\n"
+                                 "hint: free some memory, or make what is computed smaller\n");
   if (format != ErrorFormat::kJson) return;
   write_all(STDOUT_FILENO,
             "{\"error\":\"E0601\",\"message\":\"not enough memory\","
@@ -284,11 +289,10 @@ void check_output_is_apart(const std::string& output, const std::string& input,
   const std::string& read = input == "-" ? std::string("/dev/stdin") : input;
   const bool is_input = std::filesystem::equivalent(output, read, ignored);
   if (!is_input && !lies_in(output, model)) return;
-  throw Error(
-      ErrorCode::kUsage,
-      fmt::format("--output: {} {}", output,
-                  is_input ? "is the file that is read" : "lies in the folder of the model"),
-      "choose another file");
+  throw Error(ErrorCode::kUsage,
+              is_input ? fmt::format("--output: {} is the file that is read", output)
+                       : fmt::format("--output: {} lies in the folder of the model", output),
+              "choose another file");
 }
 
 void check_log_is_apart(std::span<const std::string> files, const std::filesystem::path& folder) {
@@ -317,7 +321,7 @@ std::ostream* log_stream() { return messages().log_file.is_open() ? &messages().
 bool quiet() { return messages().options.quiet; }
 
 void say(std::string_view line) {
-  const std::string safe = escape_text(line) + "\n";
+  const std::string safe = escape_text(in_language(line)) + "\n";
   Line{.colored = safe, .plain = safe}.say();
 }
 
@@ -329,7 +333,7 @@ void detail(std::string_view line) {
   if (messages().options.verbose) say(line);
 }
 
-void warn(std::string_view line) { labelled("warning", kYellow, line).say(); }
+void warn(std::string_view line) { labelled(in_language("warning"), kYellow, line).say(); }
 
 int report(const std::exception& error, ErrorFormat format) noexcept {
   if (format_of_errors == ErrorFormat::kJson) format = ErrorFormat::kJson;
@@ -337,8 +341,9 @@ int report(const std::exception& error, ErrorFormat format) noexcept {
   try {
     ErrorCode code;
     const ErrorReport described = describe(error, code);
-    const Line what = labelled(fmt::format("error[{}]", described.error), kRed, described.message);
-    const Line hint = labelled("hint", kCyan, described.hint);
+    const Line what = labelled(fmt::format("{}[{}]", in_language("error"), described.error), kRed,
+                               described.message);
+    const Line hint = labelled(in_language("hint"), kCyan, described.hint);
     const std::string object = Json(Json::Object{{"error", described.error},
                                                  {"message", described.message},
                                                  {"hint", described.hint}})

@@ -87,7 +87,8 @@ class NobodyReads final : public std::exception {};
 /// print, for commands that answer line by line. Throws NobodyReads where print returns false.
 void print_answers(std::string_view text);
 
-/// Writes one line to stderr and the log. Characters that could control a terminal are escaped.
+/// Writes one line to stderr and the log, in the language of the user (language.h). Characters that
+/// could control a terminal are escaped.
 void say(std::string_view line);
 /// say, unless quiet.
 void note(std::string_view line);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/signals.h"
@@ -38,7 +39,6 @@ struct ReportPage {
   std::string csv;
   bool terminal = false;
   bool learning_curve = false;
-  PageLanguage lang = PageLanguage::kEnglish;
   bool overwrite = false;
 
   template <class Visitor>
@@ -52,7 +52,6 @@ struct ReportPage {
     visit("learning_curve", learning_curve,
           "train the linear classifiers anew on 1/16 to all of their texts: is more data worth it?",
           {.only_command_line = true});
-    visit("lang", lang, "language of the page and of --terminal");
     visit("overwrite", overwrite, "replace a page or a CSV that is there already",
           {.only_command_line = true});
   }
@@ -162,13 +161,13 @@ int report(const Arguments& arguments) {
   std::vector<RunReport> runs = read_runs(folders, evaluations);
   if (options.learning_curve) {
     if (!add_learning_curves(folders, runs)) return stop_status();
-    for (const RunReport& run : runs) note(learning_advice(run.learning, PageLanguage::kEnglish));
+    for (const RunReport& run : runs) note(learning_advice(run.learning, language()));
   }
   if (has_page) {
     write(options.output, runs.size(),
-          draw_run_page(runs, {.language = options.lang, .made = utc_time(), .version = kVersion}));
+          draw_run_page(runs, {.language = language(), .made = utc_time(), .version = kVersion}));
   }
-  if (options.terminal) print(losses_of(runs, options.lang));
+  if (options.terminal) print(losses_of(runs, language()));
   if (has_csv && options.csv == "-") print(run_csv(runs));
   if (has_csv && options.csv != "-") write(options.csv, runs.size(), run_csv(runs));
   return 0;

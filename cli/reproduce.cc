@@ -151,7 +151,7 @@ ReproduceOptions settle(const Arguments& arguments, const Context& context,
     if (experiment.takes(option) || !arguments.has(option)) continue;
     throw Error(ErrorCode::kUsage,
                 fmt::format("reproduce {}: --{} has no effect here", experiment.name, option),
-                "it belongs to reproduce " + experiments_with(option));
+                fmt::format("it belongs to reproduce {}", experiments_with(option)));
   }
   if (arguments.has("python") && choices.pytorch.empty()) {
     throw Error(ErrorCode::kUsage, "reproduce: --python has no effect without --pytorch",
@@ -192,7 +192,7 @@ void require_no_model(const std::filesystem::path& folder) {
 
 std::string list_of_experiments() {
   std::string list = "\nExperiments:\n";
-  for (const Experiment& e : kExperiments) list += fmt::format("  {:<9} {}\n", e.name, e.summary);
+  for (const Experiment& e : kExperiments) list += fmt::format("  {:<10} {}\n", e.name, e.summary);
   return list;
 }
 

@@ -101,9 +101,14 @@ class TrainingLog final : public TrainingObserver {
   void evaluated(const EvaluationRecord& record) override {
     valid_ = {record.valid_loss, record.step};
     for (Progress& progress : shown_) progress.validated(record.valid_loss);
-    note(fmt::format("update {}: validation loss {:.4f}{}; train loss {:.4f}", record.step,
-                     record.valid_loss, record.is_best ? ", of the best weights so far" : "",
-                     record.train_loss));
+    if (record.is_best) {
+      note(fmt::format(
+          "update {}: validation loss {:.4f}, of the best weights so far; train loss {:.4f}",
+          record.step, record.valid_loss, record.train_loss));
+    } else {
+      note(fmt::format("update {}: validation loss {:.4f}; train loss {:.4f}", record.step,
+                       record.valid_loss, record.train_loss));
+    }
   }
 
   void measured(const MetricsRecord& record) override {
@@ -130,9 +135,11 @@ class TrainingLog final : public TrainingObserver {
     const ProgressStyle style = style_of(kind_, terminal);
     const auto show_on = [&](std::ostream& out, ProgressStyle how) {
       shown_.emplace_back(
-          out, ProgressOptions{.style = how, .terminal = terminal, .unit = unit_, .columns = [] {
-                                 return terminal_columns(STDERR_FILENO);
-                               }});
+          out, ProgressOptions{.style = how,
+                               .terminal = terminal,
+                               .unit = unit_,
+                               .columns = [] { return terminal_columns(STDERR_FILENO); },
+                               .words = [](std::string_view words) { return in_language(words); }});
     };
     show_on(std::cerr, style);
     if (std::ostream* log = log_stream()) {
@@ -142,7 +149,7 @@ class TrainingLog final : public TrainingObserver {
 
   void note(const std::string& line) {
     if (quiet()) return;
-    for (Progress& progress : shown_) progress.note(line);
+    for (Progress& progress : shown_) progress.note(in_language(line));
   }
 
   const index updates_;
@@ -182,13 +189,6 @@ struct Job {
 
   const StoredRun* stored_run() const { return stored ? &*stored : nullptr; }
 };
-
-void check_page(const Job& job) {
-  if (!job.arguments.has("lang") || job.options.report) return;
-  throw Error(ErrorCode::kUsage,
-              fmt::format("{}: --lang has no effect without --report", job.training.command()),
-              "it is the language of the page: add --report");
-}
 
 void require_output(const Job& job) {
   if (!job.place.folder.empty()) return;
@@ -250,13 +250,16 @@ MemoryForecast forecast_memory(const Context& context, const Job& job) {
 [[noreturn]] void fail_fit(const Context& context, const Job& job, const MemoryForecast& memory) {
   const std::string_view largest_option =
       job.training.largest_option(context, checkpoint_bytes(job));
-  const bool rarely = largest_option == "--observe-every";
+  std::string hint = fmt::format("choose a smaller {}", job.training.sizes());
+  if (largest_option == "--observe-every") {
+    hint = fmt::format("choose a larger {}, which takes most of it", largest_option);
+  } else if (!largest_option.empty()) {
+    hint = fmt::format("choose a smaller {}, which takes most of it", largest_option);
+  }
   throw Error(ErrorCode::kOutOfMemory,
               fmt::format("training would take {}; {} are available ({})", size_text(memory.bytes),
                           size_text(memory.limit.bytes), memory.limit.reason),
-              largest_option.empty() ? fmt::format("choose a smaller {}", job.training.sizes())
-                                     : fmt::format("choose a {} {}, which takes most of it",
-                                                   rarely ? "larger" : "smaller", largest_option));
+              std::move(hint));
 }
 
 // With --verbose: the machine, the data, and the model.
@@ -428,12 +431,14 @@ int train(const Context& context, Job& job, const RunCost& cost, const RunFolder
   log.finish();
   for (const std::string& finding : job.training.findings()) warn(finding);
   if (result.stopped) {
-    const std::string where = job.training.solves()
-                                  ? "before the model was found"
-                                  : fmt::format("after update {}", result.state.step);
-    say(fmt::format("stopped {}; to {}: fovea {} --resume -o {}", where,
-                    job.training.solves() ? "begin anew" : "go on", job.training.command(),
-                    shell_word(job.place.folder.string())));
+    const std::string folder = shell_word(job.place.folder.string());
+    if (job.training.solves()) {
+      say(fmt::format("stopped before the model was found; to begin anew: fovea {} --resume -o {}",
+                      job.training.command(), folder));
+    } else {
+      say(fmt::format("stopped after update {}; to go on: fovea {} --resume -o {}",
+                      result.state.step, job.training.command(), folder));
+    }
   }
   if (job.options.final && !result.stopped) run_folder.keep_model();
   print_result(job, cost, result);
@@ -642,7 +647,7 @@ that of the weights as they are.)";
   text += fmt::format("{}\n\n{}\n\n{}\n\n{}", kFolders, filled(parts_between(settings, ' '), ""),
                       kSignals, kLosses);
   if (help.defaults.empty()) return text;
-  const std::string when = fmt::format("{} other defaults hold:", help.when);
+  const std::string when = fmt::format("{} other defaults hold", help.when) + ":";
   std::vector<std::string_view> items = {when};
   items.insert(items.end(), help.defaults.begin(), help.defaults.end());
   return text + "\n\n" + filled(items, "  ");
@@ -657,7 +662,6 @@ int run_training(Training& training, const Arguments& arguments) {
   job.place = place_of(arguments, job.options.output);
   const std::string config = arguments.text("config");
   check_log_is_apart({&config, 1}, job.place.folder);
-  check_page(job);
   warn_of_unread_variables(arguments.command());
   const Context context = context_of(job.options.threads);
   if (arguments.on("dump-config")) return dump_config(job);

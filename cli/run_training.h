@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run_folder.h"
@@ -206,6 +207,7 @@ class TrainingOf : public Training {
 
   RunOptions run_options(const Arguments& arguments) const override {
     Options options;
+    options.run.lang = language();
     options.read(arguments);
     return options.run;
   }
@@ -246,8 +248,8 @@ class TrainingOf : public Training {
 
   std::vector<std::string> prepare(const StoredRun* stored) override {
     if (!has_data()) {
-      throw Error(ErrorCode::kUsage, std::string(command()) + ": no text to train on",
-                  "name a file: " + std::string(data_options()));
+      throw Error(ErrorCode::kUsage, fmt::format("{}: no text to train on", command()),
+                  fmt::format("name a file: {}", data_options()));
     }
     run_ = make_run(stored);
     std::vector<std::string> notes = run_.notes;

@@ -18,6 +18,7 @@ set(FOVEA_PUBLIC_HEADERS
   base/types.h
   base/version.h
   base/view.h
+  catalogue/catalogue.h
   fovea.h
   grad/ops.h
   grad/packed_rows.h

@@ -8,6 +8,7 @@ foreach(folder FOVEA_MAN FOVEA_DATA)
   set(${folder} $ENV{DESTDIR}${${folder}})
 endforeach()
 
+set(ENV{FOVEA_LANG} en)  # what is installed is for all users
 execute_process(COMMAND ${FOVEA_COMMAND} man -o ${FOVEA_MAN}/man1 COMMAND_ERROR_IS_FATAL ANY)
 foreach(file bash:bash-completion/completions/fovea zsh:zsh/site-functions/_fovea
     fish:fish/vendor_completions.d/fovea.fish)

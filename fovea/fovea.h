@@ -20,6 +20,7 @@
 #include "fovea/base/types.h"
 #include "fovea/base/version.h"
 #include "fovea/base/view.h"
+#include "fovea/catalogue/catalogue.h"
 #include "fovea/grad/ops.h"
 #include "fovea/grad/packed_rows.h"
 #include "fovea/grad/parameter.h"

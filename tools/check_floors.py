@@ -18,7 +18,7 @@ FLOORS = (
     ("base",),
     ("simd",),
     ("attention", "kernel"),
-    ("text", "report", "comm", "parts"),
+    ("text", "report", "catalogue", "comm", "parts"),
     ("tensor", "config", "metrics"),
     ("grad", "operator"),
     ("nn", "data"),

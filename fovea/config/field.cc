@@ -98,16 +98,22 @@ bool store_text(Field& field, const std::string& text) {
   });
 }
 
-// "at least 0 (never) and below 1", "in 1 to 8", "above 0".
+// "at least 0 and below 1 (0: never)", "in 1 to 8", "above 0".
 std::string rule_of(const ValueRange& range) {
-  const std::string zero = range.zero.empty() ? "" : fmt::format(" (0: {})", range.zero);
-  const std::string least = fmt::format("{} {}", range.above ? "above" : "at least", range.least);
-  if (std::isinf(range.most)) return least + zero;
-  const bool closed = !range.above && !range.below;
-  return (closed
-              ? fmt::format("in {} to {}", range.least, range.most)
-              : fmt::format("{} and {} {}", least, range.below ? "below" : "at most", range.most)) +
-         zero;
+  std::string rule;
+  if (std::isinf(range.most)) {
+    rule = range.above ? fmt::format("above {}", range.least)
+                       : fmt::format("at least {}", range.least);
+  } else if (!range.above && !range.below) {
+    rule = fmt::format("in {} to {}", range.least, range.most);
+  } else if (!range.above) {
+    rule = fmt::format("at least {} and below {}", range.least, range.most);
+  } else if (range.below) {
+    rule = fmt::format("above {} and below {}", range.least, range.most);
+  } else {
+    rule = fmt::format("above {} and at most {}", range.least, range.most);
+  }
+  return range.zero.empty() ? rule : fmt::format("{} (0: {})", rule, range.zero);
 }
 
 bool has(const ValueRange& range, double value) {

@@ -36,7 +36,7 @@ class Builder {
     return add(value);
   }
   bool number_float(double value, const std::string& text) {
-    if (!std::isfinite(value)) fails("the number " + printable(text) + " is too large");
+    if (!std::isfinite(value)) fails(fmt::format("the number {} is too large", printable(text)));
     return add(value);
   }
   bool string(std::string& value) { return add(std::move(value)); }
@@ -47,7 +47,7 @@ class Builder {
 
   bool key(std::string& name) {
     if (!levels_.back().keys.insert(name).second)
-      fails("the key " + printable(name) + " is there twice");
+      fails(fmt::format("the key {} is there twice", printable(name)));
     levels_.back().members.emplace_back(std::move(name), Json());
     return true;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fovea/config/suggest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <vector>
@@ -56,7 +58,7 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string meant = closest(word, candidates);
-  return meant.empty() ? "" : "did you mean " + meant + "?";
+  return meant.empty() ? "" : fmt::format("did you mean {}?", meant);
 }
 
 }  // namespace fovea

@@ -38,12 +38,6 @@ std::string number(double loss) {
   return std::abs(loss) < 1e6 ? fmt::format("{:.4f}", loss) : fmt::format("{:.4g}", loss);
 }
 
-// The validation loss belongs to earlier weights than the training loss beside it, so the text
-// names the update.
-std::string valid_text(const ValidLoss& valid) {
-  return fmt::format("valid {} at update {}", number(valid.loss), valid.step);
-}
-
 std::string repeated(std::string_view glyph, index n) {
   std::string text;
   for (index i = 0; i < n; ++i) text += glyph;
@@ -68,7 +62,8 @@ std::string format_rate(double per_second) {
 }
 
 std::string format_end(std::time_t now, double seconds_left) {
-  constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr const char* kDays[] = {"Sun {}", "Mon {}", "Tue {}", "Wed {}",
+                                   "Thu {}", "Fri {}", "Sat {}"};
   if (!(seconds_left >= 0 && seconds_left < kTenYears)) return "?";
   const std::time_t end = now + static_cast<std::time_t>(std::llround(seconds_left));
   std::tm today{}, day{};
@@ -76,7 +71,7 @@ std::string format_end(std::time_t now, double seconds_left) {
   ::localtime_r(&end, &day);
   std::string clock = fmt::format("{:02}:{:02}", day.tm_hour, day.tm_min);
   if (day.tm_year == today.tm_year && day.tm_yday == today.tm_yday) return clock;
-  if (seconds_left < 6 * 86400) return fmt::format("{} {}", kDays[day.tm_wday], clock);
+  if (seconds_left < 6 * 86400) return fmt::format(fmt::runtime(kDays[day.tm_wday]), clock);
   return fmt::format("{}-{:02}-{:02} {}", 1900 + day.tm_year, 1 + day.tm_mon, day.tm_mday, clock);
 }
 
@@ -85,6 +80,7 @@ Progress::Progress(std::ostream& out, ProgressOptions options)
   if (!options_.columns) options_.columns = [] { return 80; };
   if (!options_.seconds) options_.seconds = monotonic_seconds;
   if (!options_.today) options_.today = [] { return std::time(nullptr); };
+  if (!options_.words) options_.words = [](std::string_view words) { return std::string(words); };
   started_ = options_.seconds();
 }
 
@@ -135,27 +131,40 @@ void Progress::draw() {
   current_ = true;
 }
 
-std::string Progress::times() const {
+std::string Progress::time_left() const {
   const auto left = state_->seconds_left;
-  return fmt::format("{} elapsed, {} left", format_duration(elapsed()),
-                     left ? format_duration(*left + 0.5) : "?");
+  return left ? format_duration(*left + 0.5) : "?";
 }
 
-std::string Progress::ending() const {
+std::string Progress::end_time() const {
   const auto left = state_->seconds_left;
-  return fmt::format("ends {}", left ? format_end(options_.today(), *left) : "?");
+  return left ? format_end(options_.today(), *left) : "?";
 }
 
+// The validation loss belongs to earlier weights than the training loss beside it, so the text
+// names the update.
+std::string Progress::valid_text() const {
+  return fmt::format("valid {} at update {}", number(state_->valid->loss), state_->valid->step);
+}
+
+// Each line is one sentence of one format, so that it can be said in another language.
 std::string Progress::plain_line() const {
+  const std::string took = format_duration(elapsed()), left = time_left(), end = end_time();
   if (!state_->work.empty()) {
-    return fmt::format("{} ({}%): {}, {}", state_->work, percent(state_->fraction), times(),
-                       ending());
+    return options_.words(fmt::format("{} ({}%): {} elapsed, {} left, ends {}", state_->work,
+                                      percent(state_->fraction), took, left, end));
   }
-  std::string line = fmt::format("update {} ({}%): train loss {}", steps(*state_),
-                                 percent(state_->fraction), number(state_->loss));
-  if (state_->valid) line += ", " + valid_text(*state_->valid);
-  return line + fmt::format(", {} {}s/s, {}, {}", format_rate(state_->tokens_per_second),
-                            options_.unit, times(), ending());
+  const std::string done =
+      fmt::format("update {} ({}%)", steps(*state_), percent(state_->fraction));
+  const std::string loss = number(state_->loss), rate = format_rate(state_->tokens_per_second);
+  if (!state_->valid) {
+    return options_.words(fmt::format("{}: train loss {}, {} {}s/s, {} elapsed, {} left, ends {}",
+                                      done, loss, rate, options_.unit, took, left, end));
+  }
+  return options_.words(fmt::format(
+      "{}: train loss {}, valid {} at update {}, {} {}s/s, {} elapsed, {} left, ends {}", done,
+      loss, number(state_->valid->loss), state_->valid->step, rate, options_.unit, took, left,
+      end));
 }
 
 // Fields that do not fit beside a bar of the smallest width are left out, the least important
@@ -167,16 +176,18 @@ std::string Progress::bar_line() const {
   };
   std::vector<Field> fields;
   if (state_->work.empty()) {
-    fields = {{steps(*state_), 4}, {"loss " + number(state_->loss), 0}};
-    if (state_->valid) fields.push_back({valid_text(*state_->valid), 2});
+    fields = {{steps(*state_), 4}, {fmt::format("loss {}", number(state_->loss)), 0}};
+    if (state_->valid) fields.push_back({valid_text(), 2});
     fields.push_back(
         {fmt::format("{} {}s/s", format_rate(state_->tokens_per_second), options_.unit), 3});
   } else {
     fields.push_back({state_->work, 0});
   }
-  fields.push_back({times(), 5});
-  fields.push_back({ending(), 1});
+  fields.push_back(
+      {fmt::format("{} elapsed, {} left", format_duration(elapsed()), time_left()), 5});
+  fields.push_back({fmt::format("ends {}", end_time()), 1});
   if (!activity_.empty()) fields.push_back({activity_, 0});
+  for (Field& field : fields) field.text = options_.words(field.text);
   const std::string head = fmt::format("{:3}% ", percent(state_->fraction));
   const auto width = [&] {
     index columns = display_width(head);

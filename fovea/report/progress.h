@@ -29,6 +29,8 @@ struct ProgressOptions {
   std::function<int()> columns = {};        ///< of the terminal, asked at every draw; default 80
   std::function<double()> seconds = {};     ///< default monotonic_seconds
   std::function<std::time_t()> today = {};  ///< time of day, default std::time
+  /// Puts what a line says into the language of the user; default: English, as it is.
+  std::function<std::string(std::string_view)> words = {};
 };
 
 /// A validation loss, and the update after which it was measured.
@@ -73,8 +75,9 @@ class Progress {
 
  private:
   double elapsed() const { return options_.seconds() - started_; }
-  std::string times() const;
-  std::string ending() const;
+  std::string time_left() const;
+  std::string end_time() const;
+  std::string valid_text() const;
   std::string bar_line() const;
   std::string bar(index width) const;
   std::string plain_line() const;

@@ -176,7 +176,7 @@ class HeaderReader {
                                      : Field::kNone;
     if (field_ == Field::kNone) entry_fails("has the unknown key " + printable(key));
     if ((fields_seen_ & static_cast<int>(field_)) != 0)
-      entry_fails("has the key " + key + " twice");
+      entry_fails(fmt::format("has the key {} twice", key));
     fields_seen_ |= static_cast<int>(field_);
     return true;
   }

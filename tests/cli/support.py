@@ -51,6 +51,9 @@ class CommandTest(unittest.TestCase):
 
     def environment(self, extra=None):
         kept = {k: v for k, v in os.environ.items() if not k.startswith("FOVEA_")}
+        for name in ("LC_ALL", "LC_MESSAGES", "LANG"):  # the tests read English
+            if kept.get(name, "").startswith("zh"):
+                kept[name] = "C.UTF-8"
         return {**kept, **(extra or {})}
 
     def start(self, *args, env=None, **options):

@@ -371,8 +371,6 @@ class Live(ReportTest):
         self.assertIn("60", [row[0] for row in page.rows])
         self.train(model, *FAST, "--overwrite")
         self.assertFalse((model / "report.html").exists())
-        done = self.run_fovea("train", "lm", "--train", self.text, "-o", self.folder / "x", *SMALL, "--lang", "zh")
-        self.assert_error(done, 2, "--report")
 
     def test_a_page_changes_no_bit(self):
         a, b = self.folder / "a", self.folder / "b"

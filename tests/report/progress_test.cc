@@ -84,6 +84,37 @@ TEST_F(ProgressLine, PlainLinesAreWholeAndRare) {
   EXPECT_EQ(written(), "");
 }
 
+TEST_F(ProgressLine, IsPutIntoAnotherLanguageSentenceBySentence) {
+  ProgressOptions plain = options(ProgressStyle::kPlain);
+  std::string said;
+  plain.words = [&](std::string_view words) {
+    said = words;
+    return std::string("训练中");
+  };
+  Progress progress(out_, plain);
+  now_ = 101;
+  progress.update(at(20));
+  EXPECT_EQ(written(), "训练中\n");
+  EXPECT_THAT(said, HasSubstr("update 20/2000 (1%): train loss 1.8812, 24.1k tokens/s"));
+  EXPECT_THAT(said, HasSubstr(" left, ends 14:01"));
+}
+
+TEST_F(ProgressLine, ABarOfAnotherLanguageFitsTheColumns) {
+  for (const int columns : {20, 40, 60, 80, 120}) {
+    ProgressOptions bar = options(ProgressStyle::kBar, columns);
+    bar.words = [](std::string_view words) {
+      return words.starts_with("loss") ? std::string("损失 1.8812")
+                                       : std::string("已用时间很长很长");
+    };
+    Progress progress(out_, bar);
+    now_ = 101;
+    progress.update(at(20));
+    const std::string line = written();
+    EXPECT_THAT(line, HasSubstr("损失"));
+    EXPECT_LT(display_width(line), columns + 4) << line;  // with the code that erases the line
+  }
+}
+
 // Validated between two lines, the loss is that of the update before; it says so until the next.
 TEST_F(ProgressLine, TheValidationLossSaysOfWhichUpdateItIs) {
   Progress progress(out_, options(ProgressStyle::kPlain));

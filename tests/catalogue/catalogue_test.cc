@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fovea/catalogue/catalogue.h"
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fovea {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(InChinese, TranslatesATextThatItHas) {
+  EXPECT_EQ(in_chinese("choose another folder"), "换一个文件夹");
+  EXPECT_EQ(in_chinese(""), "");
+}
+
+TEST(InChinese, KeepsTheDefaultBehindTheHelpOfAnOption) {
+  EXPECT_EQ(in_chinese("threads to work on; 0: all cores [0]"), "使用的线程数；0：全部核心 [0]");
+}
+
+TEST(InChinese, PutsThePartsOfAMessageIntoTheirPlaces) {
+  EXPECT_EQ(in_chinese("train lm: unknown option '--bogus'"), "train lm：未知选项“--bogus”");
+  EXPECT_EQ(in_chinese("x.txt: 5 of 8 lines end with CR LF; the CR stays in the text"),
+            "x.txt：8 行中有 5 行以 CR LF 结尾；CR 保留在文本中");
+}
+
+TEST(InChinese, TranslatesPartsThatAreTextsThemselves) {
+  EXPECT_EQ(in_chinese("--seed: expected a whole number; got 'x'"), "--seed：应为整数；得到 'x'");
+  EXPECT_EQ(
+      in_chinese("m.json: expected a regular file, got a folder").find("m.json：应为普通文件"), 0U);
+}
+
+TEST(InChinese, TranslatesUnitsAndNotNamesOfTheUser) {
+  // "token" is a unit between two parts of a format, and a label may be called so.
+  EXPECT_EQ(in_chinese("24.1k tokens/s"), "24.1k 词元/秒");
+  EXPECT_EQ(in_chinese("no text has the label hint"), "没有文本带标签 hint");
+}
+
+TEST(InChinese, PassesWhatNoFormatHas) {
+  EXPECT_EQ(in_chinese("a sentence that nothing of fovea says"),
+            "a sentence that nothing of fovea says");
+  EXPECT_EQ(in_chinese("x.npz: choose another folder"), "x.npz：换一个文件夹");
+}
+
+TEST(InChinese, PutsANameBehindATextThatEndsWithABlank) {
+  EXPECT_EQ(in_chinese("this machine has scalar, avx2"), "本机有 scalar, avx2");
+}
+
+TEST(InChinese, IsTheSameInEveryThread) {
+  std::vector<std::string> said(8);
+  std::vector<std::thread> threads;
+  for (std::string& one : said) {
+    threads.emplace_back([&one] { one = in_chinese("choose another file"); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(said, testing::Each(std::string("换一个文件")));
+}
+
+TEST(EpilogInChinese, KeepsCommandsAndTranslatesWhatIsBesideThem) {
+  const std::string text = epilog_in_chinese(
+      "Examples:\n"
+      "  fovea train lm --train book.txt -o model             a character model, with the "
+      "defaults\n"
+      "  fovea man -o man1\n\n"
+      "Line n of the source and line n of the target belong together. Files may be packed\n"
+      "by gzip or zstd.");
+  EXPECT_THAT(text,
+              HasSubstr("示例：\n  fovea train lm --train book.txt -o model             字符级"));
+  EXPECT_THAT(text, HasSubstr("\n  fovea man -o man1\n\n源文件的第 n 行"));
+  EXPECT_THAT(text, Not(HasSubstr("belong together")));
+}
+
+}  // namespace
+}  // namespace fovea
