@@ -24,7 +24,8 @@ namespace {
 // breaks lines at blanks alone. Closing punctuation stays with what it closes.
 bool may_break_before(std::uint32_t character) {
   constexpr std::u32string_view kClosing = U"、。〉》」』】〕）！，．：；？”";
-  return character >= 0x2E80 && kClosing.find(static_cast<char32_t>(character)) == kClosing.npos;
+  return language() == PageLanguage::kChinese && character >= 0x2E80 &&
+         kClosing.find(static_cast<char32_t>(character)) == kClosing.npos;
 }
 
 // Text as roff shows it: a hyphen stays the one that is typed, characters beyond ASCII have names.

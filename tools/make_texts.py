@@ -37,7 +37,7 @@ OF_OTHERS = ("No such file or directory", "Permission denied", "Is a directory",
              "No space left on device", "Read-only file system", "Input/output error", "File name too long",
              "File too large", "Disk quota exceeded", "Directory not empty", "Too many open files",
              "Too many levels of symbolic links", "Invalid argument", "Broken pipe", "Operation not permitted",
-             "Cannot allocate memory", "not enough memory",
+             "Cannot allocate memory", "No such device or address", "No such device", "Text file busy", "not enough memory",
              "{}: {} is required", "{}: {} required {} missing", "Expected at least {} arguments to {}, got {}",
              "Expected exactly {} arguments to {}, got {}", "Expected at most {} arguments to {}, got {}",
              # Headings of help, which are made of the names of groups of fields.
@@ -236,7 +236,7 @@ def write_po(entries, root):
     return text
 
 
-PLACE = re.compile(r"\{\{|\}\}|\{(\d*)(?::[^{}]*)?\}")
+PLACE = re.compile(r"\{\{|\}\}|\{(\d*)(?::(?:[^{}]|\{\})*)?\}")
 
 
 def places(text):

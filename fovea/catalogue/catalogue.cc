@@ -17,9 +17,17 @@ std::string_view chinese_po();
 namespace {
 
 // A part of a message may hold a message, as that of a file that an option names does.
-constexpr int kDeepest = 4;
+constexpr int kDeepest = 3;
+constexpr std::string_view kSemicolon = "；";
+// So often a text is cut in two at one kind of separator: a text of others may have any number.
+constexpr int kMostCuts = 3;
+// A longer line is no message of fovea.
+constexpr std::size_t kLongest = 2000;
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+std::size_t letters_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }));
+}
 
 // Whether a character of this first byte is a Chinese one (U+4E00 to U+9FFF, and a few behind).
 bool begins_chinese(unsigned char byte) { return byte >= 0xE4 && byte <= 0xE9; }
@@ -58,36 +66,95 @@ class Catalogue {
     return catalogue;
   }
 
-  std::optional<std::string> find(std::string_view text, int depth) const {
-    if (const auto found = texts_.find(std::string(text)); found != texts_.end()) {
-      return found->second;
-    }
-    if (depth == 0) return std::nullopt;
-    for (const Pattern& pattern : patterns_) {
-      const auto parts = match_format(pattern.english, text);
-      if (parts && is_likely(pattern, *parts, depth)) return put_in(pattern, *parts, depth);
-    }
-    return std::nullopt;
+  std::optional<std::string> find(std::string_view text, int depth,
+                                  MatchParts may_be = MatchParts::kAny) const {
+    const Found found = look_up(text, depth, may_be);
+    return found.letters == 0 ? std::nullopt : std::optional(translated(found, depth));
   }
 
   std::string translate(std::string_view text, int depth) const {
     if (text.empty()) return {};
-    if (std::optional<std::string> found = find(text, depth)) return *found;
-    if (depth == 0) return std::string(text);
-    for (const auto& [between, chinese] :
-         {std::pair<std::string_view, std::string_view>{"\n", "\n"}, {"; ", "；"}, {": ", "："}}) {
-      if (std::optional<std::string> parts = in_parts(text, between, chinese, depth)) return *parts;
+    if (text.size() > kLongest) {
+      auto lines = depth > 0 ? in_parts(text, "\n", "\n", depth) : std::nullopt;
+      return lines ? *lines : std::string(text);
     }
+    if (std::optional<std::string> whole = whole_or_tail(text, depth)) return *whole;
+    if (depth == 0) return std::string(text);
+    if (auto parts = in_parts(text, "\n", "\n", depth)) return *parts;
+    if (auto parts = in_parts(text, "; ", kSemicolon, depth)) return *parts;
+    if (auto found = find(text, depth)) return *found;
+    if (auto parts = in_parts(text, ": ", "：", depth)) return *parts;
+    if (auto parts = listed(text, depth)) return *parts;
     return std::string(text);
   }
 
  private:
+  // A text or a format of the catalogue. Without letters: none.
+  struct Found {
+    std::size_t letters = 0;  // of what the text shares with it
+    const std::string* text = nullptr;
+    const Pattern* pattern = nullptr;
+    std::vector<std::string_view> parts = {};
+  };
+
+  Found look_up(std::string_view text, int depth, MatchParts may_be) const {
+    if (const auto found = texts_.find(std::string(text)); found != texts_.end()) {
+      return {.letters = letters_of(text) + 1, .text = &found->second};
+    }
+    if (depth == 0) return {};
+    for (const Pattern& pattern : patterns_) {
+      auto parts = match_format(pattern.english, text, may_be);
+      if (parts && is_likely(pattern, *parts, depth)) {
+        return {.letters = pattern.letters + 1, .pattern = &pattern, .parts = std::move(*parts)};
+      }
+    }
+    return {};
+  }
+
+  std::string translated(const Found& found, int depth) const {
+    return found.text != nullptr ? *found.text : put_in(*found.pattern, found.parts, depth);
+  }
+
+  // The whole text, or what stands behind the name of a file or an option, whichever shares more
+  // with a text of the catalogue: "a.tsv:3: expected a label, got none" is more than "{}: expected
+  // {}, got {}".
+  std::optional<std::string> whole_or_tail(std::string_view text, int depth) const {
+    Found best = look_up(text, depth, MatchParts::kShort);
+    std::string_view head;
+    int cuts = 0;
+    for (std::size_t at = 0; depth > 0 && cuts < kMostCuts; at += 2, ++cuts) {
+      at = text.find(": ", at);
+      if (at == text.npos) break;
+      Found tail = look_up(text.substr(at + 2), depth - 1, MatchParts::kShort);
+      if (tail.letters <= best.letters) continue;
+      best = std::move(tail);
+      head = text.substr(0, at);
+    }
+    if (best.letters == 0) return std::nullopt;
+    if (head.empty()) return translated(best, depth);
+    return part(head, depth - 1) + "：" + translated(best, depth - 1);
+  }
+
+  // A list of texts that are all known.
+  std::optional<std::string> listed(std::string_view text, int depth) const {
+    std::string list;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find(", ", begin), text.size());
+      const auto one = find(text.substr(begin, end - begin), depth - 1, MatchParts::kShort);
+      if (!one) return std::nullopt;
+      list += (begin == 0 ? "" : "，") + *one;
+      begin = end + 2;
+    }
+    return list;
+  }
+
   // A format of few words, such as "{} is {}", matches many a sentence: its parts must be known.
   bool is_likely(const Pattern& pattern, const std::vector<std::string_view>& parts,
                  int depth) const {
     constexpr std::size_t kEnough = 8;
     return pattern.letters >= kEnough || std::ranges::all_of(parts, [&](std::string_view part) {
-             constexpr std::string_view kNames = "'\"/";  // of files, and what is in quotes
+             constexpr std::string_view kNames =
+                 "'\"/-";  // of files and options, and what is in quotes
              return part.find(' ') == part.npos || kNames.find(part.front()) != kNames.npos ||
                     find(part, depth - 1);
            });
@@ -98,6 +165,9 @@ class Catalogue {
       words_.emplace(std::move(entry.english), std::move(entry.chinese));
       return;
     }
+    if (entry.english.starts_with("; ") && entry.chinese.starts_with(kSemicolon)) {
+      texts_.emplace(entry.english.substr(2), entry.chinese.substr(kSemicolon.size()));
+    }
     if (entry.english.ends_with(' ')) {  // a name is put behind it
       entry.english += "{}";
       entry.chinese += "{}";
@@ -106,9 +176,7 @@ class Catalogue {
     std::optional<FormatPieces> chinese = pieces_of(entry.chinese);
     if (english && chinese && !english->places.empty()) {
       std::size_t letters = 0;
-      for (const std::string& literal : english->literals) {
-        letters += static_cast<std::size_t>(std::ranges::count_if(literal, is_letter));
-      }
+      for (const std::string& literal : english->literals) letters += letters_of(literal);
       patterns_.push_back({std::move(*english), std::move(*chinese), letters});
     }
     texts_.emplace(std::move(entry.english), std::move(entry.chinese));
@@ -136,7 +204,10 @@ class Catalogue {
   // The text cut at the first `between` where one of both sides is known.
   std::optional<std::string> in_parts(std::string_view text, std::string_view between,
                                       std::string_view chinese, int depth) const {
-    for (std::size_t at = 0; (at = text.find(between, at)) != text.npos; at += between.size()) {
+    int cuts = 0;
+    for (std::size_t at = 0; cuts < kMostCuts; at += between.size(), ++cuts) {
+      at = text.find(between, at);
+      if (at == text.npos) break;
       const std::string_view head = text.substr(0, at), tail = text.substr(at + between.size());
       const std::string first = part(head, depth - 1), second = part(tail, depth - 1);
       if (first == head && second == tail) continue;
@@ -193,7 +264,6 @@ std::string block_in_chinese(const std::string& block) {
 
 std::string in_chinese(std::string_view english) {
   const Catalogue& catalogue = Catalogue::get();
-  if (std::optional<std::string> found = catalogue.find(english, kDeepest)) return *found;
   const std::size_t at = default_at(english);
   if (at < english.size()) {
     if (std::optional<std::string> found = catalogue.find(english.substr(0, at), 0)) {

@@ -11,7 +11,7 @@ namespace {
 
 // A place is tried at every occurrence of the literal behind it. A text of others may be long and
 // repeat that literal: after this many steps it counts as not made with the format.
-constexpr int kMostSteps = 20000;
+constexpr int kMostSteps = 500;
 
 bool is_number_type(std::string_view spec) {
   return !spec.empty() && (std::string_view("dfegx%").find(spec.back()) != std::string_view::npos ||
@@ -27,7 +27,8 @@ bool looks_like_number(std::string_view text) {
 
 class Matcher {
  public:
-  Matcher(const FormatPieces& format, std::string_view text) : format_(format), text_(text) {}
+  Matcher(const FormatPieces& format, std::string_view text, MatchParts parts)
+      : format_(format), text_(text), may_be_(parts) {}
 
   bool run() {
     parts_.resize(format_.places.size());
@@ -64,14 +65,27 @@ class Matcher {
   bool take_part(std::size_t n, std::size_t begin, std::size_t end) {
     parts_[n] = text_.substr(begin, end - begin);
     if (parts_[n].find('\n') != std::string_view::npos) return false;
+    if (may_be_ == MatchParts::kShort && parts_[n].find("; ") != std::string_view::npos)
+      return false;
     return !format_.places[n].is_number || looks_like_number(parts_[n]);
   }
 
   const FormatPieces& format_;
   std::string_view text_;
+  MatchParts may_be_;
   std::vector<std::string_view> parts_;
   int steps_ = 0;
 };
+
+// Where the place that begins at `at` ends. It may hold another one: {:.{}g}.
+std::size_t end_of_place(std::string_view format, std::size_t at) {
+  int open = 0;
+  for (; at < format.size(); ++at) {
+    if (format[at] == '{') ++open;
+    if (format[at] == '}' && --open == 0) return at;
+  }
+  return std::string_view::npos;
+}
 
 // The text between the quotes of a line of a .po file, appended.
 void append_quoted(std::string_view line, int number, std::string& text) {
@@ -108,7 +122,7 @@ std::optional<FormatPieces> pieces_of(std::string_view format) {
       literal += c;
       continue;
     }
-    const std::size_t end = format.find('}', at);
+    const std::size_t end = end_of_place(format, at);
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view inside = format.substr(at + 1, end - at - 1);
     const std::string_view name = inside.substr(0, inside.find(':'));
@@ -165,8 +179,8 @@ std::vector<CatalogueEntry> read_po(std::string_view file) {
 }
 
 std::optional<std::vector<std::string_view>> match_format(const FormatPieces& format,
-                                                          std::string_view text) {
-  Matcher matcher(format, text);
+                                                          std::string_view text, MatchParts parts) {
+  Matcher matcher(format, text, parts);
   if (!matcher.run()) return std::nullopt;
   return matcher.take();
 }

@@ -167,15 +167,14 @@ bool is_met(const FieldNeeds& needs, std::span<const Field> fields) {
 
 // "--tokenizer word or auto"
 std::string words_of(const FieldNeeds& needs) {
-  std::string words = option_name(needs.fields.substr(0, needs.fields.find('|')));
-  if (needs.values.empty()) return words;
-  std::string_view between = " ";
+  const std::string name = option_name(needs.fields.substr(0, needs.fields.find('|')));
+  std::string words;
   any_part(needs.values, [&](std::string_view value) {
-    words += fmt::format("{}{}", between, value);
-    between = " or ";
+    words =
+        words.empty() ? fmt::format("{} {}", name, value) : fmt::format("{} or {}", words, value);
     return false;
   });
-  return words;
+  return needs.values.empty() ? name : words;
 }
 
 }  // namespace

@@ -341,7 +341,9 @@ namespace {
 using Byte = unsigned char;
 
 constexpr std::size_t kSample = std::size_t{1} << 20;
-constexpr std::string_view kBinary = "this looks like a binary file; name a text file in UTF-8";
+constexpr std::string_view kBinary =
+    "this looks like a binary file; name a text file in UTF-8 (language models and classifiers "
+    "with the byte tokenizer keep any bytes)";
 // A remark on which tasks take any bytes, for every command.
 constexpr std::string_view kAnyBytes =
     "(language models and classifiers with the byte tokenizer keep any bytes)";
@@ -389,7 +391,7 @@ std::string nul_hint(std::string_view text) {
   if (nuls[0] + nuls[1] < 3) return std::string(kRemoveNuls);
   if (nuls[1] > 9 * nuls[0]) return convert_from("UTF-16LE");
   if (nuls[0] > 9 * nuls[1]) return convert_from("UTF-16BE");
-  return fmt::format("{} {}", kBinary, kAnyBytes);
+  return std::string(kBinary);
 }
 
 bool has_many_controls(std::string_view text) {
@@ -471,7 +473,7 @@ std::string encoding_hint(std::string_view text) {
   if (text.starts_with("\xFF\xFE"sv) || text.starts_with("\xFE\xFF"sv))
     return convert_from("UTF-16");
   if (looks_binary(text)) return nul_hint(text);
-  if (has_many_controls(text)) return fmt::format("{} {}", kBinary, kAnyBytes);
+  if (has_many_controls(text)) return std::string(kBinary);
   if (is_mostly_utf8(text)) {
     return fmt::format("most of the text is UTF-8: correct or remove the damaged bytes {}",
                        kAnyBytes);

@@ -117,7 +117,7 @@ std::string schedule_change(const TrainOptions& before, const TrainOptions& now,
                          now.decay_share != before.decay_share;
   if (asked_for || near(is, was, 0.01)) return text;
   const std::string ways = change.ways(now, was);
-  return ways.empty() ? text : text + "; without that jump: " + ways;
+  return ways.empty() ? text : fmt::format("{}; without that jump: {}", text, ways);
 }
 
 }  // namespace fovea

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -46,8 +47,34 @@ TEST(InChinese, PassesWhatNoFormatHas) {
   EXPECT_EQ(in_chinese("x.npz: choose another folder"), "x.npz：换一个文件夹");
 }
 
+TEST(InChinese, TakesTheFormatThatSaysMost) {
+  EXPECT_EQ(in_chinese("a.conll:3: expected a word in column 2, got none"),
+            "a.conll:3：第 2 列应为词，但没有");
+  EXPECT_EQ(in_chinese("m: the header claims 9 bytes; at most 5 are allowed"),
+            "m：文件头声称 9 字节；最多允许 5 字节");
+  EXPECT_EQ(in_chinese("texts to validate on that are among those to train on: 3 of 9; remove them "
+                       "from --train or --valid: the validation is too good"),
+            "验证用的文本也出现在训练文本中：3 个，共 9 个；从 --train 或 --valid "
+            "中删除它们：否则验证结果偏乐观");
+}
+
+TEST(InChinese, LeavesAListOfNamesAsItIs) {
+  EXPECT_EQ(in_chinese("train: say which: train lm, train tag"),
+            "train：请指明是哪一个：train lm, train tag");
+}
+
 TEST(InChinese, PutsANameBehindATextThatEndsWithABlank) {
   EXPECT_EQ(in_chinese("this machine has scalar, avx2"), "本机有 scalar, avx2");
+}
+
+TEST(InChinese, EndsSoonOnATextOfManySeparators) {
+  for (const int times : {90, 5000}) {
+    std::string text;
+    for (int n = 0; n < times; ++n) text += "a is b: c of d; e, ";
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_GE(in_chinese(text).size(), text.size());
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
+  }
 }
 
 TEST(InChinese, IsTheSameInEveryThread) {

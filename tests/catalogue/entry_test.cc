@@ -32,6 +32,12 @@ TEST(FormatPieces, AreLiteralsAndPlaces) {
   EXPECT_EQ(pieces->places[2].argument, 0U);
 }
 
+TEST(FormatPieces, MayHoldAPlaceInAPlace) {
+  const std::optional<FormatPieces> pieces = pieces_of("mean {:.{}g}, {}");
+  ASSERT_TRUE(pieces);
+  EXPECT_THAT(pieces->literals, ElementsAre("mean ", ", ", ""));
+}
+
 TEST(FormatPieces, OfATextWithLooseBracesAreNone) {
   EXPECT_FALSE(pieces_of("a { b"));
   EXPECT_FALSE(pieces_of("a } b"));
@@ -54,6 +60,13 @@ TEST(MatchFormat, RefusesWhatWasNotMadeWithIt) {
   EXPECT_EQ(matched("{} is not {}", "-1 was not 0"), std::nullopt);
   EXPECT_EQ(matched("{:d} lines", "many lines"), std::nullopt);
   EXPECT_EQ(matched("a {} b", "a x b "), std::nullopt);
+}
+
+TEST(MatchFormat, MayRefuseAPartThatHoldsASentence) {
+  const std::optional<FormatPieces> pieces = pieces_of("{}: {} of {}");
+  EXPECT_TRUE(match_format(*pieces, "a: 1 of 2; b"));
+  EXPECT_FALSE(match_format(*pieces, "a: 1 of 2; b", MatchParts::kShort));
+  EXPECT_FALSE(match_format(*pieces, "a: 1 of 2\nb"));
 }
 
 TEST(MatchFormat, EndsEarlyOnATextThatRepeatsItsLiterals) {
