@@ -16,6 +16,7 @@
 
 #include "cli/chapters.h"
 #include "cli/commands.h"
+#include "cli/language.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "fovea/base/file.h"
@@ -35,7 +36,6 @@ index columns() { return std::min<index>(result_columns(), 100); }
 struct LearnOptions {
   bool run = false;
   std::string output = "learn-NN";
-  PageLanguage lang = PageLanguage::kEnglish;
 
   template <class Visitor>
   void visit_fields(Visitor&& visit) {
@@ -43,7 +43,6 @@ struct LearnOptions {
           {.only_command_line = true});
     visit("output", output, "run them in this folder, which is new or empty; NN: the chapter",
           {.only_command_line = true, .shown = "DIR", .also = "o"});
-    visit("lang", lang, "language of what is printed");
   }
 };
 
@@ -58,7 +57,7 @@ Chapter chapter_numbered(const std::string& number, PageLanguage language) {
     if (fmt::format("{}", chapter.number) == number) return std::move(chapter);
   }
   throw Error(ErrorCode::kUsage, fmt::format("learn: there is no chapter {}", excerpt(number)),
-              "name one of: " + numbers_of(", "));
+              fmt::format("name one of: {}", numbers_of(", ")));
 }
 
 void print_list(PageLanguage language) {
@@ -181,12 +180,12 @@ int learn(const Arguments& arguments) {
   if (!arguments.has("N")) {
     if (runs) {
       throw Error(ErrorCode::kUsage, "learn: no chapter to run",
-                  "name one of: " + numbers_of(", "));
+                  fmt::format("name one of: {}", numbers_of(", ")));
     }
-    print_list(options.lang);
+    print_list(language());
     return 0;
   }
-  const Chapter chapter = chapter_numbered(arguments.text("N"), options.lang);
+  const Chapter chapter = chapter_numbered(arguments.text("N"), language());
   if (!runs) {
     print(plain_text(chapter.text, columns()));
     return 0;
