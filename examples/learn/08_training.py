@@ -14,7 +14,8 @@ def entropy(counts):
     total = sum(counts.values())
     return -sum(n / total * math.log(n / total) for n in counts.values())
 
-text = open("licences.txt", encoding="utf-8").read()
+with open("licences.txt", encoding="utf-8") as file:
+    text = file.read()
 single = entropy(collections.Counter(text))
 pairs = entropy(collections.Counter(zip(text, text[1:]))) - single
 first, last = records("first", "update")[0]["mean16_loss"], records("first", "evaluation")[-1]["valid_loss"]

@@ -23,7 +23,8 @@ precision, recall = right / predicted, right / true
 print(f"precision {precision:.4f}, recall {recall:.4f}, F1 {2 * precision * recall / (precision + recall):.4f}")
 
 # The words of Chinese
-lexicon = {word for line in open("train.seg", encoding="utf-8") for word in line.split()}
+with open("train.seg", encoding="utf-8") as file:
+    lexicon = set(file.read().split())
 
 def longest_first(text):
     words = []
@@ -33,6 +34,7 @@ def longest_first(text):
         text = text[n:]
     return " ".join(words)
 
-lines = open("test.seg", encoding="utf-8").read().split("\n")[:-1]
+with open("test.seg", encoding="utf-8") as file:
+    lines = file.read().splitlines()
 same = sum(longest_first(line.replace(" ", "")) == " ".join(line.split()) for line in lines)
 print(longest_first("研究生命的起源"), "|", f"{same} of {len(lines)} sentences right")
