@@ -210,7 +210,7 @@ void FewQueries<T>::Finish() {
     T* const o = out_.o.row(run_.sequence.batch, row + r, run_.head);
     for (index c = 0; c < call_.in.v.width; ++c) o[c] = o_[r][c] * times[r];
   }
-  WriteLse(out_, run_.sequence.batch, run_.head, row, queries(), norm, state_);
+  WriteLse(out_, run_.sequence.batch, run_.head, {row, row + queries()}, norm, state_);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -342,8 +342,8 @@ void ForwardTile<T>::Finish() {
   } else {
     LanesToRows<T>(o, stride, queries, o_rows(), times);
   }
-  WriteLse(out, sequence.batch, head, sequence.query_row + query, queries, call.row_norm(head),
-           state);
+  const index row = sequence.query_row + query;
+  WriteLse(out, sequence.batch, head, {row, row + queries}, call.row_norm(head), state);
 }
 
 }  // namespace HWY_NAMESPACE

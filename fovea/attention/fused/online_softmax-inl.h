@@ -267,17 +267,17 @@ void RowState<T>::Lse(const RowNorm<T>& norm, T* value, T* low) const {
   for (; done < stride; ++done) each(done);
 }
 
-/// Writes the log-sum-exp of `queries` rows of the call from `row` on, where it is asked for.
+/// Writes the log-sum-exp of these rows of the call, where it is asked for.
 template <class T>
-void WriteLse(const AttentionOutputs<T>& out, index batch, index head, index row, index queries,
+void WriteLse(const AttentionOutputs<T>& out, index batch, index head, Span rows,
               const RowNorm<Wide<T>>& norm, const RowState<Wide<T>>& state) {
   if (out.lse.empty() && out.lse_low.empty()) return;
   HWY_ALIGN Wide<T> value[kLaneTile];
   HWY_ALIGN Wide<T> low[kLaneTile];
   state.Lse(norm, value, low);
-  for (index r = 0; r < queries; ++r) {
-    if (!out.lse.empty()) out.lse.at(batch, head, row + r) = value[r];
-    if (!out.lse_low.empty()) out.lse_low.at(batch, head, row + r) = low[r];
+  for (index r = 0; r < rows.end - rows.begin; ++r) {
+    if (!out.lse.empty()) out.lse.at(batch, head, rows.begin + r) = value[r];
+    if (!out.lse_low.empty()) out.lse_low.at(batch, head, rows.begin + r) = low[r];
   }
 }
 
