@@ -22,7 +22,7 @@ constexpr std::string_view kSemicolon = "；";
 // So often a text is cut in two at one kind of separator: a text of others may have any number.
 constexpr int kMostCuts = 3;
 // A longer line is no message of fovea.
-constexpr std::size_t kLongest = 2000;
+constexpr std::size_t kLongest = 1000;
 
 std::size_t letters_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -46,6 +46,12 @@ void append(std::string& text, std::string_view more) {
   }
   text += more;
 }
+
+// A format of so many letters does not match by chance.
+constexpr std::size_t kEnough = 8;
+
+// Which parts a message may have. kShort: none with "; ", behind which another sentence begins.
+enum class MatchParts { kAny, kShort };
 
 struct Pattern {
   FormatPieces english, chinese;
@@ -103,12 +109,20 @@ class Catalogue {
     }
     if (depth == 0) return {};
     for (const Pattern& pattern : patterns_) {
-      auto parts = match_format(pattern.english, text, may_be);
-      if (parts && is_likely(pattern, *parts, depth)) {
+      auto parts = match_format(pattern.english, text);
+      if (!parts || (may_be == MatchParts::kShort && !are_short(*parts))) continue;
+      if (is_likely(pattern, *parts, depth)) {
         return {.letters = pattern.letters + 1, .pattern = &pattern, .parts = std::move(*parts)};
       }
     }
     return {};
+  }
+
+  // A part may hold several sentences only as one text of the catalogue.
+  bool are_short(const std::vector<std::string_view>& parts) const {
+    return std::ranges::all_of(parts, [&](std::string_view part) {
+      return part.find("; ") == part.npos || texts_.count(std::string(part)) > 0;
+    });
   }
 
   std::string translated(const Found& found, int depth) const {
@@ -126,7 +140,9 @@ class Catalogue {
       at = text.find(": ", at);
       if (at == text.npos) break;
       Found tail = look_up(text.substr(at + 2), depth - 1, MatchParts::kShort);
-      if (tail.letters <= best.letters) continue;
+      // Behind a sentence a tail says less than the whole, however long it is.
+      const bool behind_name = text.starts_with("--") || text.substr(0, at).find(' ') == text.npos;
+      if (tail.letters <= best.letters || (best.letters > kEnough && !behind_name)) continue;
       best = std::move(tail);
       head = text.substr(0, at);
     }
@@ -151,7 +167,6 @@ class Catalogue {
   // A format of few words, such as "{} is {}", matches many a sentence: its parts must be known.
   bool is_likely(const Pattern& pattern, const std::vector<std::string_view>& parts,
                  int depth) const {
-    constexpr std::size_t kEnough = 8;
     return pattern.letters >= kEnough || std::ranges::all_of(parts, [&](std::string_view part) {
              constexpr std::string_view kNames =
                  "'\"/-";  // of files and options, and what is in quotes

@@ -11,7 +11,7 @@ namespace {
 
 // A place is tried at every occurrence of the literal behind it. A text of others may be long and
 // repeat that literal: after this many steps it counts as not made with the format.
-constexpr int kMostSteps = 500;
+constexpr int kMostSteps = 2000;
 
 bool is_number_type(std::string_view spec) {
   return !spec.empty() && (std::string_view("dfegx%").find(spec.back()) != std::string_view::npos ||
@@ -27,8 +27,7 @@ bool looks_like_number(std::string_view text) {
 
 class Matcher {
  public:
-  Matcher(const FormatPieces& format, std::string_view text, MatchParts parts)
-      : format_(format), text_(text), may_be_(parts) {}
+  Matcher(const FormatPieces& format, std::string_view text) : format_(format), text_(text) {}
 
   bool run() {
     parts_.resize(format_.places.size());
@@ -41,11 +40,17 @@ class Matcher {
   // Whether the text from `at` on is made of the places from number `n` on.
   bool rest(std::size_t n, std::size_t at) {
     if (n == format_.places.size()) return at == text_.size();
+    if (++steps_ > kMostSteps) return false;
     const std::string& behind = format_.literals[n + 1];
     // A number ends where its digits end, also where another place follows at once.
     if (format_.places[n].is_number && behind.empty()) {
       const std::size_t end = std::min(text_.find_first_not_of(kNumbers, at), text_.size());
       return take_part(n, at, end) && rest(n + 1, end);
+    }
+    // Of two places side by side behind a text, the first has a word, if that fits.
+    if (behind.empty() && n + 1 < format_.places.size() && !format_.literals[n].empty()) {
+      const std::size_t end = std::min(text_.find_first_of(" ,;:", at), text_.size());
+      if (take_part(n, at, end) && rest(n + 1, end)) return true;
     }
     const bool is_last = n + 1 == format_.places.size();
     if (is_last) {
@@ -65,14 +70,11 @@ class Matcher {
   bool take_part(std::size_t n, std::size_t begin, std::size_t end) {
     parts_[n] = text_.substr(begin, end - begin);
     if (parts_[n].find('\n') != std::string_view::npos) return false;
-    if (may_be_ == MatchParts::kShort && parts_[n].find("; ") != std::string_view::npos)
-      return false;
     return !format_.places[n].is_number || looks_like_number(parts_[n]);
   }
 
   const FormatPieces& format_;
   std::string_view text_;
-  MatchParts may_be_;
   std::vector<std::string_view> parts_;
   int steps_ = 0;
 };
@@ -179,8 +181,8 @@ std::vector<CatalogueEntry> read_po(std::string_view file) {
 }
 
 std::optional<std::vector<std::string_view>> match_format(const FormatPieces& format,
-                                                          std::string_view text, MatchParts parts) {
-  Matcher matcher(format, text, parts);
+                                                          std::string_view text) {
+  Matcher matcher(format, text);
   if (!matcher.run()) return std::nullopt;
   return matcher.take();
 }

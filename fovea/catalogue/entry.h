@@ -23,9 +23,6 @@ struct FormatPieces {
 /// Nothing if the text is no format string: a brace without its other one.
 std::optional<FormatPieces> pieces_of(std::string_view format);
 
-/// Which parts a match may have. kShort: none with "; ", behind which another sentence begins.
-enum class MatchParts { kAny, kShort };
-
 struct CatalogueEntry {
   std::string english, chinese;
   bool is_word = false;  ///< a word that is translated only within a message: msgctxt "word"
@@ -37,7 +34,6 @@ std::vector<CatalogueEntry> read_po(std::string_view file);
 
 /// What stands in the places of a format in this text; nothing if the text was not made with it.
 std::optional<std::vector<std::string_view>> match_format(const FormatPieces& format,
-                                                          std::string_view text,
-                                                          MatchParts parts = MatchParts::kAny);
+                                                          std::string_view text);
 
 }  // namespace fovea

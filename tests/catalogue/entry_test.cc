@@ -62,11 +62,15 @@ TEST(MatchFormat, RefusesWhatWasNotMadeWithIt) {
   EXPECT_EQ(matched("a {} b", "a x b "), std::nullopt);
 }
 
-TEST(MatchFormat, MayRefuseAPartThatHoldsASentence) {
-  const std::optional<FormatPieces> pieces = pieces_of("{}: {} of {}");
-  EXPECT_TRUE(match_format(*pieces, "a: 1 of 2; b"));
-  EXPECT_FALSE(match_format(*pieces, "a: 1 of 2; b", MatchParts::kShort));
-  EXPECT_FALSE(match_format(*pieces, "a: 1 of 2\nb"));
+TEST(MatchFormat, PutsAWordIntoTheFirstOfTwoPlacesSideBySide) {
+  EXPECT_THAT(matched("the scheme {}{}, got {}", "the scheme bio in column 2, got X"),
+              Optional(ElementsAre("bio", " in column 2", "X")));
+  EXPECT_THAT(matched("the scheme {}{}, got {}", "the scheme bio, got X"),
+              Optional(ElementsAre("bio", "", "X")));
+}
+
+TEST(MatchFormat, KeepsToOneLine) {
+  EXPECT_EQ(matched("{}: {} of {}", "a: 1 of 2\nb"), std::nullopt);
 }
 
 TEST(MatchFormat, EndsEarlyOnATextThatRepeatsItsLiterals) {
