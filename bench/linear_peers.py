@@ -8,8 +8,9 @@
   bench/linear_peers.py DATA --only labels-1000 classes-1000 --no-peers
 
 Needs scikit-learn (pip install scikit-learn), and zstd for packed files. DATA has the folders imdb, multi30k,
-wikitext2, tinyshakespeare, zh_en_handson and zh_gsdsimp; a set whose folder is not there is left out. "manuals" needs
-Debian's packages of manual pages (manpages, manpages-dev, manpages-de, manpages-fr, ...), or their folder: --manuals DIR. Each peer is
+wikitext2, tinyshakespeare, zh_en_handson and zh_gsdsimp; a set whose folder is not there is left out. "manuals" and
+"pages" need Debian's packages of manual pages (manpages, manpages-dev, manpages-de, manpages-fr, ...), or their folder:
+--manuals DIR; "packages" needs apt's list of packages. Each peer is
 TF-IDF (sublinear) of words, of characters, or of both, with a linear model whose C is chosen by cross-validation
 (logistic regression by log loss, a linear SVM by accuracy, or macro F1 where classes are uneven; with and without
 balanced weights there). Peers take hours for the sets of 1,000: --no-peers. fovea runs once, with its defaults. All read the test texts once, at the end; the seconds are
@@ -199,11 +200,44 @@ def manuals(data, folder):
     return data.halves(sources, 300)
 
 
+def kinds_of_pages(data, folder):
+    """Of which section of the manual a page in English is: its first 3,000 characters, 200 pages of each section."""
+    sources = {}
+    for path in sorted(folder.glob("man[1-8]/*.gz")):
+        try:
+            lines = [MARKS.sub("", line).replace("\\-", "-") for line in unpacked(path).split("\n")
+                     if line[:1] not in (".", "'", "\\")]
+        except (UnicodeDecodeError, OSError):
+            continue
+        text = " ".join(lines)[:3000]
+        if len(text) >= 1000:
+            sources.setdefault(path.parent.name, []).append(text)
+    sources = {name: texts for name, texts in sources.items() if len(set(texts)) >= 100}
+    if len(sources) < 3:
+        raise FileNotFoundError(f"{folder} has long pages of {len(sources)} sections")
+    return data.halves(sources, 200)
+
+
+def packages(data):
+    """Which section of Debian a package is of, by the line that describes it: 100 of each section."""
+    lists = sorted(pathlib.Path("/var/lib/apt/lists").glob("*_main_binary-*_Packages*"))
+    if not lists:
+        raise FileNotFoundError("no lists of Debian's packages: apt-get update")
+    command = ["/usr/lib/apt/apt-helper", "cat-file", lists[0]]
+    sources = {}
+    for block in subprocess.run(command, check=True, capture_output=True).stdout.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if line[:1] != " " and ": " in line)
+        if "Section" in fields and "Description" in fields:
+            sources.setdefault(fields["Section"], []).append(fields["Description"])
+    return data.halves({name: texts for name, texts in sources.items() if len(set(texts)) >= 1000}, 100)
+
+
 def sets_of(data, manual_pages=MANUALS):
     """name -> what reads it."""
-    sets = {f"imdb-{count}": lambda count=count: data.imdb(count) for count in (500, 2000, 10000, 25000)}
+    sets = {f"imdb-{count}": lambda count=count: data.imdb(count) for count in (200, 500, 2000, 10000, 25000)}
     return {**sets, "uneven": data.uneven, "labels": data.labels, "numbers": data.numbers, "zh": data.zh,
-            "languages": data.languages, "manuals": lambda: manuals(data, manual_pages), "labels-1000": data.many_labels, "classes-1000": data.many_classes}
+            "languages": data.languages, "manuals": lambda: manuals(data, manual_pages), "pages": lambda: kinds_of_pages(data, manual_pages),
+            "packages": lambda: packages(data), "labels-1000": data.many_labels, "classes-1000": data.many_classes}
 
 
 def write(path, rows):

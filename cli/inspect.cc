@@ -21,6 +21,7 @@
 #include "fovea/pretrained/foreign_json.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/report/progress.h"
+#include "fovea/task/classify/linear.h"
 #include "fovea/task/language_model/preference.h"
 #include "fovea/tensor/gguf.h"
 #include "fovea/text/utf8.h"
@@ -123,7 +124,10 @@ std::string how_far(index step, const std::string& stop_after) {
 }
 
 // A problem that was solved: its steps are the settings that cross-validation tried.
-void describe_solved(const RunSummary& run) {
+void describe_solved(const Model& model) {
+  const std::string choice = choice_text(choice_in(model.weights.metadata));
+  if (!choice.empty()) print(fmt::format("chosen: {}\n", choice));
+  const RunSummary& run = model.training;
   if (run.best_step < 0) return;
   print(fmt::format("training: solved; {}, of setting {} that was tried\n",
                     validation_text("chosen", run.best_valid_loss, run.best_valid_metrics),
@@ -154,7 +158,7 @@ void describe(const Model& model, const ModelDescription& description) {
   const bool is_solved = !description.solved.empty();
   print(model.step() < 0 || is_solved ? "\n" : fmt::format(", of update {}\n", model.step()));
   print(description.outputs);
-  is_solved ? describe_solved(model.training)
+  is_solved ? describe_solved(model)
             : describe_training(model, description.stop_after, description.targets);
   for (const SettingLine& line : description.settings) {
     print(fmt::format(
@@ -187,8 +191,11 @@ void describe_as_json(const Model& model, ModelDescription description) {
   Json::Object object{{"kind", task_row(model.task.kind).key},
                       {"parameters", model.parameters(description.solved)},
                       {"step", model.step()},
-                      {"training", std::move(training)},
-                      {"settings", std::move(description.settings_now)}};
+                      {"training", std::move(training)}};
+  Json::Object choice;
+  for (auto& [name, value] : choice_in(model.weights.metadata)) choice.emplace_back(name, value);
+  if (!choice.empty()) object.emplace_back("choice", std::move(choice));
+  object.emplace_back("settings", std::move(description.settings_now));
   for (auto& member : description.output_members) object.push_back(std::move(member));
   object.emplace_back("tensors", std::move(tensors));
   object.emplace_back("checkpoints", std::move(checkpoints));

@@ -3,6 +3,7 @@
 // them.
 #include <fmt/core.h>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
@@ -60,39 +61,57 @@ std::string pairs_epilog() {
 
 constexpr std::size_t kMostShown = 10;
 
-// The losses on the highest rung, as far as they were the best so far: "0.3901 (trial 1)".
-std::string best_so_far(std::span<const SearchTrial> trials, index rung) {
+// What is compared on the highest rung, as far as it was the best so far: "0.3901 (trial 1)".
+std::string best_so_far(std::span<const SearchTrial> trials, std::string_view compared,
+                        index rung) {
   std::string text;
-  double best = std::numeric_limits<double>::infinity();
+  double best = -std::numeric_limits<double>::infinity();
   for (const SearchTrial& trial : trials) {
-    if (trial.rung != rung || !(trial.loss < best)) continue;
-    best = trial.loss;
-    text += fmt::format("{}{:.4f} (trial {})", text.empty() ? "" : ", ", best, trial.trial);
+    const double own = goodness_of(trial, compared);
+    if (trial.rung != rung || !(own > best)) continue;
+    best = own;
+    text +=
+        fmt::format("{}{:.4f} (trial {})", text.empty() ? "" : ", ", std::abs(own), trial.trial);
   }
   return text;
 }
 
-// Lines: the best trials, the best loss so far over the trials, and what was chosen and why.
-std::string search_report(std::span<const SearchTrial> trials, std::size_t best) {
-  if (best >= trials.size()) {
+// "of the lowest loss of 5": why a trial was chosen.
+std::string why_chosen(const SearchResult& result, index of) {
+  const std::string_view by = result.compared;
+  const SearchTrial& usual = result.trials.front();
+  if (result.best == 0 && usual.error > 0) {
+    return fmt::format(
+        "the defaults, since no {} of {} is higher by more than a standard error "
+        "({:.4f})",
+        by, of, usual.error);
+  }
+  return fmt::format("of the {} {} of {}", by == "loss" || by == "rmse" ? "lowest" : "highest", by,
+                     of);
+}
+
+// Lines: the best trials, the best so far over the trials, and what was chosen and why.
+std::string search_report(const SearchResult& result) {
+  const std::vector<SearchTrial>& trials = result.trials;
+  if (result.best >= trials.size()) {
     return "the search found nothing better in its time: the defaults are trained\n";
   }
-  const SearchTrial& chosen = trials[best];
+  const SearchTrial& chosen = trials[result.best];
   double seconds = 0;
   index on_all = 0;
   for (const SearchTrial& trial : trials) {
     seconds += trial.seconds;
     on_all += trial.rung == chosen.rung ? 1 : 0;
   }
-  std::string text = trial_table(trials, kMostShown);
+  std::string text = trial_table(trials, result.compared, kMostShown);
   if (trials.size() > kMostShown) {
     text += fmt::format("{} more trials: {}\n", trials.size() - kMostShown, kTrialsName);
   }
-  text += fmt::format("best loss so far, on {} texts: {}\n", chosen.rows,
-                      best_so_far(trials, chosen.rung));
-  text += fmt::format(
-      "chosen: trial {}, of the lowest loss of {} on {} texts ({} trials in {}): {}", chosen.trial,
-      on_all, chosen.rows, trials.size(), format_duration(seconds), chosen.options);
+  text += fmt::format("best {} so far, on {} texts: {}\n", result.compared, chosen.rows,
+                      best_so_far(trials, result.compared, chosen.rung));
+  text += fmt::format("chosen: trial {}, {} on {} texts ({} trials in {}): {}", chosen.trial,
+                      why_chosen(result, on_all), chosen.rows, trials.size(),
+                      format_duration(seconds), chosen.options);
   if (!chosen.found.empty()) text += " " + chosen.found;
   return text + "\n";
 }
@@ -148,8 +167,8 @@ class ClassifierTraining : public TrainingWithVectors<ClassifierSettings, Classi
     SearchResult result = search_->run(context, folder, resume, observer);
     search_.reset();
     if (result.stopped) return std::nullopt;
-    settings_ = std::move(result.settings);
-    return search_report(result.trials, result.best);
+    settings_ = result.settings;
+    return search_report(result);
   }
 
   std::vector<std::string> description() const override {

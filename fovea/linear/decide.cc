@@ -144,15 +144,12 @@ double macro_f1(std::span<const float> predictions, const Examples& truth,
 
 std::vector<float> thresholds_of_classes(std::span<const float> predictions, const Examples& truth,
                                          index classes) {
-  constexpr double kUneven = 2, kAsGood = 0.98;
+  constexpr double kAsGood = 0.98;
   constexpr int kSteps = 9;
   std::vector<float> best(static_cast<std::size_t>(classes), 1.0F);
-  std::vector<double> texts(best.size());
-  for (const std::int32_t label : truth.labels) texts[static_cast<std::size_t>(label)] += 1;
+  const std::vector<double> texts = count_texts(truth, classes);
+  if (!are_uneven(texts)) return best;
   const double most = *std::max_element(texts.begin(), texts.end());
-  const bool is_uneven = std::any_of(texts.begin(), texts.end(),
-                                     [&](double own) { return own > 0 && own * kUneven < most; });
-  if (!is_uneven) return best;
   std::vector<std::vector<float>> tried;
   std::vector<double> found;
   for (int step = 0; step <= kSteps; ++step) {
@@ -171,6 +168,19 @@ std::vector<float> thresholds_of_classes(std::span<const float> predictions, con
 }
 
 }  // namespace
+
+std::vector<double> count_texts(const Examples& truth, index classes) {
+  std::vector<double> texts(static_cast<std::size_t>(classes));
+  for (const std::int32_t label : truth.labels) texts[static_cast<std::size_t>(label)] += 1;
+  return texts;
+}
+
+bool are_uneven(std::span<const double> texts) {
+  constexpr double kUneven = 2;
+  const double most = texts.empty() ? 0 : *std::max_element(texts.begin(), texts.end());
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](double own) { return own > 0 && own * kUneven < most; });
+}
 
 ThresholdRule parse_threshold(std::string_view text) {
   ThresholdRule rule{.goal = ThresholdGoal::kGiven};

@@ -49,6 +49,12 @@ std::vector<float> find_thresholds(const Context& context, ClassifierTask task,
                                    std::span<const float> predictions, const Examples& truth,
                                    index classes, const ThresholdSearch& search = {});
 
+/// Whether a class has less than half of the texts of another one. `texts` is [classes]; those that
+/// no text has do not count.
+bool are_uneven(std::span<const double> texts);
+/// The texts of each of so many classes or labels.
+std::vector<double> count_texts(const Examples& truth, index classes);
+
 /// A label for which no threshold reaches the precision of a rule, and what its own reaches.
 struct MissedPrecision {
   index label = 0;

@@ -17,6 +17,7 @@
 #include "fovea/linear/calibrate.h"
 #include "fovea/linear/decide.h"
 #include "fovea/linear/fit_plan.h"
+#include "fovea/linear/scaled_solver.h"
 #include "fovea/linear/solver.h"
 #include "fovea/linear/wide_solver.h"
 #include "fovea/text/keyed_hash.h"
@@ -152,6 +153,7 @@ class Fitter {
   void take_ratios(std::span<OutputProblem> problems) const;
   bool same_texts() const;
   bool is_wide() const;
+  bool is_alone() const;
   index lanes_for(index outputs, index times) const;
   bool solve(PathState& state, double c);
   void measure(index fold, std::span<const index> outputs, std::size_t trial, PathState& state,
@@ -368,13 +370,18 @@ bool Fitter::same_texts() const {
          std::all_of(weights.begin(), weights.end(), [](double w) { return w > 0; });
 }
 
+// Whether each output is solved by itself, whatever the number of threads.
+bool Fitter::is_alone() const {
+  return !is_number() && !is_wide() && solves_alone(outputs_, data_.features.columns());
+}
+
 bool Fitter::is_wide() const { return fovea::is_sampled(data_.task, outputs_) && same_texts(); }
 
 // How many outputs are solved side by side, where there are so many, so many times: as many as
 // leave something to each thread.
 index Fitter::lanes_for(index outputs, index times) const {
   if (is_wide()) return kWideLanes;
-  if (is_number() || !same_texts() || data_.features.columns() > kMostColumnsOfLanes) return 1;
+  if (is_number() || !same_texts() || is_alone()) return 1;
   index lanes = kMostLanes;
   while (lanes > 1 && times * ((outputs + lanes - 1) / lanes) < context_.threads()) lanes /= 2;
   return lanes;
@@ -393,9 +400,10 @@ bool Fitter::solve(PathState& state, double c) {
                     .offset = problem.offset,
                     .c = c});
   }
-  const bool done = is_number() ? solve_squares(said.front(), options, state.solution)
-                    : is_wide() ? solve_logistic(said, options, state.wide)
-                                : solve_logistic(said, options, state.solution);
+  const bool done = is_number()  ? solve_squares(said.front(), options, state.solution)
+                    : is_alone() ? solve_scaled(said.front(), options, state.solution)
+                    : is_wide()  ? solve_logistic(said, options, state.wide)
+                                 : solve_logistic(said, options, state.solution);
   solved(static_cast<index>(said.size()));
   return done;
 }

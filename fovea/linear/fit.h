@@ -173,6 +173,7 @@ struct LinearSize {
   index measured = 1;      ///< outputs by which a trial is chosen
   index folds_again = 0;   ///< by which the chosen trial is measured once more
   double ngram_bytes = 0;  ///< of the n-grams and their names
+  bool is_scaled = false;  ///< each output is solved by itself in float32
 
   /// How many problems of one output are solved.
   index problems() const { return measured * folds * trials + outputs * folds_again + outputs; }

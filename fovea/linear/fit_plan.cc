@@ -8,6 +8,7 @@
 
 #include "fovea/base/random.h"
 #include "fovea/data/epoch_order.h"
+#include "fovea/linear/scaled_solver.h"
 #include "fovea/linear/solver.h"
 #include "fovea/linear/wide_solver.h"
 #include "fovea/text/keyed_hash.h"
@@ -138,12 +139,14 @@ LinearSize linear_size(const NgramFeatures& features, index texts, ClassifierTas
           .trials = trials,
           .measured = is_sampled(task, outputs) ? kMostMeasured : outputs,
           .folds_again = is_sampled(task, outputs) || again > folds ? again : 0,
-          .ngram_bytes = ngram_bytes};
+          .ngram_bytes = ngram_bytes,
+          .is_scaled = task != ClassifierTask::kRegression && !is_sampled(task, outputs) &&
+                       solves_alone(outputs, features.columns())};
 }
 
 index LinearSize::lanes() const {
   if (measured < outputs) return kWideLanes;
-  return columns > kMostColumnsOfLanes ? 1 : std::min(outputs, kMostLanes);
+  return solves_alone(outputs, columns) ? 1 : std::min(outputs, kMostLanes);
 }
 
 double LinearSize::bytes(const Context& context) const {
@@ -157,7 +160,9 @@ double LinearSize::bytes(const Context& context) const {
   const bool is_wide = measured < outputs;
   const double of_column = (is_wide ? 4 : 2) * sizeof(double);
   const double of_lane = is_wide ? 3 * sizeof(float) : 2 * sizeof(double) + sizeof(float);
-  const double own = width * (of_column + side * of_lane) + n * side * kOfText;
+  const double copy =
+      is_scaled ? scaled_bytes(static_cast<double>(values)) + width * sizeof(float) : 0;
+  const double own = width * (of_column + side * of_lane) + n * side * kOfText + copy;
   const double fit = context.threads() * own + k * width * sizeof(float) +
                      n * m * sizeof(float) * static_cast<double>(trials) +
                      n * k * sizeof(float) * 2 +
@@ -167,7 +172,7 @@ double LinearSize::bytes(const Context& context) const {
 
 double LinearSize::seconds(const Context& context) const {
   constexpr double kPasses = 15, kSecondsToRead = 4e-7;
-  const double of_value = measured < outputs ? 5e-10 : 2e-9;
+  const double of_value = measured < outputs ? 5e-10 : is_scaled ? 1.2e-9 : 2e-9;
   const double of_problems =
       static_cast<double>(problems()) * kPasses * of_value / context.threads();
   return static_cast<double>(values) * (of_problems + kSecondsToRead);

@@ -41,4 +41,9 @@ double kept_bytes(index texts, index columns, index states);
 /// With more columns, weights side by side would be too large for the caches, and for many threads.
 inline constexpr index kMostColumnsOfLanes = 500'000;
 
+/// Whether each of so many outputs is solved by itself.
+inline bool solves_alone(index outputs, index columns) {
+  return outputs == 1 || columns > kMostColumnsOfLanes;
+}
+
 }  // namespace fovea

@@ -8,6 +8,7 @@
 
 #include "fovea/base/random.h"
 #include "fovea/data/epoch_order.h"
+#include "fovea/linear/logistic_step.h"
 #include "fovea/linear/side_by_side.h"
 
 namespace fovea {
@@ -38,10 +39,7 @@ class Descent {
   std::size_t size() const { return order_.size(); }
   std::size_t problems() const { return problems_.size(); }
   bool is_idle(std::size_t lane) const { return idle_[lane]; }
-  double cost(std::size_t n, std::size_t lane) const {
-    const LinearProblem& p = problems_[lane];
-    return p.c * (p.costs.empty() ? 1 : p.costs[static_cast<std::size_t>(p_.used[n])]);
-  }
+  double cost(std::size_t n, std::size_t lane) const { return cost_of(problems_[lane], n); }
   double y(std::size_t n, std::size_t lane) const {
     return double{problems_[lane].y[static_cast<std::size_t>(p_.used[n])]};
   }
@@ -144,33 +142,16 @@ class Descent {
   std::array<bool, static_cast<std::size_t>(L)> idle_{};
 };
 
-// The z in (0, cost) where its derivative square (z - old) + slope + log(z / (cost - z)) is 0, by
-// Newton's method (Yu, Huang & Lin 2011, algorithm 4). The optimum lies in (0, cost / 2].
-double logistic_step(double square, double slope, double old, double cost) {
-  constexpr int kMostSteps = 100;
-  constexpr double kNear = 1e-10, kShrink = 0.1;
-  double z = old <= cost / 2 ? old : kShrink * old;
-  for (int step = 0; step < kMostSteps; ++step) {
-    const double gradient = square * (z - old) + slope + std::log(z / (cost - z));
-    if (std::abs(gradient) < kNear) break;
-    const double next = z - gradient / (square + cost / (cost - z) / z);
-    if (next == z) break;
-    z = next <= 0 ? kShrink * z : std::min(next, cost / 2);
-  }
-  return z;
-}
-
 template <index L>
 bool solve_logistic_in(std::span<const LinearProblem> problems, const SolverOptions& options,
                        LinearSolution& solution) {
-  constexpr double kFirstShare = 1e-3, kFirst = 1e-8;
   constexpr auto kLanes = static_cast<std::size_t>(L);
   Descent<L> descent(problems, options, solution);
   std::vector<double>& dual = solution.dual;
   const auto at = [](std::size_t n, std::size_t lane) { return 2 * n * kLanes + lane; };
   const auto begin = [&](std::size_t n, std::size_t lane) {
     double &a = dual[at(n, lane)], &rest = dual[at(n, lane) + kLanes];
-    a = std::min(kFirstShare * descent.cost(n, lane), kFirst);
+    a = first_dual(descent.cost(n, lane));
     rest = descent.cost(n, lane) - a;
   };
   descent.start(2 * descent.size() * kLanes, begin, [&](std::size_t n, std::size_t lane) {
@@ -183,16 +164,10 @@ bool solve_logistic_in(std::span<const LinearProblem> problems, const SolverOpti
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       if (descent.is_idle(lane)) continue;
       const double y = descent.y(n, lane), cost = descent.cost(n, lane);
-      const double square = descent.square(n, lane), slope = y * values[lane];
-      double &a = dual[at(n, lane)], &rest = dual[at(n, lane) + kLanes];
-      far[lane] = std::abs(slope + std::log(a / rest));
-      // The smaller of both is the variable, so that neither is a difference of equal numbers.
-      const bool is_small = square * (cost / 2 - a) + slope > 0;
-      double& small = is_small ? a : rest;
-      const double old = small;
-      small = logistic_step(square, is_small ? slope : -slope, old, cost);
-      (is_small ? rest : a) = cost - small;
-      if (small != old) steps[lane] = (is_small ? y : -y) * (small - old), moved = true;
+      const DualStep step = step_dual(y * values[lane], descent.square(n, lane), cost,
+                                      dual[at(n, lane)], dual[at(n, lane) + kLanes]);
+      far[lane] = step.far;
+      if (step.grown != 0) steps[lane] = y * step.grown, moved = true;
     }
     if (moved) descent.add(n, steps);
   });

@@ -25,6 +25,11 @@ struct LinearProblem {
   double c = 1;
 };
 
+/// c_i of the n-th row that is used.
+inline double cost_of(const LinearProblem& p, std::size_t n) {
+  return p.c * (p.costs.empty() ? 1 : p.costs[static_cast<std::size_t>(p.used[n])]);
+}
+
 struct SolverOptions {
   double tolerance = 0.01;
   int most_passes = 300;

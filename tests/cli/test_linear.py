@@ -256,6 +256,23 @@ class Runs(LinearTest):
         self.succeed("report", self.folder / "model", "-o", page)
         self.assertIn("<td>–</td><td>–</td>", page.read_text(encoding="utf-8"))
 
+    def test_what_was_chosen_is_told(self):
+        rng = random.Random(2)
+        rows = []
+        for i in range(1200):  # what tells the classes is how words end
+            ends = [f"{rng.randrange(10**6)}x{i % 2 if rng.random() < 0.7 else rng.randrange(2)}" for _ in range(3)]
+            rows.append((("even", "odd")[i % 2], sentence(rng, *ends)))
+        file = self.table(rows)
+        said = self.fit(file).stderr.decode()
+        self.assertRegex(said, r"chosen: weighting ratio, C [0-9.]+, without the n-grams of words "
+                               r"\(--leave-out none keeps these\)")
+        model = self.folder / "model"
+        self.assertIn("without the n-grams of words\n", self.succeed("inspect", model).stdout.decode())
+        choice = json.loads(self.succeed("inspect", model, "--json").stdout)["choice"]
+        self.assertEqual((choice["weighting"], choice["without_words"]), ("ratio", "true"))
+        said = self.fit(file, "--leave-out", "none", output="all").stderr.decode()
+        self.assertRegex(said, r"chosen: weighting (ratio|tfidf), C [0-9.]+\n")
+
     def test_too_few_texts_to_validate(self):
         printed = self.fit(self.reviews(4)).stdout.decode()
         self.assertIn("too few texts to validate", printed)

@@ -60,6 +60,45 @@ class SearchTest(CommandTest):
         self.search(*options, output="given")
         self.assertEqual(self.weights("given"), self.weights("model"))
 
+    def uneven(self, rows):
+        """Three classes of 90, 7 and 3 %, with a word that tells each, mostly."""
+        rng = random.Random(3)
+        lines = []
+        for i in range(rows):
+            label = "rare" if i % 33 == 0 else "some" if i % 14 == 0 else "usual"
+            words = rng.choices(WORDS, k=8)
+            if label != "usual" and rng.random() < 0.6:
+                words[rng.randrange(8)] = {"rare": "comet", "some": "harbour"}[label]
+            lines.append(f"{label}\t{' '.join(words)}\n")
+        path = self.folder / "uneven.tsv"
+        path.write_text("".join(lines), encoding="utf-8")
+        return path
+
+    def test_uneven_classes_are_compared_by_macro_f1(self):
+        args = ("train", "classify", "--train", self.uneven(700), "--auto", "9t", "-o", self.folder / "model")
+        said = self.succeed(*args).stderr.decode()
+        head = json.loads((self.folder / "model" / "trials.jsonl").read_text().split("\n")[0])
+        self.assertEqual(head["compared"], "macro_f1")
+        trials = self.trials()
+        usual = trials[0]
+        self.assertGreater(usual["error"], 0.001)
+        best = max(trials, key=lambda trial: trial["metrics"]["macro_f1"])
+        if best["metrics"]["macro_f1"] <= usual["metrics"]["macro_f1"] + usual["error"]:
+            best = usual
+        self.assertIn(f"chosen: trial {best['trial']}, ", said)
+        self.assertIn("best macro_f1 so far", said)
+        # The number that is told is that of the model that is trained.
+        self.assertIn(f"macro_f1 {best['metrics']['macro_f1']:.4f}", said)
+        # Who asks for another metric gets it.
+        said = self.succeed(*args[:-1], self.folder / "other", "--metric", "loss").stderr.decode()
+        self.assertIn("best loss so far", said)
+
+    def test_the_defaults_are_tried_on_all_texts_first(self):
+        self.succeed("train", "classify", "--train", self.uneven(3300), "--auto", "3t", "--model", "linear",
+                     "-o", self.folder / "model")
+        rows = [(trial["rows"], trial["rung"]) for trial in self.trials()]
+        self.assertEqual(rows, [(3300, 2), (1100, 1), (1100, 1)])
+
     def test_a_killed_search_goes_on_to_the_same_choice(self):
         args = ("train", "classify", "--train", self.reviews(600), "--auto", "40t", "-o")
         self.succeed(*args, self.folder / "whole")

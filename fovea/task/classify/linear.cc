@@ -63,7 +63,8 @@ double loss_of(const float* values, const Examples& truth, index i, const Classi
 }
 
 Validation measured(std::vector<float> values, const Examples& truth, const ClassifierRun& run,
-                    const LinearModel& linear, BestUses* uses = nullptr) {
+                    const LinearModel& linear, BestUses* uses = nullptr,
+                    std::vector<float>* decided = nullptr) {
   const ClassifierConfig& model = run.settings.model;
   SetPredictions found{.values = std::move(values)};
   for (index i = 0; i < truth.size(); ++i) {
@@ -74,6 +75,7 @@ Validation measured(std::vector<float> values, const Examples& truth, const Clas
   Validation validation =
       measure(found, truth, model, run.outputs.numbers, run.settings.text.metric);
   if (uses != nullptr) uses->take(found.values, truth, model, validation.goodness());
+  if (decided != nullptr) *decided = std::move(found.values);
   return validation;
 }
 
@@ -136,6 +138,19 @@ std::vector<float> predictions(const Context& context, const LinearModel& model,
   return values;
 }
 
+// The same from rows that are known.
+std::vector<float> predictions(const Context& context, const LinearModel& model,
+                               const SparseRows& rows) {
+  const index classes = model.weights().classes;
+  std::vector<float> values(static_cast<std::size_t>(rows.rows() * classes));
+  const double of_row = 4.0 * static_cast<double>(rows.size() / std::max<index>(rows.rows(), 1)) *
+                        static_cast<double>(model.weights().outputs());
+  context.for_ranges(rows.rows(), of_row, [&](index begin, index end) {
+    for (index i = begin; i < end; ++i) model.predict(rows.row(i), values.data() + i * classes);
+  });
+  return values;
+}
+
 // The labels for which no threshold reaches the precision that was asked for.
 std::vector<std::string> missed_lines(const LinearFit& fit, const Examples& truth,
                                       const ClassifierRun& run) {
@@ -154,6 +169,12 @@ std::vector<std::string> missed_lines(const LinearFit& fit, const Examples& trut
       fmt::format("validation: no threshold reaches a precision of {}: {}, at the highest; add "
                   "texts, or ask for less",
                   rule.value, list)};
+}
+
+// The line of the log about a choice.
+std::string told_of(const std::string& choice, bool without_words) {
+  return fmt::format("chosen: {}{}", choice,
+                     without_words ? " (--leave-out none keeps these)" : "");
 }
 
 // The labels of a run that is resumed are those of its config.json, which stays.
@@ -234,7 +255,7 @@ RunTime linear_time(const Context& context, const ClassifierRun& run) {
 }
 
 std::optional<MeasuredFit> fit_measured(const Context& context, const ClassifierRun& run,
-                                        TrainingObserver& observer) {
+                                        TrainingObserver& observer, bool wants_fitted) {
   const ClassifierConfig& model = run.settings.model;
   const KnownTexts& known = run.linear->training;
   NgramFeatures features = run.linear->features;
@@ -255,15 +276,39 @@ std::optional<MeasuredFit> fit_measured(const Context& context, const Classifier
   const KnownTexts& held = run.linear->validation;
   MeasuredFit done{.fit = std::move(*fit)};
   const LinearModel& linear = done.fit.model;
+  if (wants_fitted) done.fitted = predictions(context, linear, rows);
   if (!held.texts.empty()) {
-    done.found =
-        measured(predictions(context, linear, held.texts), held.truth, run, linear, run.uses.get());
+    done.found = measured(predictions(context, linear, held.texts), held.truth, run, linear,
+                          run.uses.get(), &done.decided);
   } else if (!done.fit.unseen.empty()) {
     if (run.uses) run.uses->more = missed_lines(done.fit, known.truth, run);
     if (run.settings.linear.folds > 0) done.folds = folded(done.fit, known.truth, run);
-    done.found = measured(std::move(done.fit.unseen), known.truth, run, linear, run.uses.get());
+    done.found = measured(std::move(done.fit.unseen), known.truth, run, linear, run.uses.get(),
+                          &done.decided);
   }
   return done;
+}
+
+std::vector<std::pair<std::string, std::string>> choice_in(const SafetensorsMetadata& metadata) {
+  std::vector<std::pair<std::string, std::string>> choice;
+  for (const std::string_view name : {"weighting", "c", "without_words"}) {
+    for (const auto& [key, value] : metadata) {
+      if (key == name) choice.emplace_back(key, value);
+    }
+  }
+  return choice;
+}
+
+std::string choice_text(const std::vector<std::pair<std::string, std::string>>& choice) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : choice) {
+    if (name == "weighting") parts.push_back(fmt::format("weighting {}", value));
+    if (name == "c") parts.push_back(fmt::format("C {}", value));
+    if (name == "without_words" && value == "true") {
+      parts.emplace_back("without the n-grams of words");
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 TrainResult train_linear(const Context& context, const ClassifierRun& run,
@@ -277,18 +322,18 @@ TrainResult train_linear(const Context& context, const ClassifierRun& run,
   }
   append_start(folder, start_of_process(0, context.threads(), run.identity));
   observer.begins({});
-  const std::optional<MeasuredFit> done = fit_measured(context, run, observer);
+  std::optional<MeasuredFit> done = fit_measured(context, run, observer, true);
   if (!done) return {.state = {}, .stopped = true};
   const LinearFit& fit = done->fit;
-  const KnownTexts& known = run.linear->training;
   const Validation training =
-      measured(predictions(context, fit.model, known.texts), known.truth, run, fit.model);
+      measured(std::move(done->fitted), run.linear->training.truth, run, fit.model);
   const LinearTrial& chosen = fit.trials[fit.chosen];
-  write_model_weights(folder, fit.model.tensors(),
-                      {{"step", std::to_string(fit.chosen + 1)},
-                       {"weighting", std::string(to_string(chosen.weighting))},
-                       {"c", fmt::format("{}", chosen.c)},
-                       {"without_words", chosen.without_words ? "true" : "false"}});
+  const SafetensorsMetadata metadata{{"step", std::to_string(fit.chosen + 1)},
+                                     {"weighting", std::string(to_string(chosen.weighting))},
+                                     {"c", fmt::format("{}", chosen.c)},
+                                     {"without_words", chosen.without_words ? "true" : "false"}};
+  write_model_weights(folder, fit.model.tensors(), metadata);
+  observer.told(told_of(choice_text(choice_in(metadata)), chosen.without_words));
   TrainResult result;
   result.state = write_records(folder, training, *done, monotonic_seconds() - began);
   result.state.tokens = result.process_tokens = run.texts_to_train();

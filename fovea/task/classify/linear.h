@@ -9,12 +9,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fovea/base/context.h"
 #include "fovea/base/types.h"
 #include "fovea/report/run_report.h"
 #include "fovea/task/classify/run.h"
+#include "fovea/tensor/safetensors.h"
 #include "fovea/train/trainer.h"
 
 namespace fovea {
@@ -36,11 +38,21 @@ struct MeasuredFit {
   /// The loss and the metrics of cross-validation over its folds, with --folds. (C, thresholds and
   /// calibration are those of all folds.)
   std::vector<FoldedMetric> folds = {};
+  /// [texts, classes] the predictions behind `found`, as labels are chosen by them.
+  std::vector<float> decided = {};
+  std::vector<float> fitted = {};  ///< [texts, classes] predictions for the texts to train on
 };
 
-/// Fits the model of a run. Nothing if it was interrupted.
+/// What was chosen for a linear model, by the metadata of its weights: {{"weighting", "ratio"},
+/// {"c", "64"}, {"without_words", "true"}}; empty of other models.
+std::vector<std::pair<std::string, std::string>> choice_in(const SafetensorsMetadata& metadata);
+/// "weighting ratio, C 64, without the n-grams of words"
+std::string choice_text(const std::vector<std::pair<std::string, std::string>>& choice);
+
+/// Fits the model of a run; `wants_fitted`: with what it says of the texts to train on. Nothing if
+/// it was interrupted.
 std::optional<MeasuredFit> fit_measured(const Context& context, const ClassifierRun& run,
-                                        TrainingObserver& observer);
+                                        TrainingObserver& observer, bool wants_fitted = false);
 
 /// Fits the model, measures it and writes it. metrics.jsonl has an evaluation for each setting that
 /// cross-validation tried, numbered from 1, and the metrics of the one that was chosen: of texts

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/context.h"
@@ -122,6 +124,12 @@ std::optional<SetPredictions> predict_set(Tape& tape, const Classifier& model,
                                           const std::vector<double>& class_weights,
                                           const std::function<bool()>& interrupted,
                                           Rows<const float> frames = {});
+
+/// What a metric measures: "accuracy", "macro_f1", "micro_f1", "rmse", "pearson" or "loss". Auto is
+/// the accuracy or, of uneven classes, macro F1; of several labels micro F1; of numbers "rmse".
+std::string_view measured_by(ClassifierMetric metric, ClassifierTask task, bool is_uneven);
+/// Such a number of a validation, negative where less is better; NaN if it has none.
+double goodness_by(std::string_view measure, double loss, std::span<const MetricValue> metrics);
 
 /// Accuracy and macro F1 for classes; for several labels micro and macro F1; for numbers the root
 /// of the mean squared error, in their own unit, and Pearson's correlation where there is one. Then

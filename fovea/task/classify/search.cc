@@ -19,6 +19,10 @@
 #include "fovea/base/random.h"
 #include "fovea/config/json.h"
 #include "fovea/data/epoch_order.h"
+#include "fovea/linear/decide.h"
+#include "fovea/metrics/bootstrap.h"
+#include "fovea/metrics/classification.h"
+#include "fovea/metrics/probabilities.h"
 #include "fovea/task/classify/linear.h"
 #include "fovea/task/classify/run.h"
 #include "fovea/train/model_folder.h"
@@ -52,11 +56,12 @@ SearchTrial trial_of(std::string_view line, const std::string& where) {
   return trial;
 }
 
-// Whether a is better: on a higher rung or, on the same, of a lower loss. A trial that failed is
-// the worst.
-bool is_better(const SearchTrial& a, const SearchTrial& b) {
-  if (std::isnan(a.loss) || std::isnan(b.loss)) return std::isnan(b.loss) && !std::isnan(a.loss);
-  return a.rung != b.rung ? a.rung > b.rung : a.loss < b.loss;
+// Whether a is better: on a higher rung or, on the same, by what is compared. A trial that failed
+// is the worst.
+bool is_better(const SearchTrial& a, const SearchTrial& b, std::string_view compared) {
+  const double of_a = goodness_of(a, compared), of_b = goodness_of(b, compared);
+  if (std::isnan(of_a) || std::isnan(of_b)) return std::isnan(of_b) && !std::isnan(of_a);
+  return a.rung != b.rung ? a.rung > b.rung : of_a > of_b;
 }
 
 }  // namespace
@@ -106,17 +111,34 @@ void append_trial(const std::filesystem::path& folder, const SearchTrial& trial)
   append_line(folder / kTrialsName, line_of(trial));
 }
 
-std::size_t best_trial(std::span<const SearchTrial> trials) {
-  const auto best = std::min_element(trials.begin(), trials.end(), is_better);
-  if (best == trials.end() || std::isnan(best->loss)) return trials.size();
+std::string_view compared_by(ClassifierMetric metric, ClassifierTask task, bool is_uneven) {
+  const std::string_view measure = measured_by(metric, task, is_uneven);
+  return metric == ClassifierMetric::kAuto && measure != "macro_f1" ? "loss" : measure;
+}
+
+double goodness_of(const SearchTrial& trial, std::string_view compared) {
+  if (std::isnan(trial.loss)) return trial.loss;
+  return goodness_by(compared, trial.loss, trial.metrics);
+}
+
+std::size_t best_trial(std::span<const SearchTrial> trials, std::string_view compared) {
+  const auto best = std::min_element(
+      trials.begin(), trials.end(),
+      [&](const SearchTrial& a, const SearchTrial& b) { return is_better(a, b, compared); });
+  if (best == trials.end() || std::isnan(goodness_of(*best, compared))) return trials.size();
+  const SearchTrial& usual = trials.front();
+  const double ahead = goodness_of(*best, compared) - goodness_of(usual, compared);
+  if (usual.rung == best->rung && ahead <= usual.error) return 0;
   return static_cast<std::size_t>(best - trials.begin());
 }
 
-std::string trial_table(std::span<const SearchTrial> trials, std::size_t most) {
+std::string trial_table(std::span<const SearchTrial> trials, std::string_view compared,
+                        std::size_t most) {
   std::vector<std::size_t> order(trials.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return is_better(trials[a], trials[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return is_better(trials[a], trials[b], compared);
+  });
   std::string text = "trial   texts    loss  ";
   const std::size_t named = order.empty() ? 0 : trials[order[0]].metrics.size();
   for (std::size_t m = 0; m < named; ++m) {
@@ -308,6 +330,22 @@ std::string options_found(const LinearFit& fit, const LinearFitOptions& given,
   return fmt::format("{}", fmt::join(options, " "));
 }
 
+// The standard error of macro F1, by bootstrap over the texts; of several labels 0.
+double macro_f1_error(const Context& context, const ClassifierRun& run, const MeasuredFit& done) {
+  const ClassifierConfig& model = run.settings.model;
+  if (model.task == ClassifierTask::kMultiLabel) return 0;
+  constexpr BootstrapOptions kOptions{.resamples = 200, .confidence = 0.682689492};  // one error
+  const KnownTexts& held = run.linear->validation;
+  const Examples& truth = held.texts.empty() ? run.linear->training.truth : held.truth;
+  const auto chosen =
+      most_likely_classes<float>({done.decided.data(), truth.size(), model.classes});
+  const Interval macro =
+      classification_intervals(context, confusion_matrix(truth.labels, chosen, model.classes),
+                               kOptions)
+          .macro.f1;
+  return (macro.high - macro.low) / 2;
+}
+
 class Searcher {
  public:
   Searcher(const Context& context, const ClassifierSettings& settings, const LabelledSet& set,
@@ -323,6 +361,8 @@ class Searcher {
 
  private:
   SearchHead head();
+  std::string_view compared() const;
+  bool measure_defaults();
   std::string config_of_search() const;
   void begin(bool resume);
   void list_settings();
@@ -346,6 +386,7 @@ class Searcher {
   const double began_ = monotonic_seconds();
   double spent_ = 0;  // by the processes before
   index rungs_ = 1;
+  std::string_view compared_ = "loss";
   bool has_networks_ = false, stopped_ = false;
   std::vector<std::string> order_;  // of the settings
   std::vector<SearchTrial> known_;  // of the processes before
@@ -439,9 +480,21 @@ SearchHead Searcher::head() {
   return {.data = fingerprint(set_),
           .models = has_networks_ ? "linear,bag,encoder" : "linear",
           .given = changed,
+          .compared = std::string(compared_),
           .rows = count_training(set_),
           .rungs = rungs_,
           .seed = static_cast<index>(settings_.recipe.seed)};
+}
+
+std::string_view Searcher::compared() const {
+  const ClassifierTextOptions& text = settings_.text;
+  std::vector<double> texts(static_cast<std::size_t>(set_.labels.size()));
+  for (std::size_t i = 0; i < set_.table.rows.size() && !text.regression; ++i) {
+    for (const std::string& label : set_.table.rows[i].labels) {
+      if (!set_.validates[i]) texts[static_cast<std::size_t>(set_.labels.find(label))] += 1;
+    }
+  }
+  return compared_by(text.metric, task_of(text, set_.labels.size()), are_uneven(texts));
 }
 
 // A search that is interrupted has a configuration, too, by which it is resumed.
@@ -469,6 +522,7 @@ void Searcher::begin(bool resume) {
     hold_back(set_, kHeldBack, settings_.text.regression, settings_.recipe.seed);
   }
   rungs_ = rung_count(count_training(set_));
+  compared_ = compared();
   SearchHead now = head();
   if (before.head.rows > 0 && !(before.head == now)) {
     throw Error(ErrorCode::kConfig,
@@ -514,6 +568,8 @@ bool Searcher::train_linear(const ClassifierRun& run, SearchTrial& trial, TrialW
   }
   trial.loss = done->found->loss;
   trial.metrics = done->found->metrics;
+  if (trials_.empty() && compared_ == "macro_f1")
+    trial.error = macro_f1_error(context_, run, *done);
   // Settings that suit a part of the texts need not suit all.
   if (trial.rung == rungs_) {
     trial.found = options_found(done->fit, settings_of(trial).linear, run.settings.linear);
@@ -592,12 +648,22 @@ bool Searcher::measure(SearchTrial trial) {
   trial.seconds = monotonic_seconds() - began;
   append_trial(folder_, trial);
   trials_.push_back(std::move(trial));
-  if (best_trial(trials_) + 1 == trials_.size()) {
+  if (best_trial(trials_, compared_) + 1 == trials_.size()) {
     const SearchTrial& best = trials_.back();
-    observer_.told(fmt::format("trial {}: loss {:.4f} on {} texts, the best so far: {}", best.trial,
-                               best.loss, best.rows, best.options));
+    observer_.told(fmt::format("trial {}: {} {:.4f} on {} texts, the best so far: {}", best.trial,
+                               compared_, std::abs(goodness_of(best, compared_)), best.rows,
+                               best.options));
   }
   return true;
+}
+
+// The first setting, on all texts, whatever the time.
+bool Searcher::measure_defaults() {
+  return measure({.trial = 1,
+                  .round = 1,
+                  .rung = rungs_,
+                  .rows = count_training(set_),
+                  .options = order_.front()});
 }
 
 bool Searcher::measure_round(index round, std::vector<std::string> members) {
@@ -617,13 +683,13 @@ bool Searcher::measure_round(index round, std::vector<std::string> members) {
     }
     std::vector<SearchTrial> own(trials_.begin() + static_cast<std::ptrdiff_t>(first),
                                  trials_.end());
-    std::stable_sort(own.begin(), own.end(), [](const SearchTrial& a, const SearchTrial& b) {
-      return !std::isnan(a.loss) && (std::isnan(b.loss) || a.loss < b.loss);
+    std::stable_sort(own.begin(), own.end(), [&](const SearchTrial& a, const SearchTrial& b) {
+      return is_better(a, b, compared_);
     });
     const auto kept = (own.size() + kThird - 1) / kThird;
     members.clear();
     for (std::size_t n = 0; n < kept; ++n) {
-      if (!std::isnan(own[n].loss)) members.push_back(own[n].options);
+      if (!std::isnan(goodness_of(own[n], compared_))) members.push_back(own[n].options);
     }
   }
   return true;
@@ -643,8 +709,9 @@ SearchResult Searcher::run(bool resume) {
   list_settings();
   std::size_t size = 1;
   for (index rung = 1; rung < rungs_; ++rung) size *= kThird;
+  const bool goes_on = !order_.empty() && measure_defaults();
   index round = 1;
-  for (std::size_t next = 0; next < order_.size(); next += size, ++round) {
+  for (std::size_t next = 1; goes_on && next < order_.size(); next += size, ++round) {
     const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(next);
     const auto end = begin + static_cast<std::ptrdiff_t>(std::min(size, order_.size() - next));
     if (!measure_round(round, {begin, end})) break;
@@ -652,7 +719,8 @@ SearchResult Searcher::run(bool resume) {
   std::error_code error;  // what a killed process has left
   remove_tree(folder_ / kScratchName, error);
   SearchResult result;
-  result.best = best_trial(trials_);
+  result.compared = compared_;
+  result.best = best_trial(trials_, compared_);
   result.stopped = stopped_;
   result.settings =
       settings_of(result.best < trials_.size() ? trials_[result.best] : SearchTrial{});

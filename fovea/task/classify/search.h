@@ -37,9 +37,10 @@ SearchBudget parse_budget(std::string_view text);
 /// the same to go on.
 struct SearchHead {
   std::string kind = "search";
-  std::string data;    ///< fingerprint of the texts
-  std::string models;  ///< kinds that are tried: "linear,bag"
-  std::string given;   ///< options that are fixed
+  std::string data;               ///< fingerprint of the texts
+  std::string models;             ///< kinds that are tried: "linear,bag"
+  std::string given;              ///< options that are fixed
+  std::string compared = "loss";  ///< by what: measured_by()
   index rows = 0, rungs = 0, seed = 0;
 
   template <class Visitor>
@@ -48,6 +49,7 @@ struct SearchHead {
     visit("data", data, "fingerprint of the texts");
     visit("models", models, "kinds of models that are tried");
     visit("given", given, "options that are not searched");
+    visit("compared", compared, "the number by which trials are compared");
     visit("rows", rows, "texts to train on");
     visit("rungs", rungs, "parts of the texts, each three times that before it");
     visit("seed", seed, "of the order of the settings");
@@ -65,6 +67,7 @@ struct SearchTrial {
   std::string found = {};     ///< options that the training chose: "--regularization-c 4"
   double loss = std::numeric_limits<double>::quiet_NaN();  ///< NaN: it failed
   double seconds = 0;
+  double error = 0;                       ///< of the defaults: see best_trial()
   std::string failure = {};               ///< why
   std::vector<MetricValue> metrics = {};  ///< no field: "metrics" is an object
 
@@ -79,6 +82,7 @@ struct SearchTrial {
     visit("found", found, "options that the training chose");
     visit("loss", loss, "on texts that it had not seen; null: it failed");
     visit("seconds", seconds, "that it took");
+    visit("error", error, "of the defaults: the standard error of what is compared; 0: not used");
     visit("failure", failure, "why it failed");
   }
 };
@@ -95,28 +99,37 @@ void write_trials(const std::filesystem::path& folder, const SearchRecords& reco
 /// Adds a line, durably.
 void append_trial(const std::filesystem::path& folder, const SearchTrial& trial);
 
-/// Its number: that of the lowest loss on the highest rung; the first of equal ones. The count of
-/// trials if all failed.
-std::size_t best_trial(std::span<const SearchTrial> trials);
+/// What trials are compared by, where `metric` is asked for: a metric, or the loss. Auto is macro
+/// F1 of uneven classes, which a loss hardly sees if they are rare, and else the loss, which tells
+/// more than a count.
+std::string_view compared_by(ClassifierMetric metric, ClassifierTask task, bool is_uneven);
+/// The trial's number for that; larger is better, NaN: it failed.
+double goodness_of(const SearchTrial& trial, std::string_view compared);
+
+/// Its number: the best on the highest rung, the first of equal ones; but the first trial, that of
+/// the defaults, if this is not better by more than its standard error (Breiman et al. 1984): the
+/// best of many is often better by chance. The count of trials if all failed.
+std::size_t best_trial(std::span<const SearchTrial> trials, std::string_view compared);
 
 /// Lines for people: the best trials, the highest rung first, `most` of them.
-std::string trial_table(std::span<const SearchTrial> trials, std::size_t most);
+std::string trial_table(std::span<const SearchTrial> trials, std::string_view compared,
+                        std::size_t most);
 
 struct SearchResult {
   std::vector<SearchTrial> trials;
+  std::string compared;         ///< by this
   std::size_t best = 0;         ///< of these; if there is none, the defaults are kept
   ClassifierSettings settings;  ///< with those of the best trial, and no search to do
   bool stopped = false;         ///< by request, before the end
 };
 
-/// Tries settings in rounds. The first round has the defaults among its settings, all others are
-/// drawn without repetition. A round measures 3^(n-1) settings on the texts of the first of n
-/// rungs, the best third on those of the second, which has three times as many, and so on; the last
-/// rung has all texts. The best trial is that of the lowest loss on the highest rung. Options that
-/// are not at their defaults stay as they are.
+/// Tries the defaults on all texts, then in rounds settings that are drawn without repetition. A
+/// round measures 3^(n-1) settings on the texts of the first of n rungs, the best third on those of
+/// the second, which has three times as many, and so on; the last rung has all texts. What was
+/// found is best_trial(). Options that are not at their defaults stay as they are.
 ///
-/// A loss is that of the validation files; without such, of linear models that of cross-validation.
-/// Where bags and encoders are tried, too, it is that of a part of the texts that is held back.
+/// A trial is measured on the validation files; without such, a linear model by cross-validation,
+/// with its thresholds. Where bags and encoders are tried, too, a part of the texts is held back.
 class ClassifierSearch {
  public:
   /// Reads the texts. Throws as prepare_run().

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "fovea/base/error.h"
+#include "fovea/linear/decide.h"
 #include "fovea/metrics/classification.h"
 #include "fovea/metrics/regression.h"
 #include "fovea/model/pass_plan.h"
@@ -83,40 +87,44 @@ Validation measure_numbers(const SetPredictions& predictions, const Examples& tr
   return validation;
 }
 
-double found(const Validation& validation, std::string_view name, double otherwise) {
-  for (const MetricValue& metric : validation.metrics) {
-    if (metric.name == name) return metric.value;
-  }
-  return otherwise;
-}
-
-std::optional<double> metric_of(const Validation& validation, ClassifierTask task,
-                                ClassifierMetric metric) {
-  using enum ClassifierMetric;
-  if (metric == kAuto) {
-    metric = task == ClassifierTask::kRegression   ? kRmse
-             : task == ClassifierTask::kMultiLabel ? kMicroF1
-                                                   : kAccuracy;
-  }
-  switch (metric) {
-    case kAuto:
-    case kLoss:
-      return std::nullopt;
-    case kAccuracy:
-      return found(validation, "accuracy", 0);
-    case kMacroF1:
-      return found(validation, "macro_f1", 0);
-    case kMicroF1:  // of one class each, it is the accuracy
-      return found(validation, "micro_f1", found(validation, "accuracy", 0));
-    case kRmse:
-      return -found(validation, "rmse", 0);
-    case kPearson:
-      return found(validation, "pearson", -1);
-  }
-  return std::nullopt;
+bool are_uneven_classes(const Examples& truth, const ClassifierConfig& config) {
+  const bool has_classes =
+      config.task == ClassifierTask::kBinary || config.task == ClassifierTask::kSingleLabel;
+  return has_classes && are_uneven(count_texts(truth, config.classes));
 }
 
 }  // namespace
+
+std::string_view measured_by(ClassifierMetric metric, ClassifierTask task, bool is_uneven) {
+  using enum ClassifierMetric;
+  switch (metric) {
+    case kAuto:
+      if (task == ClassifierTask::kRegression) return "rmse";
+      if (task == ClassifierTask::kMultiLabel) return "micro_f1";
+      return is_uneven ? "macro_f1" : "accuracy";
+    case kLoss:
+      return "loss";
+    case kAccuracy:
+      return "accuracy";
+    case kMacroF1:
+      return "macro_f1";
+    case kMicroF1:  // of one class each, it is the accuracy
+      return task == ClassifierTask::kMultiLabel ? "micro_f1" : "accuracy";
+    case kRmse:
+      return "rmse";
+    case kPearson:
+      return "pearson";
+  }
+  return "loss";
+}
+
+double goodness_by(std::string_view measure, double loss, std::span<const MetricValue> metrics) {
+  if (measure == "loss") return -loss;
+  for (const MetricValue& metric : metrics) {
+    if (metric.name == measure) return measure == "rmse" ? -metric.value : metric.value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
 
 LabelledTexts view_of(const ExampleBatch& batch, const ClassifierConfig& config,
                       Rows<const float> frames) {
@@ -163,8 +171,11 @@ Validation measure(const SetPredictions& predictions, const Examples& truth,
                               ? measure_labels(predictions, truth, config.classes)
                               : measure_classes(predictions, truth, config.classes);
   validation.loss = predictions.mean_loss();
-  validation.score = metric_of(validation, config.task, metric);
-  if (validation.score) validation.score = score_with_tie(*validation.score, validation.loss);
+  const std::string_view by = measured_by(metric, config.task, are_uneven_classes(truth, config));
+  if (by == "loss") return validation;
+  const double score = goodness_by(by, validation.loss, validation.metrics);
+  // A correlation that is not defined is as bad as one can be.
+  validation.score = score_with_tie(std::isnan(score) ? -1 : score, validation.loss);
   return validation;
 }
 

@@ -38,6 +38,24 @@ TEST(Measure, OfClassesAndTheirScore) {
   EXPECT_GT(measure(said, truth, config, {}, ClassifierMetric::kAuto).score, right.score);
 }
 
+// Of four texts with one class and one with another, whoever always says the first has accuracy .8.
+TEST(Measure, ScoresUnevenClassesByMacroF1) {
+  ClassifierConfig config;
+  config.task = ClassifierTask::kBinary;
+  config.classes = 2;
+  const Examples truth{.stream = {3, 4, 5, 6, 7},
+                       .starts = {0, 1, 2, 3, 4, 5},
+                       .labels = {0, 0, 0, 0, 1},
+                       .label_starts = {0, 1, 2, 3, 4, 5}};
+  const std::vector<float> first = {0.9f, 0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 0.9f, 0.1f, 0.9f, 0.1f};
+  const SetPredictions said{.loss = 5, .weight = 5, .values = first};
+  const Validation uneven = measure(said, truth, config, {}, ClassifierMetric::kAuto);
+  EXPECT_NEAR(uneven.score.value(), value_of(uneven, "macro_f1"), 1e-6);
+  EXPECT_NEAR(value_of(uneven, "macro_f1"), 4.0 / 9, 1e-9);
+  const Validation asked = measure(said, truth, config, {}, ClassifierMetric::kAccuracy);
+  EXPECT_NEAR(asked.score.value(), 0.8, 1e-6);
+}
+
 TEST(Measure, OfLabelsAndNumbers) {
   ClassifierConfig config;
   config.task = ClassifierTask::kMultiLabel;
