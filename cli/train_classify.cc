@@ -82,7 +82,7 @@ std::string why_chosen(const SearchResult& result, index of) {
   const SearchTrial& usual = result.trials.front();
   if (result.best == 0 && usual.error > 0) {
     return fmt::format(
-        "the defaults, since no {} of {} is higher by more than a standard error "
+        "the defaults, since no {} of {} is higher by more than half of their 95 % interval "
         "({:.4f})",
         by, of, usual.error);
   }

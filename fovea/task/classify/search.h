@@ -82,7 +82,8 @@ struct SearchTrial {
     visit("found", found, "options that the training chose");
     visit("loss", loss, "on texts that it had not seen; null: it failed");
     visit("seconds", seconds, "that it took");
-    visit("error", error, "of the defaults: the standard error of what is compared; 0: not used");
+    visit("error", error,
+          "of the defaults: half the 95 % interval of what is compared; 0: not used");
     visit("failure", failure, "why it failed");
   }
 };
@@ -107,8 +108,8 @@ std::string_view compared_by(ClassifierMetric metric, ClassifierTask task, bool 
 double goodness_of(const SearchTrial& trial, std::string_view compared);
 
 /// Its number: the best on the highest rung, the first of equal ones; but the first trial, that of
-/// the defaults, if this is not better by more than its standard error (Breiman et al. 1984): the
-/// best of many is often better by chance. The count of trials if all failed.
+/// the defaults, if this is not better by more than half of its 95 % interval: the best of many is
+/// often better by chance. The count of trials if all failed.
 std::size_t best_trial(std::span<const SearchTrial> trials, std::string_view compared);
 
 /// Lines for people: the best trials, the highest rung first, `most` of them.
