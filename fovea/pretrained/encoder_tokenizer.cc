@@ -98,12 +98,15 @@ std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model) 
   return std::make_unique<WordPieceOfEncoder>(std::move(model));
 }
 
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files,
-                                                               index rows) {
-  // Other files say neither the marks around a text nor, in XLM-RoBERTa, the ids.
-  const std::string kind = files.has("tokenizer.json") ? tokenizer_model(files) : std::string();
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files, index rows,
+                                                               std::string_view architecture) {
+  // Other files say neither the marks around a text nor, in XLM-RoBERTa, the ids; those of an
+  // architecture that is named have rules of their own.
+  const bool knows = files.has("tokenizer.json") || !architecture.empty();
+  const std::string kind = knows ? tokenizer_model(files) : std::string();
   if (kind != "BPE" && kind != "Unigram") return encoder_tokenizer(read_wordpiece(files));
-  return std::make_unique<SubwordsOfEncoder>(read_folder_subwords(files, "", rows, kNoToken));
+  return std::make_unique<SubwordsOfEncoder>(
+      read_folder_subwords(files, architecture, rows, kNoToken));
 }
 
 void require_room_for_marks(const EncoderTokenizer& tokenizer, index most,
@@ -132,8 +135,9 @@ constexpr std::string_view kTextOfEncoder[] = {"config.json", "tokenizer.json", 
 
 }  // namespace
 
-EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions) {
-  EncoderText text{.tokenizer = read_encoder_tokenizer(files, rows),
+EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions,
+                              std::string_view architecture) {
+  EncoderText text{.tokenizer = read_encoder_tokenizer(files, rows, architecture),
                    .max_length = longest_text(files, positions)};
   if (text.tokenizer->size() > rows) {
     fail(ErrorCode::kModelDamaged, "{}: the tokenizer has {} tokens, the model {}", files.where(),

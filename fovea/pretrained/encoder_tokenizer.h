@@ -53,9 +53,11 @@ class EncoderTokenizer {
 
 std::unique_ptr<const EncoderTokenizer> encoder_tokenizer(WordPieceModel model);
 
-/// The tokenizer among these files, for a model with a table of `rows` embeddings. Throws
-/// kModelMissing, kModelDamaged, and kModelWrongKind for one that fovea does not know.
-std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files, index rows);
+/// The tokenizer among these files, for a model of this architecture ("": one that keeps it in
+/// tokenizer.json or vocab.txt) with a table of `rows` embeddings. Throws kModelMissing,
+/// kModelDamaged, and kModelWrongKind for one that fovea does not know.
+std::unique_ptr<const EncoderTokenizer> read_encoder_tokenizer(const ModelFiles& files, index rows,
+                                                               std::string_view architecture = "");
 
 /// Throws kModelDamaged, "WHERE: ...", if texts of `most` tokens have no room for the marks.
 void require_room_for_marks(const EncoderTokenizer& tokenizer, index most,
@@ -69,7 +71,8 @@ struct EncoderText {
 
 /// As the files say, for a model with so many rows of embeddings and positions. Throws as
 /// read_encoder_tokenizer(), and kModelDamaged for more tokens than rows.
-EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions);
+EncoderText read_encoder_text(const ModelFiles& files, index rows, index positions,
+                              std::string_view architecture = "");
 
 /// The files that say it, with the config.json of the model, as the archive that a model keeps that
 /// began from this one.

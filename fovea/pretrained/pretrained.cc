@@ -95,8 +95,10 @@ bool is_encoder(const fs::path& path) {
   if (is_gguf(path) || !is_hugging_face(path)) return false;
   const fs::path file = path / "config.json";
   const Json json = read_foreign_json(file);
-  const std::string type = ForeignObject(json, file.string()).text("model_type", "bert");
-  if (is_architecture(type) || is_translator_architecture(type)) return false;
+  const ForeignObject config(json, file.string());
+  const std::string type = config.text("model_type", "bert");
+  if (is_translator_architecture(type)) return is_source_encoder(config);
+  if (is_architecture(type)) return false;
   return encoder_head(path) == BertHead::kNone;
 }
 

@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "fovea/base/check.h"
 #include "fovea/base/option.h"
+#include "fovea/model/text_batch.h"
 #include "fovea/pretrained/encoder.h"
+#include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/translator.h"
 #include "fovea/tensor/checksum.h"
 
 namespace fovea {
@@ -81,37 +86,60 @@ fs::path folder_of(const ForeignObject& module, const fs::path& folder) {
 struct Modules {
   fs::path transformer;
   std::optional<fs::path> pooling{};
+  std::vector<fs::path> dense{};
   bool normalizes = false;
 };
 
-// Transformer, Pooling and, if it is there, Normalize, in this order.
+// What may follow what stands before it: any number of Dense, and Normalize at the end.
+std::string_view known_module(std::size_t n, bool is_last) {
+  constexpr std::string_view kFirst[] = {"Transformer", "Pooling"};
+  if (n < std::size(kFirst)) return kFirst[n];
+  return is_last ? "Dense or Normalize" : "Dense";
+}
+
+// Transformer, Pooling and, if they are there, Dense and Normalize, in this order.
 Modules read_modules(const fs::path& folder) {
-  constexpr std::string_view kOrder[] = {"Transformer", "Pooling", "Normalize"};
+  constexpr std::size_t kMostModules = 16;
   const fs::path file = folder / "modules.json";
   if (!fs::exists(file)) return {.transformer = folder};
   const Json json = read_foreign_json(file);
   const auto* const array = json.get_if<Json::Array>();
-  if (array == nullptr || array->size() < 2 || array->size() > 3) {
+  if (array == nullptr || array->size() < 2 || array->size() > kMostModules) {
     fail(array == nullptr ? ErrorCode::kModelDamaged : ErrorCode::kModelWrongKind,
-         "{}: expected the modules Transformer, Pooling and perhaps Normalize", file.string());
+         "{}: expected the modules Transformer, Pooling and perhaps Dense and Normalize",
+         file.string());
   }
   Modules modules;
   for (std::size_t n = 0; n < array->size(); ++n) {
     const ForeignObject module((*array)[n], fmt::format("{}: module {}", file.string(), n));
-    if (class_of(module.text("type")) != kOrder[n]) {
-      module.refuse("type", fmt::format("{} in this place", kOrder[n]));
+    const std::string_view known = known_module(n, n + 1 == array->size());
+    const std::string type = module.text("type");
+    const std::string_view name = class_of(type);
+    if (n < 2 ? name != known : known.find(name) == known.npos || name == "or") {
+      module.refuse("type", fmt::format("{} in this place", known));
     }
-    if (module.whole("idx", 0, 2, static_cast<index>(n)) != static_cast<index>(n)) {
+    const auto number = static_cast<index>(n);
+    if (module.whole("idx", 0, kMostModules, number) != number) {
       module.fail_value("idx", fmt::format("{}", n));
     }
     const fs::path path = folder_of(module, folder);
     if (n == 0) modules.transformer = path;
     if (n == 1) modules.pooling = path;
-    if (n == 2) modules.normalizes = true;
+    if (name == "Dense") modules.dense.push_back(path);
+    if (name == "Normalize") modules.normalizes = true;
     module.ignore({"name", "kwargs"});
     module.refuse_others();
   }
   return modules;
+}
+
+// How later versions say that the rows of the encoder are what is pooled.
+void require_rows_of_text(const ForeignObject& config) {
+  const Json text = Json::Object{{"method", std::string("forward")},
+                                 {"method_output_name", std::string("last_hidden_state")}};
+  config.require("transformer_task", std::string("feature-extraction"));
+  config.require("modality_config", Json::Object{{"text", text}});
+  config.require("module_output_name", std::string("token_embeddings"));
 }
 
 // The longest text: as sentence_bert_config.json says, else as the encoder does, and never more
@@ -123,6 +151,7 @@ index max_length_of(const fs::path& folder, index positions, index longest) {
   const ForeignObject config(json, own.string());
   const index said = config.whole("max_seq_length", 1, INT32_MAX, longest);
   config.require("do_lower_case", false);
+  require_rows_of_text(config);
   config.refuse_others();
   return std::min(said, positions);
 }
@@ -149,6 +178,82 @@ SentenceSettings settings_of(const Modules& modules, const fs::path& folder, ind
   return settings;
 }
 
+// As PyTorch calls the functions of one number.
+Activation activation_of_module(const ForeignObject& config) {
+  constexpr std::pair<std::string_view, Activation> kFunctions[] = {
+      {"Identity", Activation::kNone}, {"Tanh", Activation::kTanh}, {"ReLU", Activation::kRelu},
+      {"GELU", Activation::kGelu},     {"SiLU", Activation::kSilu},
+  };
+  constexpr std::string_view kKey = "activation_function";
+  const std::string name = config.text(kKey, "torch.nn.modules.activation.Tanh");
+  if (name.starts_with("torch.nn.")) {
+    for (const auto& [known, function] : kFunctions) {
+      if (class_of(name) == known) return function;
+    }
+  }
+  config.refuse(kKey, "Identity, Tanh, ReLU, GELU and SiLU of torch.nn");
+}
+
+DenseConfig dense_config(const fs::path& folder, index in) {
+  constexpr index kMostWidth = index{1} << 20;
+  const fs::path file = folder / "config.json";
+  const Json json = read_foreign_json(file);
+  const ForeignObject config(json, file.string());
+  if (config.whole("in_features", 1, kMostWidth) != in) {
+    config.fail_value("in_features", fmt::format("{}, as wide as what it reads", in));
+  }
+  const DenseConfig found{.in = in,
+                          .out = config.whole("out_features", 1, kMostWidth),
+                          .bias = config.flag("bias", true),
+                          .residual = config.flag("use_residual", false),
+                          .activation = activation_of_module(config)};
+  for (const std::string_view key : {"module_input_name", "module_output_name"}) {
+    config.require(key, std::string("sentence_embedding"));
+  }
+  config.refuse_others();
+  return found;
+}
+
+// Before memory is taken for what the configuration says.
+void check_dense(const FolderTensors& tensors, const DenseConfig& config, const fs::path& folder) {
+  std::size_t count = 0;
+  const auto check_shape = [&](const char* name, const Shape& expected) {
+    ++count;
+    const Shape& shape = tensors.shape(name);
+    if (shape == expected) return;
+    fail(ErrorCode::kModelDamaged, "{}: the tensor {} is {}; config.json asks for {}",
+         folder.string(), name, to_string(shape), to_string(expected));
+  };
+  check_shape("linear.weight", {config.out, config.in});
+  if (config.bias) check_shape("linear.bias", {config.out});
+  if (config.projects()) check_shape("residual.weight", {config.out, config.in});
+  if (tensors.names().size() == count) return;
+  throw Error(ErrorCode::kModelWrongKind,
+              fmt::format("{}: expected {} tensors of a Dense module, got {}", folder.string(),
+                          count, tensors.names().size()),
+              kReadableHint);
+}
+
+// "0.linear.weight" is linear.weight in the folder of the first of these modules.
+Dense read_dense(const std::vector<fs::path>& folders, index width) {
+  DenseConfigs configs;
+  std::vector<FolderTensors> files;
+  for (const fs::path& folder : folders) {
+    configs.push_back(dense_config(folder, configs.empty() ? width : configs.back().out));
+    files.emplace_back(folder);
+    check_dense(files.back(), configs.back(), folder);
+  }
+  Dense dense(configs, {.memory = ParameterMemory::kUnwritten});
+  for (Parameter* const one : dense.parameters()) {
+    const std::size_t point = one->name.find('.');
+    const std::size_t layer = std::stoul(one->name.substr(0, point));
+    files[layer].read(one->name.substr(point + 1), one->value.vec<float>());
+    require_finite(*one);
+    ++one->version;
+  }
+  return dense;
+}
+
 // The checksum of the names and contents of all files that the vectors depend on.
 std::string checksum_of(const Modules& modules, const fs::path& folder) {
   const fs::path pooling = modules.pooling.value_or(folder);
@@ -158,16 +263,19 @@ std::string checksum_of(const Modules& modules, const fs::path& folder) {
         pooling / "config.json", modules.transformer / "config.json",
         modules.transformer / "sentence_bert_config.json",
         modules.transformer / "tokenizer_config.json", modules.transformer / "tokenizer.json",
-        modules.transformer / "vocab.txt"}) {
+        modules.transformer / "vocab.txt", modules.transformer / "spiece.model"}) {
     if (!fs::exists(file)) continue;
     all += xxh3_128(read_foreign_file(file, kMostTokenizerBytes));
+  }
+  for (const fs::path& dense : modules.dense) {
+    all += xxh3_128(read_foreign_file(dense / "config.json", kMostTokenizerBytes));
   }
   return all;
 }
 
-std::string checksum_of(const Bert& model) {
+std::string checksum_of(std::span<Parameter* const> parameters) {
   std::string all;
-  for (const Parameter* parameter : model.parameters()) {
+  for (const Parameter* const parameter : parameters) {
     const auto bytes = parameter->value.bytes();
     all += xxh3_128({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
@@ -180,8 +288,34 @@ fs::path transformer_folder(const fs::path& folder) { return read_modules(folder
 
 SentenceSettings sentence_settings(const fs::path& folder, index width, index positions,
                                    index longest) {
-  return settings_of(read_modules(folder), folder, width, positions, longest);
+  const Modules modules = read_modules(folder);
+  if (!modules.dense.empty()) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: the module {} is Dense, and a training has no layers over the "
+                            "pooled row",
+                            (folder / "modules.json").string(), 2),
+                "make vectors with the model: fovea embed, or fovea similar");
+  }
+  return settings_of(modules, folder, width, positions, longest);
 }
+
+namespace {
+
+struct LoadedRows {
+  RowEncoder model;
+  EncoderText text;
+};
+
+LoadedRows load_rows(const fs::path& folder) {
+  if (has_source_encoder(folder)) {
+    ForeignSourceEncoder loaded = load_source_encoder(folder);
+    return {RowEncoder(std::move(loaded.model)), std::move(loaded.text)};
+  }
+  LoadedEncoder loaded = load_encoder(folder, BertHead::kNone);
+  return {RowEncoder(std::move(loaded.model)), {std::move(loaded.tokenizer), loaded.max_length}};
+}
+
+}  // namespace
 
 SentenceModel load_sentence_model(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
@@ -192,16 +326,19 @@ SentenceModel load_sentence_model(const fs::path& folder) {
                 "name a folder that sentence-transformers or transformers has saved");
   }
   const Modules modules = read_modules(folder);
-  LoadedEncoder encoder = load_encoder(modules.transformer, BertHead::kNone);
-  const BertConfig& config = encoder.model.config();
+  LoadedRows encoder = load_rows(modules.transformer);
+  const index width = encoder.model.width();
   SentenceSettings settings =
-      settings_of(modules, folder, config.width, config.block, encoder.max_length);
-  require_room_for_marks(*encoder.tokenizer, settings.max_length, folder.string());
-  const std::string checksum = xxh3_128(checksum_of(modules, folder) + checksum_of(encoder.model));
+      settings_of(modules, folder, width, encoder.model.block(), encoder.text.max_length);
+  require_room_for_marks(*encoder.text.tokenizer, settings.max_length, folder.string());
+  Dense dense = read_dense(modules.dense, width);
+  std::string all = checksum_of(modules, folder) + checksum_of(encoder.model.parameters());
+  if (!modules.dense.empty()) all += checksum_of(dense.parameters());
   return {.model = std::move(encoder.model),
-          .tokenizer = std::move(encoder.tokenizer),
+          .tokenizer = std::move(encoder.text.tokenizer),
           .settings = std::move(settings),
-          .checksum = checksum};
+          .checksum = xxh3_128(all),
+          .dense = std::move(dense)};
 }
 
 }  // namespace fovea

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that make a vector of a text, as sentence-transformers saves them: a folder with an
-// encoder and modules.json, which says how the rows of a text become one vector. A folder of
-// transformers alone is read as sentence-transformers reads it: the mean of the rows.
+// encoder (of a T5, also one with its decoder) and modules.json, which says how the rows of a text
+// become one vector. A folder of transformers alone is read as sentence-transformers reads it: the
+// mean of the rows.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 #include <string>
 
-#include "fovea/model/bert.h"
+#include "fovea/model/row_encoder.h"
 #include "fovea/nn/pooling.h"
 #include "fovea/pretrained/encoder_tokenizer.h"
 
@@ -23,12 +24,14 @@ struct SentenceSettings {
 };
 
 struct SentenceModel {
-  Bert model;
+  RowEncoder model;
   std::unique_ptr<const EncoderTokenizer> tokenizer;
   SentenceSettings settings;
   std::string checksum;  ///< XXH3-128 of all that the vectors depend on
+  Dense dense = Dense(DenseConfigs(), ParameterSetOptions());  ///< over the pooled rows
 
-  index width() const { return model.config().width; }
+  /// Of a vector.
+  index width() const { return dense.config().empty() ? model.width() : dense.config().back().out; }
 };
 
 /// The folder of the encoder in such a folder: as modules.json says, else the folder itself. Throws
@@ -36,7 +39,8 @@ struct SentenceModel {
 std::filesystem::path transformer_folder(const std::filesystem::path& folder);
 
 /// How such a folder makes a vector of a text, for an encoder of this width that reads at most
-/// `longest` tokens and has so many positions. Throws kModelDamaged, kModelWrongKind.
+/// `longest` tokens and has so many positions, and no layers over the pooled rows. Throws
+/// kModelDamaged, kModelWrongKind, as for such layers.
 SentenceSettings sentence_settings(const std::filesystem::path& folder, index width,
                                    index positions, index longest);
 

@@ -31,27 +31,33 @@ constexpr std::string_view kTranslatorConfig = "config.json",
 // The weights of a folder, and which of them are those of our parameters.
 class TranslatorWeights {
  public:
-  TranslatorWeights(const fs::path& folder, const TranslatorArchitecture& architecture)
-      : folder_(folder), tensors_(folder), architecture_(architecture) {}
+  TranslatorWeights(const fs::path& folder, const TranslatorArchitecture& architecture,
+                    TranslatorPart part = TranslatorPart::kWhole)
+      : folder_(folder), tensors_(folder), architecture_(architecture), part_(part) {}
 
   bool has_logits_bias() const { return tensors_.has(architecture_.logits_bias); }
   bool has_head() const { return tensors_.has(fmt::format("{}.weight", architecture_.head)); }
 
   // Before memory is taken for what the configuration says.
   void check_sizes(const TranslatorConfig& c) const {
-    const index layers = c.encoder_layers + c.decoder_layers;
+    const bool is_whole = part_ == TranslatorPart::kWhole;
+    const index layers = c.encoder_layers + (is_whole ? c.decoder_layers : 0);
     if (std::ssize(tensors_.names()) < layers * architecture_.least_tensors) {
       fail(ErrorCode::kModelDamaged, "{}: {} tensors are too few for {} layers", folder_.string(),
            tensors_.names().size(), layers);
     }
     ParameterSet shapes({.memory = ParameterMemory::kShapesOnly});
-    const TranslatorLayers built(c, ParameterScope(shapes));
+    if (is_whole) {
+      const TranslatorLayers built(c, ParameterScope(shapes));
+    } else {
+      const SourceEncoderLayers built({c}, ParameterScope(shapes));
+    }
     refuse_others(c, shapes.parameters());
     const auto check_matrix = [&](std::string_view ours, index rows, index columns) {
       check_shape(names_of(c, ours)[0], {rows, columns}, 1);
     };
     check_matrix("encoder.embedding.tokens", c.vocabulary, c.width);
-    if (!c.share_embeddings) {
+    if (is_whole && !c.share_embeddings) {
       check_matrix("decoder.embedding.tokens", c.target_vocabulary, c.width);
     }
     check_matrix("encoder.blocks.0.feed_forward.in.weight", c.ff, c.width);
@@ -108,6 +114,12 @@ class TranslatorWeights {
  private:
   bool is_left_out(std::string_view ours) const {
     return ours == "output.bias" && !has_logits_bias();
+  }
+
+  // And is not read.
+  bool is_of_decoder(std::string_view name) const {
+    return part_ == TranslatorPart::kEncoder &&
+           (name.starts_with("decoder.") || name == fmt::format("{}.weight", architecture_.head));
   }
 
   // The names that the file has.
@@ -175,7 +187,7 @@ class TranslatorWeights {
       }
     }
     for (const std::string& name : tensors_.names()) {
-      if (known.contains(name)) continue;
+      if (known.contains(name) || is_of_decoder(name)) continue;
       throw Error(ErrorCode::kModelWrongKind,
                   fmt::format("{}: the tensor {} is not one of {}'s: the model computes what fovea "
                               "does not know",
@@ -187,6 +199,7 @@ class TranslatorWeights {
   fs::path folder_;
   FolderTensors tensors_;
   const TranslatorArchitecture& architecture_;
+  TranslatorPart part_;
 };
 
 TranslationRules read_rules(const ModelFiles& files, const TranslatorArchitecture& architecture,
@@ -217,6 +230,32 @@ bool is_foreign_translator(const fs::path& folder) {
   const fs::path file = folder / kTranslatorConfig;
   const Json json = read_foreign_json(file);
   return is_translator_architecture(ForeignObject(json, file.string()).text("model_type", ""));
+}
+
+bool has_source_encoder(const fs::path& folder) {
+  if (!is_hugging_face(folder)) return false;
+  const fs::path file = folder / kTranslatorConfig;
+  const Json json = read_foreign_json(file);
+  const ForeignObject config(json, file.string());
+  return is_translator_architecture(config.text("model_type", "")) &&
+         translator_architecture(config).one_vocabulary;
+}
+
+ForeignSourceEncoder load_source_encoder(const fs::path& folder) {
+  const ModelFiles files(folder);
+  const Json json = files.json(kTranslatorConfig);
+  const ForeignObject said(json, files.path(kTranslatorConfig));
+  const TranslatorArchitecture& architecture = translator_architecture(said);
+  TranslatorConfig c = foreign_translator_config(said, TranslatorPart::kEncoder);
+  const TranslatorWeights weights(folder, architecture, TranslatorPart::kEncoder);
+  c.tie = !weights.has_head();  // the table of a model with a head of its own is not the head
+  weights.check_sizes(c);
+  EncoderText text = read_encoder_text(files, c.vocabulary, c.block, architecture.name);
+  ForeignSourceEncoder loaded{
+      .model = SourceEncoder({c}, ParameterSetOptions{.memory = ParameterMemory::kUnwritten}),
+      .text = std::move(text)};
+  for (Parameter* const parameter : loaded.model.parameters()) weights.set(c, *parameter);
+  return loaded;
 }
 
 ForeignTranslator load_foreign_translator(const fs::path& folder) {

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <memory>
 
+#include "fovea/model/source_encoder.h"
 #include "fovea/model/translator.h"
+#include "fovea/pretrained/encoder_tokenizer.h"
 #include "fovea/pretrained/translator_table.h"
 #include "fovea/pretrained/translator_tokenizer.h"
 
@@ -19,6 +21,18 @@ struct ForeignTranslator {
   ForeignVocabularies vocabularies;
   std::unique_ptr<Translator> model;
 };
+
+/// The encoder of a T5, which makes a row of each token of a text.
+struct ForeignSourceEncoder {
+  SourceEncoder model;
+  EncoderText text;
+};
+
+/// Whether the model in a folder of Hugging Face has such an encoder: with its decoder or alone.
+bool has_source_encoder(const std::filesystem::path& folder);
+
+/// Reads it; tensors of a decoder and of logits are left out. Throws as load_foreign_translator().
+ForeignSourceEncoder load_source_encoder(const std::filesystem::path& folder);
 
 /// Whether a path is a folder of Hugging Face whose model is a translator.
 bool is_foreign_translator(const std::filesystem::path& folder);

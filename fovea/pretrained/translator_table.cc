@@ -110,7 +110,6 @@ void require_layers_of_marian(const ForeignObject& config) {
     config.require(key, false);
   }
   config.require("static_position_embeddings", true);
-  config.require("is_encoder_decoder", true);
   config.require("quantization_config", Json());
 }
 
@@ -225,7 +224,6 @@ void read_t5_family(const ForeignObject& config, TranslatorConfig& c, const T5Us
   require_equal(config, "num_attention_heads", c.heads);
   require_equal(config, "hidden_size", c.width);
   require_equal(config, "head_dim", c.head_dim);
-  config.require("is_encoder_decoder", true);
   config.require("is_decoder", false);
   config.require("quantization_config", Json());
   // The first two follow from feed_forward_proj, the third is how long texts of its training were.
@@ -320,10 +318,25 @@ const TranslatorArchitecture& translator_architecture(const ForeignObject& confi
   config.refuse("model_type", known + " here");
 }
 
-TranslatorConfig foreign_translator_config(const ForeignObject& config) {
+bool is_source_encoder(const ForeignObject& config) {
+  constexpr std::string_view kKey = "architectures";
+  if (!is_translator_architecture(config.text("model_type", "")) || !config.has(kKey)) return false;
+  const Json::Array& names = config.array(kKey);
+  return std::ranges::any_of(names, [](const Json& name) {
+    const auto* const text = name.get_if<std::string>();
+    return text != nullptr && text->ends_with("EncoderModel");
+  });
+}
+
+TranslatorConfig foreign_translator_config(const ForeignObject& config, TranslatorPart part) {
   TranslatorConfig c;
   c.dropout = 0;
   translator_architecture(config).read(config, c);
+  if (part == TranslatorPart::kWhole) {
+    config.require("is_encoder_decoder", true);
+  } else {
+    config.ignore({"is_encoder_decoder"});
+  }
   ignore_what_says_nothing(config);
   ignore_what_trains_or_generates(config);
   config.ignore_what_is_off();
@@ -439,6 +452,26 @@ std::vector<token> banned_tokens(const ForeignObject& said, index tokens) {
   return banned;
 }
 
+// One id or several, each of which ends a translation. Without a value that of transformers, if the
+// model has such a token.
+std::vector<token> end_tokens(const ForeignObject& from, std::optional<index> usual, index tokens) {
+  constexpr std::string_view kKey = "eos_token_id";
+  const Json* const value = from.find(kKey);
+  const bool is_list = value != nullptr && value->get_if<Json::Array>() != nullptr;
+  if (!is_list) return {static_cast<token>(from.whole(kKey, 0, tokens - 1, usual))};
+  std::vector<token> ends;
+  for (const Json& one : from.array(kKey)) {
+    const auto* const id = one.get_if<std::int64_t>();
+    if (id == nullptr || *id < 0 || *id >= tokens) {
+      from.fail_value(kKey, fmt::format("ids from 0 to {}", tokens - 1));
+    }
+    const auto end = static_cast<token>(*id);
+    if (std::ranges::find(ends, end) == ends.end()) ends.push_back(end);
+  }
+  if (ends.empty()) from.fail_value(kKey, "one id or more");
+  return ends;
+}
+
 }  // namespace
 
 TranslationRules translation_rules(const TranslatorArchitecture& architecture,
@@ -452,9 +485,13 @@ TranslationRules translation_rules(const TranslatorArchitecture& architecture,
   };
   constexpr index kMostBeams = 1024;
   const TranslatorArchitecture::Marks& usual = architecture.marks;
-  TranslationRules rules{.begin = mark("decoder_start_token_id", usual.begin),
-                         .end = mark("eos_token_id", usual.end),
-                         .banned = banned_tokens(said, tokens)};
+  const std::optional<index> usual_end =
+      usual.end < tokens ? std::optional<index>(usual.end) : std::nullopt;
+  TranslationRules rules{
+      .begin = mark("decoder_start_token_id", usual.begin),
+      .ends = end_tokens(said.has("eos_token_id") ? said : config, usual_end, tokens),
+      .banned = banned_tokens(said, tokens)};
+  rules.end = rules.ends.front();
   const token padding = mark("pad_token_id", usual.padding);
   if (!architecture.writes_padding) rules.banned.push_back(padding);
   rules.beams = said.whole("num_beams", 1, kMostBeams, 1);
@@ -469,7 +506,10 @@ TranslationRules translation_rules(const TranslatorArchitecture& architecture,
   if (rules.forced_end && said.whole(kForced, 0, tokens - 1) != rules.end) {
     said.refuse(kForced, "that of eos_token_id");
   }
-  if (std::ranges::find(rules.banned, rules.end) != rules.banned.end()) {
+  if (rules.forced_end && rules.ends.size() > 1) {
+    said.refuse(kForced, "models without it where eos_token_id has several ids");
+  }
+  if (std::ranges::find_first_of(rules.banned, rules.ends) != rules.banned.end()) {
     said.refuse("eos_token_id", "one that pad_token_id and bad_words_ids do not name");
   }
   refuse_other_searches(said);

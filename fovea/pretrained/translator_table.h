@@ -54,14 +54,23 @@ struct TranslatorArchitecture {
 };
 
 bool is_translator_architecture(std::string_view name);
+/// Whether a config.json is that of such a model without its decoder (T5EncoderModel).
+bool is_source_encoder(const ForeignObject& config);
 /// The row that model_type names. Throws kModelWrongKind, which lists the known ones.
 const TranslatorArchitecture& translator_architecture(const ForeignObject& config);
+
+/// Which layers of a model are read.
+enum class TranslatorPart : std::uint8_t {
+  kWhole,
+  kEncoder,  ///< what there is of a decoder is left out
+};
 
 /// The sizes and layers that a config.json describes, resolved, without a bias of the logits and
 /// without dropout.
 /// Throws kModelWrongKind for a key or a value that fovea does not know, which it names;
 /// kModelDamaged.
-TranslatorConfig foreign_translator_config(const ForeignObject& config);
+TranslatorConfig foreign_translator_config(const ForeignObject& config,
+                                           TranslatorPart part = TranslatorPart::kWhole);
 
 /// The tensors whose rows are those of one of our parameters, one behind another.
 std::vector<std::string> translator_tensors(const TranslatorArchitecture& architecture,
@@ -81,7 +90,8 @@ enum class EarlyStop : std::uint8_t {
 /// How translations are made, as a generation_config.json says.
 struct TranslationRules {
   token begin = kNoToken;          ///< with which every translation begins
-  token end = kNoToken;            ///< with which it ends
+  token end = kNoToken;            ///< with which it ends: the first of these
+  std::vector<token> ends = {};    ///< each of these ends a translation
   std::vector<token> banned = {};  ///< are never chosen
   index beams = 1;
   double length_penalty = 1;  ///< exponent of the number of tokens with the end

@@ -105,8 +105,8 @@ ModelKind kind_of_model(const std::filesystem::path& folder) {
     if (head == BertHead::kText) return ModelKind::kClassifier;
     if (head == BertHead::kTokens) return ModelKind::kTagger;
   }
-  if (is_foreign_translator(folder)) return ModelKind::kTranslator;
   if (is_encoder(folder)) return ModelKind::kSentenceEncoder;
+  if (is_foreign_translator(folder)) return ModelKind::kTranslator;
   if (is_pretrained(folder)) return ModelKind::kLanguageModel;
   const std::string name = (folder / "config.json").string();
   const Json json =

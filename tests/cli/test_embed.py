@@ -331,7 +331,7 @@ class Forged(EncoderTest):
             ([0, "type"], "sentence_transformers.models.CLIPModel", "CLIPModel"), ([0, "type"], None, "type"), ([0, "type"], 3, "type"),
             ([1, "type"], "sentence_transformers.models.Dense", "Dense"), ([1, "path"], "../other", "path"), ([1, "path"], "/etc", "path"),
             ([1, "path"], "a/b", "path"), ([1, "path"], "nowhere", "nowhere"), ([2, "idx"], 1, "idx"), ([0, "custom"], {}, "custom"),
-            ([2, "type"], "x.Dense", "Dense")])
+            ([2, "type"], "x.LayerNorm", "LayerNorm")])
         for value in ([], MODULES[:1], [*MODULES, MODULES[2]], [1, 2]):
             write_json(self.model / "modules.json", value)
             self.refused("modules.json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes t5_golden.h: logits, gradients and texts of small models of T5 by transformers.
+"""Writes t5_golden.h: logits, gradients, rows of encoders and texts of small models of T5 by transformers.
 
     python3 tests/pretrained/make_t5_golden.py > tests/pretrained/t5_golden.h     (transformers 5, PyTorch 2)
 
@@ -113,6 +113,7 @@ struct GoldenT5 {
   };
   std::vector<Stored> tensors;
   std::vector<double> logits;  // [all tokens of the targets, vocabulary]
+  std::vector<double> rows;    // [all tokens of the sources, d_model] of the encoder alone
   std::vector<std::vector<std::int32_t>> greedy, searched;  // of each source, without the end
 };
 
@@ -139,6 +140,9 @@ for name, (kind, config, options, generation, own_head, first) in CASES.items():
               f'{(gradient * values).sum().item():.8g}}},')
     print("     }, {")
     for row in logits.tolist():
+        print("      " + " ".join(f"{value:.8g}," for value in row))
+    print("     }, {")
+    for row in model.encoder(input_ids=source, attention_mask=seen).last_hidden_state[seen.bool()].tolist():
         print("      " + " ".join(f"{value:.8g}," for value in row))
     print("     }, {")
     for written in texts(model, num_beams=1):

@@ -135,6 +135,47 @@ TEST_F(T5Models, GradientsAreThoseOfTransformers) {
   }
 }
 
+// A padded batch of transformers' encoder; with a decoder beside it in the file, and without.
+TEST_F(T5Models, RowsOfTheEncoderAreThoseOfTransformers) {
+  for (const GoldenT5& one : kGoldenT5s) {
+    for (const bool alone : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", one.name, alone));
+      T5Files files(one);
+      if (alone) {
+        std::erase_if(files.tensors, [](const NamedTensor& tensor) {
+          return tensor.name.starts_with("decoder.") || tensor.name == "lm_head.weight";
+        });
+        files.texts.erase("generation_config.json");
+        files.set("config.json", "is_encoder_decoder", "false");
+        files.set("config.json", "architectures", "[\"T5EncoderModel\"]");
+      }
+      files.write(folder_ / "model");
+      EXPECT_EQ(is_encoder(folder_ / "model"), alone);
+      EXPECT_TRUE(has_source_encoder(folder_ / "model"));
+      const ForeignSourceEncoder loaded = load_source_encoder(folder_ / "model");
+      const GoldenPairs pairs(kT5Sources, kT5Targets, kT5Padding);
+      Tape tape(Context(2), TapeMode::kInference);
+      expect_near(to_vector(loaded.model.forward(tape, pairs.view().source).rows.value<float>()),
+                  one.rows);
+    }
+  }
+}
+
+// What a plan says of texts is what they take.
+TEST_F(T5Models, MemoryOfTheEncoderIsForeseenToTheByte) {
+  T5Files("T5 1.1").write(folder_ / "model");
+  const SourceEncoder model = load_source_encoder(folder_ / "model").model;
+  const GoldenPairs pairs(kT5Sources, kT5Targets, kT5Padding);
+  const TextRows texts = pairs.view().source;
+  TapeLoad load{.tokens = texts.ids.size, .mode = TapeMode::kInference};
+  for (index n = 0; n + 1 < texts.offsets.size; ++n) {
+    load.lengths.push_back(texts.offsets[n + 1] - texts.offsets[n]);
+  }
+  Tape tape(Context(1), TapeMode::kInference);
+  model.forward(tape, texts);
+  EXPECT_EQ(plan_pass(Context(1), model.config(), load).tape, static_cast<double>(tape.peak()));
+}
+
 // The same weights in a model that lacks one of T5's rules: the logits tell it from T5.
 TEST_F(T5Models, EveryRuleOfT5ChangesTheLogits) {
   struct Trap {

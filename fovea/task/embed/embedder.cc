@@ -26,6 +26,9 @@ namespace {
 constexpr double kCostOfEmbedded = 20000;  // to read it: about that of so many flops
 constexpr index kEmbeddedTokens = 1024;    // a longer text is a batch of its own
 constexpr index kSmallestBatch = 256;      // tokens
+// Where a model reads texts of any length, memory is foreseen for such; for longer ones as they
+// come.
+constexpr index kPlannedTokens = 4096;
 
 PoolingKind pooling_of(EmbedPooling said, PoolingKind own) {
   switch (said) {
@@ -75,12 +78,19 @@ EmbedRules embed_rules(const SentenceModel& model, const EmbedOptions& options,
 
 Embedder::Embedder(const Context& context, const SentenceModel& model, EmbedRules rules)
     : context_(context), model_(model), rules_(std::move(rules)), tapes_(context) {
-  const index longest = std::max(kEmbeddedTokens, model.settings.max_length);
+  require_memory_for(std::clamp(model.settings.max_length, kEmbeddedTokens, kPlannedTokens));
+}
+
+void Embedder::require_memory_for(index longest) {
+  if (longest <= planned_) return;
+  planned_ = longest;
   const TapeLoad load{.tokens = longest,
                       .mode = TapeMode::kInference,
                       .sequences = longest,
-                      .precision = context.precision()};
-  require_memory("the vectors", plan_passes_apart(context, model.model.config(), load).bytes(),
+                      .precision = context_.precision()};
+  require_memory("the vectors",
+                 model_.model.plan_apart(context_, load).bytes() +
+                     plan_passes_apart(context_, model_.dense.config(), load).bytes(),
                  "use fewer threads (--threads), or a machine with more memory");
 }
 
@@ -102,6 +112,7 @@ Rows<const float> Embedder::embed(std::span<const std::string_view> texts) {
     tokens_ += lengths.back();
     truncated_ += text.truncated ? 1 : 0;
   }
+  if (count > 0) require_memory_for(*std::ranges::max_element(lengths));
   texts_ += count;
   values_.resize(texts.size() * static_cast<std::size_t>(rules_.columns));
   const BatchSizes sizes{.fewest = kSmallestBatch, .most = kEmbeddedTokens};
@@ -150,8 +161,8 @@ void Embedder::embed_batch(Tape& tape, std::span<const index> batch) {
     std::copy(text_at(n).ids.begin(), text_at(n).ids.end(), ids + offsets[n]);
   }
   const TextRows rows{.ids = {ids, offsets[count]}, .offsets = {offsets, count + 1}};
-  const Variable found =
-      pooled_rows(tape, rules_.pooling, model_.model.forward(tape, {.texts = rows}));
+  const Variable found = model_.dense.forward(
+      tape, pooled_rows(tape, rules_.pooling, model_.model.forward(tape, rows)));
   for (index n = 0; n < count; ++n) {
     float* const to = values_.data() + batch[static_cast<std::size_t>(n)] * rules_.columns;
     finish({found.value<float>()[n], model_.width()}, {to, rules_.columns});

@@ -88,7 +88,7 @@ class Embedder {
   const EmbedRules& rules() const { return rules_; }
 
   /// [texts, rules().columns], valid until the next call. Throws kModelDamaged for a vector that is
-  /// not finite.
+  /// not finite; kOutOfMemory, as for a text of a length that nobody foresaw.
   Rows<const float> embed(std::span<const std::string_view> texts);
   /// The vectors of any number of texts. `done` is called with the number of those that are
   /// embedded.
@@ -103,6 +103,8 @@ class Embedder {
   double model_seconds() const { return tapes_.seconds(); }
 
  private:
+  // Throws kOutOfMemory if there is no room for texts of so many tokens.
+  void require_memory_for(index longest);
   void embed_batch(Tape& tape, std::span<const index> batch);
   void finish(Vec<const float> pooled, Vec<float> to) const;
 
@@ -112,7 +114,7 @@ class Embedder {
   BatchTapes tapes_;
   std::vector<MarkedTokens> read_;
   std::vector<float> values_;
-  index truncated_ = 0, texts_ = 0, tokens_ = 0;
+  index truncated_ = 0, texts_ = 0, tokens_ = 0, planned_ = 0;
 };
 
 struct CorpusVectors {

@@ -93,7 +93,7 @@ SentenceModel load_own_embedder(const fs::path& folder) {
   layers.dropout = 0;
   Bert model(layers);
   copy_all(loaded.model->parameters(), model.parameters());
-  return {.model = std::move(model),
+  return {.model = RowEncoder(std::move(model)),
           .tokenizer = std::move(loaded.pieces.tokenizer),
           .settings = {.pooling = config.pooling,
                        .normalizes = config.normalizes,

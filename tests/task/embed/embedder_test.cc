@@ -23,8 +23,9 @@ WordPieceModel small_vocabulary() {
 }
 
 SentenceModel small_model(index max_length = 8) {
-  return {.model = Bert(
-              {.vocabulary = 7, .width = 6, .layers = 2, .heads = 2, .ff = 8, .block = max_length}),
+  const BertConfig config{
+      .vocabulary = 7, .width = 6, .layers = 2, .heads = 2, .ff = 8, .block = max_length};
+  return {.model = RowEncoder(Bert(config)),
           .tokenizer = encoder_tokenizer(small_vocabulary()),
           .settings = {.normalizes = true, .max_length = max_length},
           .checksum = "0"};
@@ -60,7 +61,8 @@ TEST(Embedder, ReadsWholeWhatATokenWithABlankMayReachInto) {
   words.names.push_back("c a");
   words.added = {{.text = "c a", .id = 7}};
   model.tokenizer = encoder_tokenizer(std::move(words));
-  model.model = Bert({.vocabulary = 8, .width = 6, .layers = 1, .heads = 2, .ff = 8, .block = 4});
+  model.model =
+      RowEncoder(Bert({.vocabulary = 8, .width = 6, .layers = 1, .heads = 2, .ff = 8, .block = 4}));
   Embedder embedder(Context(1), model, rules_of(model));
   const std::string text = std::string(17, ' ') + "c a";  // a blank follows the 18th byte
   const std::vector<std::string_view> texts = {text, "c a"};
