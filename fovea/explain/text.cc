@@ -160,7 +160,7 @@ class ExplanationText {
 
   std::string counts() const {
     if (explanation_.translation) {
-      return fmt::format("tokens: {} of the source, {} of the translation, with their ends\n",
+      return fmt::format("tokens: {} of the source, {} of the translation, ends included\n",
                          tokens_, explanation_.translation->tokens.size());
     }
     if (explanation_.cut == 0) return fmt::format("tokens: {}\n", tokens_);

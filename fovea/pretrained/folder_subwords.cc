@@ -262,12 +262,12 @@ token find_piece(const PieceModel& model, std::string_view text) {
 }
 
 // What T5's spiece.model says beside the pieces, transformers does not read: marks that it has not,
-// it adds, and whatever is the third piece, it takes for unknown characters.
+// it adds; whatever is the third piece, it takes for unknown characters, also where the pieces
+// spell these in bytes (byte_fallback), which are pieces as any.
 void require_t5_pieces(const PieceModel& model, const std::string& where) {
   constexpr token kUnknown = 2;
   const std::string_view lacking =
       model.algorithm != PieceAlgorithm::kUnigram ? "is no unigram model"
-      : model.byte_fallback                       ? "spells characters in bytes (byte_fallback)"
       : !model.denormalizer.empty() ? "rewrites the text of its pieces (denormalizer_spec)"
       : model.space_is_suffix       ? "puts spaces behind words (treat_whitespace_as_suffix)"
       : find_piece(model, kT5Padding) == kNoToken ? "has no piece <pad>"

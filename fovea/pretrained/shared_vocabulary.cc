@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,9 +22,10 @@ namespace {
 
 class SharedTokenizer final : public Tokenizer {
  public:
-  SharedTokenizer(std::shared_ptr<const Subwords> subwords, const TranslationRules& rules)
+  SharedTokenizer(std::shared_ptr<const Subwords> subwords, const TranslationRules& rules,
+                  token end)
       : subwords_(std::move(subwords)),
-        special_{.begin = rules.begin, .end = rules.end, .unknown = subwords_->special().unknown},
+        special_{.begin = rules.begin, .end = end, .unknown = subwords_->special().unknown},
         never_written_(static_cast<std::size_t>(subwords_->size())) {
     for (const token id : rules.banned) never_written_[static_cast<std::size_t>(id)] = true;
   }
@@ -56,12 +58,17 @@ class SharedTokenizer final : public Tokenizer {
   std::vector<bool> never_written_;  // [V]
 };
 
-void require_end_alone(const FolderSubwords& read, token end, const std::string& where) {
-  if (read.marks.before.empty() && read.marks.after == std::vector<token>{end}) return;
+// The end that the tokenizer puts behind a text, and it alone: one of those of the model.
+token end_of_texts(const FolderSubwords& read, const TranslationRules& rules,
+                   const std::string& where) {
+  const std::vector<token>& after = read.marks.after;
+  const bool is_end = read.marks.before.empty() && after.size() == 1 &&
+                      std::ranges::find(rules.ends, after[0]) != rules.ends.end();
+  if (is_end) return after[0];
   throw Error(ErrorCode::kModelWrongKind,
               fmt::format("{}: the tokenizer does not put eos_token_id, {} ({}), and it alone, "
                           "behind a text",
-                          where, end, printable(read.subwords->name(end))),
+                          where, rules.end, printable(read.subwords->name(rules.end))),
               kReadableHint);
 }
 
@@ -78,12 +85,12 @@ ForeignVocabularies read_shared_vocabulary(const ModelFiles& files, std::string_
                                            const TranslatorConfig& config,
                                            const TranslationRules& rules) {
   FolderSubwords read = read_folder_subwords(files, architecture, config.vocabulary, kNoToken);
-  require_end_alone(read, rules.end, files.where());
+  const token end = end_of_texts(read, rules, files.where());
   std::map<token, std::string> marks;
   for (token id = 0; id < read.subwords->size(); ++id) {
     if (read.subwords->is_mark(id)) marks.emplace(id, read.subwords->name(id));
   }
-  return {.of_source = std::make_unique<SharedTokenizer>(std::move(read.subwords), rules),
+  return {.of_source = std::make_unique<SharedTokenizer>(std::move(read.subwords), rules, end),
           .of_target = nullptr,
           .cleans = cleans_up(files),
           .marks = std::move(marks)};

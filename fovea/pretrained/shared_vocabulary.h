@@ -10,7 +10,8 @@
 
 namespace fovea {
 
-/// A text is cut by the folder's tokenizer, whose mark of the end stands behind it. Marks that are
+/// A text is cut by the folder's tokenizer, whose mark of the end, one of rules.ends, stands behind
+/// it. Marks that are
 /// written, such as <extra_id_0>, and ids without a name stand for no text. Throws as
 /// read_folder_subwords(); kModelWrongKind for other marks around a text.
 ForeignVocabularies read_shared_vocabulary(const ModelFiles& files, std::string_view architecture,

@@ -8,7 +8,7 @@ import unittest
 from bert_support import write_json
 from marian_support import log_softmax
 from support import CommandTest
-from t5_support import GATED, LONGEST, PADDING, ending, greedy, logits, spiece_model, text_of, tokens, write_t5
+from t5_support import END, GATED, LONGEST, PADDING, VOCABULARY, ending, greedy, logits, spiece_model, text_of, tokens, write_t5
 
 LINES = ["a b c", "", "j", "a <extra_id_0> i c d", "b b b b b z", "c a b d e f g h i j a a b c d e f g", "e d c b a"]
 ALL = ("--max-ratio", 1000)  # as long as generation_config.json says
@@ -102,6 +102,43 @@ class T5(CommandTest):
         shown = json.loads(self.succeed("explain", self.model, "a <extra_id_0> z", "--target", "<extra_id_1> b", "--json").stdout)
         self.assertEqual(shown["tokens"], [" a", "<extra_id_0>", "<unk>", "</s>"])
         self.assertEqual(shown["target_tokens"], ["<extra_id_1>", " b", "</s>"])
+
+    def test_an_explanation_counts_an_end_where_the_text_has_one(self):
+        ended = set()
+        for seed in (1, 2):
+            for more in ({}, {"eos_token_id": [END, VOCABULARY.index("\u2581c")]}):
+                write_t5(self.model, ending(seed), generation={"num_beams": 2, **more})
+                lines = [line for line in LINES if line]
+                for line, one in zip(lines, self.written("--json", *ALL, lines=lines), strict=True):
+                    made, shown = json.loads(one), json.loads(self.succeed("explain", self.model, line, "--json").stdout)
+                    if len(tokens(line)) * 2 + 8 < LONGEST:
+                        continue  # there --max-ratio ends it
+                    self.assertEqual(shown["target_tokens"][-1] == "</s>", made["tokens"] < LONGEST - 1 or "</s>" in shown["target_tokens"])
+                    self.assertEqual(len(shown["target_tokens"]), made["tokens"])
+                    self.assertAlmostEqual(shown["log_probability"], made["log_probability"], delta=1e-4)
+                    ended.add(shown["target_tokens"][-1])
+        self.assertGreater(len(ended), 1)
+        self.assertIn("</s>", ended)
+
+    # Of a list of ids each one ends a text, of which it stays the last token.
+    def test_several_tokens_may_end_a_text(self):
+        more = VOCABULARY.index("\u2581c")
+        found = 0
+        for seed in range(1, 5):
+            tensors = ending(seed)
+            for ends in ([END, more], [more, END, END]):
+                write_t5(self.model, tensors, generation={"eos_token_id": ends})
+                said = [json.loads(line) for line in self.written("--beam", 1, "--json", *ALL)]
+                for line, one in zip(LINES, said, strict=True):
+                    ids = greedy(tokens(line), tensors) if line else []
+                    if more in ids:
+                        ids = ids[:ids.index(more) + 1]
+                        found += 1
+                    self.assertEqual((one["translation"], one["tokens"]), (text_of(ids), len(ids)), line)
+        self.assertGreater(found, 3)
+        for ends, needle in (([], "one id or more"), ([END, 99], "ids from 0 to"), ([more], "behind a text"), (["</s>"], "ids from 0 to")):
+            write_t5(self.model, tensors, generation={"eos_token_id": ends})
+            self.assert_error(self.run_fovea("translate", self.model, stdin=b"a\n"), 4, needle)
 
     def test_errors(self):
         def refused(status, *needles, command=("translate",), **change):

@@ -28,7 +28,7 @@ MODELS = {
                {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "num_decoder_layers": 2}, True),
     "mT5": (transformers.MT5ForConditionalGeneration, {"d_kv": 5, "relative_attention_num_buckets": 12}, True),
 }
-WORDS = ["the", "model", "</s>", "<unk>", "<pad>", "<extra_id_0>", "<extra_id_19>", "<extra_id_20>", "attention", "\u2581", "é",
+WORDS = ["the", "model", "</s>", "<unk>", "<pad>", "<extra_id_0>", "<extra_id_19>", "<extra_id_20>", "attention", "\u2581", "é", "<0x41>",
          "e\u0301", "中文", "😀", "\u00a0", "ﬁ", "Ⅳ", "\u200b", "n't", " . ", "of", "reads", "<s>", "<sep>", "<br>", "a", "weights", "I", "1234",
          "translate English to German: ", "\t", "  "]
 
@@ -38,20 +38,26 @@ class T5Test(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
+        self.make_tokenizer()
+
+    def make_tokenizer(self, pieces=300, **more):
+        self.pieces = pieces
         text = self.folder / "text.txt"
         text.write_text("\n".join(filter(None, (support.ROOT / "docs/DESIGN.md").read_text(encoding="utf-8").split("\n"))))
         sentencepiece.SentencePieceTrainer.train(
-            input=str(text), model_prefix=str(self.folder / "spiece"), vocab_size=300, character_coverage=0.98, minloglevel=2,
-            pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols="<sep>", user_defined_symbols="<br>")
+            input=str(text), model_prefix=str(self.folder / "spiece"), vocab_size=pieces, character_coverage=0.98, minloglevel=2,
+            pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols="<sep>", user_defined_symbols="<br>", **more)
+        for file in ("tokenizer.json", "tokenizer_config.json"):
+            (self.folder / file).unlink(missing_ok=True)
         self.tokenizer = transformers.T5Tokenizer.from_pretrained(self.folder, extra_ids=SENTINELS)
 
     def save(self, name, seed, dtype=torch.float32, pieces=False, **generation):
         """With the tokenizer that transformers writes, or with spiece.model alone."""
         torch.manual_seed(seed)
         kind, options, own_head = MODELS[name]
-        marks = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
+        marks = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": generation.pop("eos_token_id", 1)}
         model = kind(kind.config_class(**{
-            "vocab_size": 328, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4, "initializer_factor": 1.0,
+            "vocab_size": self.pieces + 28, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 3, "num_heads": 4, "initializer_factor": 1.0,
             **marks, **options})).eval()
         if own_head:
             model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))
@@ -110,6 +116,20 @@ class T5Test(unittest.TestCase):
                 model = self.save("T5 1.1", 4, num_beams=4, length_penalty=1.5, early_stopping=early)
                 self.assert_same(model, fovea.load(self.folder))
 
+    # Also by an ordinary piece, which stays in the text, and by one that is no text.
+    def test_several_ends(self):
+        for name, seed, ends in (("T5 1.0", 1, [1, 300]), ("T5 1.1", 2, [40, 1, 61]), ("mT5", 3, [319, 1])):
+            with self.subTest(name, ends=ends):
+                model = self.save(name, seed, num_beams=4, eos_token_id=ends)
+                loaded = fovea.load(self.folder)
+                self.assert_same(model, loaded)
+                self.assert_same(model, loaded, num_beams=1)
+                self.assert_same(model, loaded, num_beams=3, length_penalty=0.6)
+                alone = self.save(name, seed, num_beams=4)
+                lines = self.tokenizer(self.lines(), return_tensors="pt", padding=True)
+                with torch.no_grad():
+                    self.assertFalse(torch.equal(alone.generate(**lines), model.generate(**lines)))
+
     def test_other_types_of_weights(self):
         for dtype in (torch.bfloat16, torch.float16):
             with self.subTest(dtype=dtype):
@@ -127,7 +147,8 @@ class T5Test(unittest.TestCase):
                 pairs.append(pair)
         for side, name in enumerate(("source", "reference")):
             (self.folder / name).write_text("".join(pair[side] + "\n" for pair in pairs), encoding="utf-8")
-        for name, pieces in (("T5 1.0", True), ("mT5", False)):
+        for name, pieces, spells in (("T5 1.0", True, False), ("mT5", False, False), ("T5 1.0", True, True), ("T5 1.1", False, True)):
+            self.make_tokenizer(**({"pieces": 600, "byte_fallback": True} if spells else {}))  # spells characters in bytes
             model = self.save(name, 6, pieces=pieces)
             done = support.fovea("eval", self.folder, "--source", self.folder / "source", "--reference",
                                  self.folder / "reference", "--score")

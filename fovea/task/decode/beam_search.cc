@@ -28,11 +28,18 @@ struct Candidate {
   }
 };
 
-// The likeliest candidates of one row of logits, in order.
+bool is_more_end(const SearchTask& task, token id) {
+  return std::ranges::find(task.more_ends, id) != task.more_ends.end();
+}
+
+// The likeliest candidates of one row of logits, in order: as many that go on as a beam, whatever
+// ends.
 class RowChoice {
  public:
   RowChoice(const SearchTask& task, const SearchOptions& options)
-      : task_(task), count_(2 * options.beam), free_end_(options.free_end) {}
+      : task_(task),
+        count_((2 + std::ssize(task.more_ends)) * options.beam),
+        free_end_(options.free_end) {}
 
   void choose(Vec<const float> logits, double log_sum, Candidate parent, bool must_end) {
     best_.clear();
@@ -97,8 +104,8 @@ double sum_without(std::span<const token> forbidden, Vec<const float> logits, do
 // The search in one sentence.
 class SentenceSearch {
  public:
-  SentenceSearch(const SearchOptions& options, token end, index longest)
-      : options_(options), end_(end), longest_(longest), live_(1) {}
+  SentenceSearch(const SearchOptions& options, const SearchTask& task, index longest)
+      : options_(options), task_(task), longest_(longest), live_(1) {}
 
   /// The attention of what has ended, with --coverage-penalty.
   using Attention = std::function<std::vector<double>(std::span<const token>)>;
@@ -110,7 +117,8 @@ class SentenceSearch {
   /// The parents of live(), numbered as they were before advance().
   const std::vector<index>& parents() const { return parents_; }
 
-  // `candidates` are the best of all, in order: those of two beams, if there are as many.
+  // `candidates` are the best of all, in order: those of two beams, if there are as many, and of
+  // one for each of more_ends.
   void advance(const std::vector<Candidate>& candidates, const Attention& attention) {
     std::vector<Hypothesis> next;
     parents_.clear();
@@ -120,9 +128,9 @@ class SentenceSearch {
       const Hypothesis& parent = live_[static_cast<std::size_t>(candidate.hypothesis)];
       Hypothesis made{parent.tokens, candidate.log_probability,
                       candidate.log_probability / length_divisor(options_, written_)};
-      made.has_end = candidate.id == end_;
+      made.has_end = candidate.id == task_.end;
       if (!made.has_end) made.tokens.push_back(candidate.id);
-      if (made.has_end || (is_open() && written_ == longest_)) {
+      if (made.has_end || is_more_end(task_, candidate.id) || (is_open() && written_ == longest_)) {
         if (rank++ < options_.beam) finish(std::move(made), attention);
         continue;
       }
@@ -155,7 +163,7 @@ class SentenceSearch {
   }
 
   // Whether hypotheses end at their longest without an end.
-  bool is_open() const { return end_ == kNoToken || options_.open_end; }
+  bool is_open() const { return task_.end == kNoToken || options_.open_end; }
 
   bool compares_beam() const { return options_.prospect != Prospect::kAtBestLength; }
 
@@ -182,7 +190,7 @@ class SentenceSearch {
   }
 
   const SearchOptions& options_;
-  token end_;
+  const SearchTask& task_;
   index longest_;
   index written_ = 0;  // tokens of each live hypothesis
   index ended_ = 0;
@@ -197,7 +205,7 @@ class Search {
          const SearchOptions& options)
       : context_(context), model_(model), task_(task), options_(options) {
     for (const index longest : task.longest) {
-      sentences_.emplace_back(options, task.end, longest);
+      sentences_.emplace_back(options, task_, longest);
       parents_.push_back(static_cast<index>(parents_.size()));
       ids_.push_back(task.begin);
     }
@@ -241,7 +249,7 @@ class Search {
     }
   }
 
-  // The candidates of each row. One of a sentence can be among its first two beams only if it is
+  // The candidates of each row. One of a sentence can be among its first beams only if it is
   // among those of its row.
   std::vector<std::vector<Candidate>> choose(Rows<const float> logits) const {
     std::vector<double> log_sums(static_cast<std::size_t>(logits.rows));

@@ -104,6 +104,7 @@ double coverage_score(const SearchOptions& options, std::span<const double> atte
 struct SearchTask {
   token begin = kNoToken;               ///< with which every hypothesis begins
   token end = kNoToken;                 ///< with which it ends; none: when it is as long as may be
+  std::vector<token> more_ends = {};    ///< each of these ends it, too, and stays its last token
   std::vector<bool> forbidden = {};     ///< [V] tokens that are never chosen; empty: none
   std::span<const index> longest = {};  ///< [sentences] most tokens, with the end; at least 1
 };
@@ -112,18 +113,19 @@ struct Hypothesis {
   std::vector<token> tokens = {};  ///< without begin and end
   double log_probability = 0;      ///< of these and the end, in nats
   double score = 0;                ///< that, divided by length_divisor(), and coverage_score()
-  bool has_end = true;             ///< false: with open_end it has no end, which counts nowhere
+  /// False: it has no end, which counts nowhere; with open_end, or behind one of more_ends.
+  bool has_end = true;
 };
 
 /// The best hypotheses of each sentence, at most `nbest`, the best first. In every step a sentence
 /// keeps its `beam` likeliest hypotheses that go on; one that ends is finished if it is among the
 /// first `beam` of all. A sentence leaves the search when no unfinished hypothesis of it can become
 /// one of the `nbest` any more, whatever follows, or by --patience. A hypothesis of `longest` - 1
-/// tokens can only end (without an end or with open_end, one of `longest` has ended). Coverage
-/// counts in scores, which choose among those that have ended, and not in what stays in the beam.
-/// Among equal scores the hypothesis that stood first wins, then the lower token. Nothing depends
-/// on the other sentences or on the number of threads. Throws kModelDamaged for logits without a
-/// finite sum.
+/// tokens can only end with `end` (without an end or with open_end, one of `longest` has ended).
+/// Coverage counts in scores, which choose among those that have ended, and not in what stays in
+/// the beam. Among equal scores the hypothesis that stood first wins, then the lower token. Nothing
+/// depends on the other sentences or on the number of threads. Throws kModelDamaged for logits
+/// without a finite sum.
 std::vector<std::vector<Hypothesis>> beam_search(const Context& context, NextTokenModel& model,
                                                  const SearchTask& task,
                                                  const SearchOptions& options);

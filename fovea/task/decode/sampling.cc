@@ -147,7 +147,9 @@ class Sampler {
     }
     sample.hypothesis.has_end = chosen == task_.search.end;
     if (!sample.hypothesis.has_end) tokens.push_back(chosen);
-    sample.ended = sample.hypothesis.has_end || (task_.open_end && place + 1 == longest);
+    const std::vector<token>& more = task_.search.more_ends;
+    sample.ended = sample.hypothesis.has_end || std::ranges::find(more, chosen) != more.end() ||
+                   (task_.open_end && place + 1 == longest);
   }
 
   const Context& context_;

@@ -51,6 +51,7 @@ std::vector<token> source_tokens(const LoadedTranslator& model, std::string_view
 struct Written {
   std::string text;
   std::vector<token> ids;
+  bool has_end = true;  // behind these; what its length has ended has none
 };
 
 Written given_translation(const LoadedTranslator& model, const std::string& target) {
@@ -77,18 +78,19 @@ Written best_translation(const Context& context, const LoadedTranslator& model,
   translator.add({line, 1});
   TranslatedText best = with_own_hint("give a shorter text, or use a machine with more memory",
                                       [&] { return translator.translate()[0][0]; });
-  return {std::move(best.text), std::move(best.ids)};
+  const bool has_end = best.tokens > std::ssize(best.ids);
+  return {std::move(best.text), std::move(best.ids), has_end};
 }
 
 // A source and what is written of it, as a batch of one pair.
 class PairOfTexts {
  public:
-  PairOfTexts(const LoadedTranslator& model, std::vector<token> source, std::vector<token> written)
-      : source_(std::move(source)), targets_(std::move(written)) {
+  PairOfTexts(const LoadedTranslator& model, std::vector<token> source, const Written& written)
+      : source_(std::move(source)), targets_(written.ids), has_end_(written.has_end) {
     const SpecialTokens special = model.vocabulary.target().special();
+    if (has_end_) targets_.push_back(special.end);
     read_.push_back(special.begin);
-    read_.insert(read_.end(), targets_.begin(), targets_.end());
-    targets_.push_back(special.end);
+    read_.insert(read_.end(), targets_.begin(), targets_.end() - 1);
     from_[1] = static_cast<std::int32_t>(source_.size());
     to_[1] = static_cast<std::int32_t>(read_.size());
   }
@@ -98,7 +100,10 @@ class PairOfTexts {
   index source_tokens() const { return static_cast<index>(source_.size()); }
   index written_tokens() const { return static_cast<index>(targets_.size()); }
   std::span<const token> source() const { return source_; }
-  std::span<const token> written() const { return targets_; }  ///< with the end
+  std::span<const token> written() const { return targets_; }  ///< with the end, if it has one
+  std::span<const token> without_end() const {
+    return written().first(targets_.size() - (has_end_ ? 1 : 0));
+  }
   TranslationBatch batch() const {
     return {.source = {.ids = {source_.data(), source_tokens()}, .offsets = {from_.data(), 2}},
             .target = {.ids = {read_.data(), written_tokens()}, .offsets = {to_.data(), 2}}};
@@ -106,6 +111,7 @@ class PairOfTexts {
 
  private:
   std::vector<token> source_, targets_, read_;
+  bool has_end_;
   std::array<std::int32_t, 2> from_{}, to_{};
 };
 
@@ -164,9 +170,9 @@ void add_saliency(Tape& tape, const ObservedText& text, const PairOfTexts& pair,
 }
 
 void check_options(const ExplainOptions& options, const PairOfTexts& pair) {
-  require_option(options.token >= 0 && options.token <= pair.written_tokens(), "token",
-                 options.token, "0 to {}, the tokens of the translation with its end",
-                 pair.written_tokens());
+  require_option(
+      options.token >= 0 && options.token <= pair.written_tokens(), "token", options.token,
+      "0 to {}, the tokens of the translation with its end, if it has one", pair.written_tokens());
 }
 
 void require_gradient(const ExplainOptions& options) {
@@ -198,8 +204,7 @@ void add_tokens(const LoadedTranslator& model, const PairOfTexts& pair, std::str
   made.tokens = token_texts(target, pair.written());
   name_marks(model.vocabulary, pair.written(), made.tokens);
   write_unknown(target, pair.written(), made.text, false, made.tokens);
-  note_unknown(target, pair.written().first(pair.written().size() - 1), explanation,
-               UnknownIn::kTranslation);
+  note_unknown(target, pair.without_end(), explanation, UnknownIn::kTranslation);
 }
 
 }  // namespace
@@ -212,7 +217,7 @@ Explanation explain_text(const Context& context, const LoadedTranslator& model,
   const bool is_given = !options.target.empty();
   Written written =
       is_given ? given_translation(model, options.target) : best_translation(context, model, line);
-  const PairOfTexts pair(model, std::move(source), std::move(written.ids));
+  const PairOfTexts pair(model, std::move(source), written);
   check_options(options, pair);
   const ObservedText observed = observed_pair(context, model, pair);
   require_explain_memory(observed);

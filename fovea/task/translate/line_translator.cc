@@ -382,7 +382,11 @@ void LineTranslator::translate_batch(TranslationModel& writer, std::span<const i
   const SpecialTokens special = vocabulary_.target().special();
   writer.begin({.ids = {ids.data(), static_cast<index>(ids.size())},
                 .offsets = {offsets.data(), static_cast<index>(offsets.size())}});
-  const SearchTask task{special.begin, special.end, forbidden_, longest};
+  const SearchTask task{.begin = special.begin,
+                        .end = special.end,
+                        .more_ends = vocabulary_.more_ends,
+                        .forbidden = forbidden_,
+                        .longest = longest};
   const SearchOptions& search = options_.search;
   const auto found =
       options_.sample
@@ -447,7 +451,7 @@ std::vector<std::vector<TranslatedText>> LineTranslator::collect() {
       const TranslatedText& best = translated_[p][0];
       join(all, best, place);
       place.source += pieces_[p].end - pieces_[p].begin - 1 - place.marks;
-      place.target += best.tokens - 1;
+      place.target += std::ssize(best.ids);
     }
     all.text = written(all.ids, line);
     of_line.push_back(std::move(all));

@@ -102,6 +102,8 @@ LoadedTranslator load_foreign(const fs::path& folder) {
                        .is_foreign = true,
                        .cleans = read.vocabularies.cleans,
                        .marks = std::move(read.vocabularies.marks)};
+  std::erase(read.rules.ends, loaded.vocabulary.target().special().end);
+  loaded.vocabulary.more_ends = std::move(read.rules.ends);
   loaded.model = std::move(read.model);
   loaded.search = search_by(read.rules);
   return loaded;

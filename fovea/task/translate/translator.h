@@ -35,6 +35,7 @@ struct TranslatorVocabulary {
   /// none before punctuation. It may write the unknown word.
   bool is_foreign = false, cleans = false;
   std::map<token, std::string> marks = {};  ///< of such a one: ForeignVocabularies::marks
+  std::vector<token> more_ends = {};        ///< of such a one: SearchTask::more_ends
 
   const Tokenizer& source() const { return *of_source; }
   const Tokenizer& target() const { return of_target ? *of_target : *of_source; }

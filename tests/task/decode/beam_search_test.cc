@@ -70,6 +70,38 @@ TEST(BeamSearch, CoverageCountsAsWhereAllAreTried) {
             search({.beam = 256, .patience = 0}, 0.3)[1][0].tokens);
 }
 
+// A beam that holds all that go on, however many of these end.
+TEST(BeamSearch, SeveralTokensMayEndAHypothesis) {
+  for (const double deviation : {0.3, 3.0}) {
+    SearchTask task = task_of();
+    task.more_ends = {3};
+    expect_all_found(task, {.beam = 64, .nbest = 7, .patience = 0, .open_end = true}, deviation);
+  }
+  // Two of the four tokens end it; a beam of one still has one that goes on.
+  const std::vector<index> longest = {6};
+  SearchTask task = task_of(longest);
+  task.more_ends = {3};
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    TableModel model(4, 2, seed);
+    const auto found = beam_search(
+        Context(1), model, task,
+        {.beam = 1, .patience = 0, .prospect = Prospect::kOfBeamAtThisLength, .open_end = true});
+    std::vector<index> path = {0, kBegin};
+    token best = 0;
+    std::vector<token> written;
+    while (written.size() < 6 && best != kEnd && best != 3) {
+      std::vector<float> logits = model.logits_of(path);
+      best =
+          static_cast<token>(std::max_element(logits.begin() + 1, logits.end()) - logits.begin());
+      if (best != kEnd) written.push_back(best);
+      path.push_back(best);
+    }
+    ASSERT_EQ(found[0].size(), 1u);
+    EXPECT_EQ(found[0][0].tokens, written) << seed;
+    EXPECT_EQ(found[0][0].has_end, best == kEnd) << seed;
+  }
+}
+
 // As transformers has it where its generation_config.json says so.
 TEST(BeamSearch, AForcedEndMayCostNothing) {
   const std::vector<index> longest = {1, 2};

@@ -97,7 +97,9 @@ inline std::vector<Hypothesis> all_hypotheses(const TableModel& model, index sen
       if (!is_free) next.log_probability += double{logits[id]} - std::log(sum);
       if (!is_end) next.tokens.push_back(static_cast<token>(id));
       next.has_end = is_end;
-      if (is_end || (is_open && written == longest)) {
+      const bool is_last =
+          std::ranges::find(task.more_ends, static_cast<token>(id)) != task.more_ends.end();
+      if (is_end || is_last || (is_open && written == longest)) {
         next.score = next.log_probability / length_divisor(options, written) +
                      coverage_score(options, model.attention_of(sentence, next.tokens));
         all.push_back(next);
