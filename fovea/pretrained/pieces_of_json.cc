@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "fovea/base/check.h"
@@ -230,6 +233,32 @@ void read_bpe(const ForeignObject& file, const ForeignObject& from, PiecePipelin
   model.pieces = std::move(merges);
 }
 
+// `tokenizers` reads the digits of a number as a whole one and divides it by a power of ten, which
+// may round once more than the nearest double. Where two cuts of a text have the same pieces in
+// another order, the last bit of their sums decides between them.
+double score_as_tokenizers_reads(double nearest) {
+  if (!std::isfinite(nearest)) return nearest;
+  const std::string text = fmt::format("{}", std::abs(nearest));  // the shortest that is read back
+  std::uint64_t digits = 0;
+  int exponent = 0;
+  bool behind_point = false;
+  for (const char& c : text) {
+    if (c == 'e') {
+      exponent += std::stoi(text.substr(static_cast<std::size_t>(&c - text.data()) + 1));
+      break;
+    }
+    behind_point |= c == '.';
+    if (c == '.') continue;
+    digits = 10 * digits + static_cast<std::uint64_t>(c - '0');
+    exponent -= behind_point ? 1 : 0;
+  }
+  constexpr int kMostExact = 300;  // powers of ten that are read in one step
+  if (std::abs(exponent) > kMostExact) return nearest;
+  const double power = std::stod(fmt::format("1e{}", std::abs(exponent)));
+  const auto whole = static_cast<double>(digits);
+  return std::copysign(exponent < 0 ? whole / power : whole * power, nearest);
+}
+
 void read_unigram(const ForeignObject& from, PiecePipelineModel& model) {
   model.byte_fallback = from.flag("byte_fallback", false);
   PieceScores pieces;
@@ -239,7 +268,7 @@ void read_unigram(const ForeignObject& from, PiecePipelineModel& model) {
     const auto* const two = entry.get_if<Json::Array>();
     if (two == nullptr || two->size() != 2) from.fail_value("vocab", "pairs of a text and a score");
     model.names.push_back((*two)[0].text());
-    pieces.scores.push_back((*two)[1].number());
+    pieces.scores.push_back(score_as_tokenizers_reads((*two)[1].number()));
   }
   model.unknown = static_cast<token>(from.whole("unk_id", 0, std::ssize(entries) - 1));
   model.pieces = std::move(pieces);

@@ -31,6 +31,10 @@ constexpr KnownPattern kPatterns[] = {
      {.name = "llama-bpe", .pattern = SplitPattern::kCl100k, .digits = 3}},
     {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
      {.name = "qwen2", .pattern = SplitPattern::kCl100k, .digits = 1}},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     {.name = "o200k", .pattern = SplitPattern::kO200k, .digits = 3, .endings = true}},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     {.name = "tekken", .pattern = SplitPattern::kO200k, .digits = 1}},
 };
 
 // ByteLevel, which cuts as GPT-2 does unless it stands behind another cut.
@@ -50,7 +54,7 @@ PreSplit split_by_pattern(const ForeignObject& part) {
   for (const KnownPattern& known : kPatterns) {
     if (known.regex == regex) return known.split;
   }
-  part.refuse("pattern", "the patterns of GPT-2, Llama 3 and Qwen 2");
+  part.refuse("pattern", "the patterns of GPT-2, Llama 3, Qwen 2, GPT-4o and Mistral Nemo");
 }
 
 // Digits, each by itself, then the pattern of GPT-2; or one pattern; then bytes as letters.

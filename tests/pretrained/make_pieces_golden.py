@@ -31,11 +31,15 @@ MERGES = [("▁", "t"), ("t", "h"), ("▁t", "h"), ("h", "e"), ("▁th", "e"), (
 TEXTS = ["", " ", "the abc", "  the  cat at ", "thethe", "<s>the</s> ab<unk>", "中 zz é z",
          "e\u0301 \ufb01 A\u0301bc\uff21", "a\tb\nc", "the\u200bb\u00ad", "\U0001f600\u2026", "▁the▁",
          "the <mask>  abc", "user word ab", "<0x41>", "\x00\x7f", " abc", "a\r\nb"]
+# Marks since Unicode 10 and 16, and what no mark joins.
+MARKED = ["a\u1ac3\u17d2 \u0323\u1dfa", "A\u1ae7bc \u00a0\u0897", "A\U00010d69b", "\u2065\u200bA \u2065A\u0301"]
 # Of the bytes those that texts have.
-BYTES = [f"<0x{byte:02X}>" for byte in sorted(set("".join(TEXTS).encode()) | {0, 1})]
+BYTES = [f"<0x{byte:02X}>" for byte in sorted(set("".join(TEXTS + MARKED).encode()) | {0, 1})]
 MARKS = ["<unk>", "<s>", "</s>"]
 BPE_IDS = {name: n for n, name in enumerate(MARKS + BYTES + PIECES)}
 SHORT_IDS = {name: n for n, name in enumerate(MARKS + PIECES)}
+# Of "x000" the last bit of a sum decides, and of that the digits of these numbers.
+TIES = [(name, 0.0) for name in MARKS] + [("▁x", -9.398437589368445), ("0", -11.335460862310574), ("00", -6.795403182513847)]
 SCORES = [(name, 0.0) for name in MARKS] + [(name, -2.0 - 0.37 * n + 0.4 * len(name)) for n, name in enumerate(PIECES)]
 
 
@@ -64,9 +68,10 @@ def bpe(normalizer=None, cuts=None, strips=True, **options):
     return marked(tokenizer)
 
 
-def unigram(normalizer, cuts, scheme, begin="<s>", end="</s>"):
-    tokenizer = Tokenizer(models.Unigram(SCORES, unk_id=0))
-    tokenizer.normalizer = normalizer
+def unigram(normalizer, cuts, scheme, begin="<s>", end="</s>", scores=SCORES):
+    tokenizer = Tokenizer(models.Unigram(scores, unk_id=0))
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = cuts
     tokenizer.decoder = decoders.Metaspace("▁", scheme)
     return marked(tokenizer, begin, end)
@@ -101,6 +106,7 @@ CASES = {
         normalizers.Replace("\n", "</s>"), normalizers.Replace(Regex("^ | $"), ""),
         normalizers.Replace(Regex(" ?</s> ?"), "</s>")]),
         pre_tokenizers.Metaspace("▁", "always", False), "always"),
+    "ties": unigram(None, pre_tokenizers.Metaspace("▁", "always"), "always", scores=TIES),
     "unknown characters fused": unknown(True),
     "unknown characters one by one": unknown(False),
 }
@@ -149,7 +155,8 @@ struct GoldenPieces {
 };
 
 inline const std::vector<GoldenPieces> kGoldenPieces = {""")
-    for name, tokenizer in CASES.items():
+    for name, made in CASES.items():
+        tokenizer = Tokenizer.from_str(made.to_str())  # with the numbers of the file
         file = json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, separators=(",", ":"))
         around = tokenizer.encode("a").ids
         bare = tokenizer.encode("a", add_special_tokens=False).ids
@@ -157,13 +164,17 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {""")
         end = around[begin + len(bare):]
         print(f'    {{{quoted(name)},\n     {raw(file)},\n     {{{"1" if begin else ""}}}, '
               f'{{{", ".join(map(str, end))}}},\n     {{')
-        for text in TEXTS:
+        more = MARKED if name in ("composed", "t5", "mbart") else []
+        for text in ["x000", "0000"] if name == "ties" else TEXTS + more:
             ids = tokenizer.encode(text, add_special_tokens=False).ids
             decoded = tokenizer.decode(ids, skip_special_tokens=False)
             # A literal with NUL needs its length.
             literal = f"std::string_view({quoted(text)}, {len(text.encode())})"
             back = f"std::string_view({quoted(decoded)}, {len(decoded.encode())})"
-            print(f"         {{{literal}, {{{', '.join(map(str, ids))}}},\n          {back}}},")
+            line = f"         {{{literal}, {{{', '.join(map(str, ids))}}}, {back}}},"
+            if len(line) > 116 and "\n" not in line:
+                line = line.replace("}, std::string_view", "},\n          std::string_view")
+            print(line)
         print("     }},")
     print("};\n\n}  // namespace fovea")
 

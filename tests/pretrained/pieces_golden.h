@@ -27,8 +27,8 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
      R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
      R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
-     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":74,"content":"<mask>","single_)x"
-     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":75,"content":"user word","s)x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":89,"content":"<mask>","single_)x"
+     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":90,"content":"user word","s)x"
      R"x(ingle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":{"type":"Se)x"
      R"x(quence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content")x"
      R"x(:"▁"}]},"pre_tokenizer":null,"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":")x"
@@ -42,56 +42,46 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(0>":8,"<0x2F>":9,"<0x30>":10,"<0x31>":11,"<0x34>":12,"<0x3C>":13,"<0x3E>":14,"<0x41>":15,"<0x61>":16,"<0x62>)x"
      R"x(":17,"<0x63>":18,"<0x64>":19,"<0x65>":20,"<0x68>":21,"<0x6B>":22,"<0x6D>":23,"<0x6E>":24,"<0x6F>":25,"<0x72>)x"
      R"x(":26,"<0x73>":27,"<0x74>":28,"<0x75>":29,"<0x77>":30,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>)x"
-     R"x(":35,"<0x8B>":36,"<0x96>":37,"<0x98>":38,"<0x9F>":39,"<0xA1>":40,"<0xA6>":41,"<0xA9>":42,"<0xAC>":43,"<0xAD>)x"
-     R"x(":44,"<0xB8>":45,"<0xBC>":46,"<0xC2>":47,"<0xC3>":48,"<0xCC>":49,"<0xE2>":50,"<0xE4>":51,"<0xEF>":52,"<0xF0>)x"
-     R"x(":53,"▁":54,"a":55,"b":56,"c":57,"t":58,"h":59,"e":60,"é":61,"▁a":62,"▁t":63,"th":64,"he":65,"▁the":66,"▁th")x"
-     R"x(:67,"ab":68,"abc":69,"at":70,"▁▁":71,"中":72,".":73},"merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th)x"
-     R"x(","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
+     R"x(":35,"<0x83>":36,"<0x8B>":37,"<0x90>":38,"<0x92>":39,"<0x96>":40,"<0x97>":41,"<0x98>":42,"<0x9F>":43,"<0xA0>)x"
+     R"x(":44,"<0xA1>":45,"<0xA2>":46,"<0xA3>":47,"<0xA5>":48,"<0xA6>":49,"<0xA7>":50,"<0xA9>":51,"<0xAB>":52,"<0xAC>)x"
+     R"x(":53,"<0xAD>":54,"<0xB5>":55,"<0xB7>":56,"<0xB8>":57,"<0xBA>":58,"<0xBC>":59,"<0xC2>":60,"<0xC3>":61,"<0xCC>)x"
+     R"x(":62,"<0xE0>":63,"<0xE1>":64,"<0xE2>":65,"<0xE4>":66,"<0xEF>":67,"<0xF0>":68,"▁":69,"a":70,"b":71,"c":72,"t")x"
+     R"x(:73,"h":74,"e":75,"é":76,"▁a":77,"▁t":78,"th":79,"he":80,"▁the":81,"▁th":82,"ab":83,"abc":84,"at":85,"▁▁":86)x"
+     R"x(,"中":87,".":88},"merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t")x"
+     R"x(],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {71},
-          std::string_view(" ", 1)},
-         {std::string_view("the abc", 7), {66, 54, 69},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {71, 66, 71, 57, 70, 54, 70, 54},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {86}, std::string_view(" ", 1)},
+         {std::string_view("the abc", 7), {81, 69, 84}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {86, 81, 86, 72, 85, 69, 85, 69},
           std::string_view("  the  cat at ", 14)},
-         {std::string_view("thethe", 6), {66, 64, 60},
-          std::string_view("thethe", 6)},
-         {std::string_view("<s>the</s> ab<unk>", 18), {1, 66, 2, 71, 68, 0},
+         {std::string_view("thethe", 6), {81, 79, 75}, std::string_view("thethe", 6)},
+         {std::string_view("<s>the</s> ab<unk>", 18), {1, 81, 2, 86, 83, 0},
           std::string_view("<s> the</s>  ab<unk>", 20)},
-         {std::string_view("\344\270\255 zz \303\251 z", 11), {54, 72, 54, 32, 32, 54, 61, 54, 32},
+         {std::string_view("\344\270\255 zz \303\251 z", 11), {69, 87, 69, 32, 32, 69, 76, 69, 32},
           std::string_view("\344\270\255 zz \303\251 z", 11)},
-         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {54, 60, 49, 35, 54, 52, 43, 35, 54, 15, 49, 35, 56, 57, 52, 46, 40},
+         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {69, 75, 62, 35, 69, 67, 53, 35, 69, 15, 62, 35, 71, 72, 67, 59, 45},
           std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16)},
-         {std::string_view("a\011b\012c", 5), {62, 5, 56, 6, 57},
-          std::string_view("a\011b\012c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {66, 50, 34, 36, 56, 47, 44},
+         {std::string_view("a\011b\012c", 5), {77, 5, 71, 6, 72}, std::string_view("a\011b\012c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {81, 65, 34, 37, 71, 60, 54},
           std::string_view("the\342\200\213b\302\255", 9)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {54, 53, 39, 38, 34, 50, 34, 41},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {69, 68, 43, 42, 34, 65, 34, 49},
           std::string_view("\360\237\230\200\342\200\246", 7)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {54, 66, 54},
-          std::string_view(" the ", 5)},
-         {std::string_view("the <mask>  abc", 15), {66, 74, 54, 69},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {75, 54, 68},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {54, 13, 10, 31, 12, 11, 14},
-          std::string_view("<0x41>", 6)},
-         {std::string_view("\000\177", 2), {54, 3, 33},
-          std::string_view("\000\177", 2)},
-         {std::string_view(" abc", 4), {71, 69},
-          std::string_view(" abc", 4)},
-         {std::string_view("a\015\012b", 4), {62, 7, 6, 56},
-          std::string_view("a\015\012b", 4)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {69, 81, 69}, std::string_view(" the ", 5)},
+         {std::string_view("the <mask>  abc", 15), {81, 89, 69, 84}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {90, 69, 83}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {69, 13, 10, 31, 12, 11, 14}, std::string_view("<0x41>", 6)},
+         {std::string_view("\000\177", 2), {69, 3, 33}, std::string_view("\000\177", 2)},
+         {std::string_view(" abc", 4), {86, 84}, std::string_view(" abc", 4)},
+         {std::string_view("a\015\012b", 4), {77, 7, 6, 71}, std::string_view("a\015\012b", 4)},
      }},
     {"llama of transformers 5",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
      R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
      R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
-     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":74,"content":"<mask>","single_)x"
-     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":75,"content":"user word","s)x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":89,"content":"<mask>","single_)x"
+     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":90,"content":"user word","s)x"
      R"x(ingle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":null,"pre_t)x"
      R"x(okenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"first","split":false},"post_processor":{"t)x"
      R"x(ype":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id)x"
@@ -104,57 +94,46 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(00>":3,"<0x01>":4,"<0x09>":5,"<0x0A>":6,"<0x0D>":7,"<0x20>":8,"<0x2F>":9,"<0x30>":10,"<0x31>":11,"<0x34>":12)x"
      R"x(,"<0x3C>":13,"<0x3E>":14,"<0x41>":15,"<0x61>":16,"<0x62>":17,"<0x63>":18,"<0x64>":19,"<0x65>":20,"<0x68>":21)x"
      R"x(,"<0x6B>":22,"<0x6D>":23,"<0x6E>":24,"<0x6F>":25,"<0x72>":26,"<0x73>":27,"<0x74>":28,"<0x75>":29,"<0x77>":30)x"
-     R"x(,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x8B>":36,"<0x96>":37,"<0x98>":38,"<0x9F>":39)x"
-     R"x(,"<0xA1>":40,"<0xA6>":41,"<0xA9>":42,"<0xAC>":43,"<0xAD>":44,"<0xB8>":45,"<0xBC>":46,"<0xC2>":47,"<0xC3>":48)x"
-     R"x(,"<0xCC>":49,"<0xE2>":50,"<0xE4>":51,"<0xEF>":52,"<0xF0>":53,"▁":54,"a":55,"b":56,"c":57,"t":58,"h":59,"e":6)x"
-     R"x(0,"é":61,"▁a":62,"▁t":63,"th":64,"he":65,"▁the":66,"▁th":67,"ab":68,"abc":69,"at":70,"▁▁":71,"中":72,".":73},)x"
-     R"x("merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁")x"
-     R"x(,"▁"]]}})x",
+     R"x(,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x83>":36,"<0x8B>":37,"<0x90>":38,"<0x92>":39)x"
+     R"x(,"<0x96>":40,"<0x97>":41,"<0x98>":42,"<0x9F>":43,"<0xA0>":44,"<0xA1>":45,"<0xA2>":46,"<0xA3>":47,"<0xA5>":48)x"
+     R"x(,"<0xA6>":49,"<0xA7>":50,"<0xA9>":51,"<0xAB>":52,"<0xAC>":53,"<0xAD>":54,"<0xB5>":55,"<0xB7>":56,"<0xB8>":57)x"
+     R"x(,"<0xBA>":58,"<0xBC>":59,"<0xC2>":60,"<0xC3>":61,"<0xCC>":62,"<0xE0>":63,"<0xE1>":64,"<0xE2>":65,"<0xE4>":66)x"
+     R"x(,"<0xEF>":67,"<0xF0>":68,"▁":69,"a":70,"b":71,"c":72,"t":73,"h":74,"e":75,"é":76,"▁a":77,"▁t":78,"th":79,"he)x"
+     R"x(":80,"▁the":81,"▁th":82,"ab":83,"abc":84,"at":85,"▁▁":86,"中":87,".":88},"merges":[["▁","t"],["t","h"],["▁t",)x"
+     R"x("h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {54},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {66, 54, 69},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {54, 66, 71, 57, 70, 54, 70, 54},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {69}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {81, 69, 84}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {69, 81, 86, 72, 85, 69, 85, 69},
           std::string_view(" the  cat at ", 13)},
-         {std::string_view("thethe", 6), {66, 64, 60},
-          std::string_view("thethe", 6)},
-         {std::string_view("<s>the</s> ab<unk>", 18), {1, 64, 60, 2, 54, 68, 0},
+         {std::string_view("thethe", 6), {81, 79, 75}, std::string_view("thethe", 6)},
+         {std::string_view("<s>the</s> ab<unk>", 18), {1, 79, 75, 2, 69, 83, 0},
           std::string_view("<s>the</s> ab<unk>", 18)},
-         {std::string_view("\344\270\255 zz \303\251 z", 11), {54, 72, 54, 32, 32, 54, 61, 54, 32},
+         {std::string_view("\344\270\255 zz \303\251 z", 11), {69, 87, 69, 32, 32, 69, 76, 69, 32},
           std::string_view("\344\270\255 zz \303\251 z", 11)},
-         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {54, 60, 49, 35, 54, 52, 43, 35, 54, 15, 49, 35, 56, 57, 52, 46, 40},
+         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {69, 75, 62, 35, 69, 67, 53, 35, 69, 15, 62, 35, 71, 72, 67, 59, 45},
           std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16)},
-         {std::string_view("a\011b\012c", 5), {62, 5, 56, 6, 57},
-          std::string_view("a\011b\012c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {66, 50, 34, 36, 56, 47, 44},
+         {std::string_view("a\011b\012c", 5), {77, 5, 71, 6, 72}, std::string_view("a\011b\012c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {81, 65, 34, 37, 71, 60, 54},
           std::string_view("the\342\200\213b\302\255", 9)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {54, 53, 39, 38, 34, 50, 34, 41},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {69, 68, 43, 42, 34, 65, 34, 49},
           std::string_view("\360\237\230\200\342\200\246", 7)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {66, 54},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {66, 74, 69},
-          std::string_view("the<mask>abc", 12)},
-         {std::string_view("user word ab", 12), {75, 54, 68},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {54, 13, 10, 31, 12, 11, 14},
-          std::string_view("<0x41>", 6)},
-         {std::string_view("\000\177", 2), {54, 3, 33},
-          std::string_view("\000\177", 2)},
-         {std::string_view(" abc", 4), {54, 69},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {62, 7, 6, 56},
-          std::string_view("a\015\012b", 4)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {81, 69}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {81, 89, 84}, std::string_view("the<mask>abc", 12)},
+         {std::string_view("user word ab", 12), {90, 69, 83}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {69, 13, 10, 31, 12, 11, 14}, std::string_view("<0x41>", 6)},
+         {std::string_view("\000\177", 2), {69, 3, 33}, std::string_view("\000\177", 2)},
+         {std::string_view(" abc", 4), {69, 84}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {77, 7, 6, 71}, std::string_view("a\015\012b", 4)},
      }},
     {"gemma",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
      R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
      R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
-     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":74,"content":"<mask>","single_)x"
-     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":75,"content":"user word","s)x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":89,"content":"<mask>","single_)x"
+     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":90,"content":"user word","s)x"
      R"x(ingle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":{"type":"Re)x"
      R"x(place","pattern":{"String":" "},"content":"▁"},"pre_tokenizer":{"type":"Split","pattern":{"String":" "},"beh)x"
      R"x(avior":"MergedWithPrevious","invert":false},"post_processor":{"type":"TemplateProcessing","single":[{"Specia)x"
@@ -167,57 +146,46 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(,"</s>":2,"<0x00>":3,"<0x01>":4,"<0x09>":5,"<0x0A>":6,"<0x0D>":7,"<0x20>":8,"<0x2F>":9,"<0x30>":10,"<0x31>":)x"
      R"x(11,"<0x34>":12,"<0x3C>":13,"<0x3E>":14,"<0x41>":15,"<0x61>":16,"<0x62>":17,"<0x63>":18,"<0x64>":19,"<0x65>":)x"
      R"x(20,"<0x68>":21,"<0x6B>":22,"<0x6D>":23,"<0x6E>":24,"<0x6F>":25,"<0x72>":26,"<0x73>":27,"<0x74>":28,"<0x75>":)x"
-     R"x(29,"<0x77>":30,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x8B>":36,"<0x96>":37,"<0x98>":)x"
-     R"x(38,"<0x9F>":39,"<0xA1>":40,"<0xA6>":41,"<0xA9>":42,"<0xAC>":43,"<0xAD>":44,"<0xB8>":45,"<0xBC>":46,"<0xC2>":)x"
-     R"x(47,"<0xC3>":48,"<0xCC>":49,"<0xE2>":50,"<0xE4>":51,"<0xEF>":52,"<0xF0>":53,"▁":54,"a":55,"b":56,"c":57,"t":5)x"
-     R"x(8,"h":59,"e":60,"é":61,"▁a":62,"▁t":63,"th":64,"he":65,"▁the":66,"▁th":67,"ab":68,"abc":69,"at":70,"▁▁":71,")x"
-     R"x(中":72,".":73},"merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],)x"
-     R"x(["▁","a"],["▁","▁"]]}})x",
+     R"x(29,"<0x77>":30,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x83>":36,"<0x8B>":37,"<0x90>":)x"
+     R"x(38,"<0x92>":39,"<0x96>":40,"<0x97>":41,"<0x98>":42,"<0x9F>":43,"<0xA0>":44,"<0xA1>":45,"<0xA2>":46,"<0xA3>":)x"
+     R"x(47,"<0xA5>":48,"<0xA6>":49,"<0xA7>":50,"<0xA9>":51,"<0xAB>":52,"<0xAC>":53,"<0xAD>":54,"<0xB5>":55,"<0xB7>":)x"
+     R"x(56,"<0xB8>":57,"<0xBA>":58,"<0xBC>":59,"<0xC2>":60,"<0xC3>":61,"<0xCC>":62,"<0xE0>":63,"<0xE1>":64,"<0xE2>":)x"
+     R"x(65,"<0xE4>":66,"<0xEF>":67,"<0xF0>":68,"▁":69,"a":70,"b":71,"c":72,"t":73,"h":74,"e":75,"é":76,"▁a":77,"▁t":)x"
+     R"x(78,"th":79,"he":80,"▁the":81,"▁th":82,"ab":83,"abc":84,"at":85,"▁▁":86,"中":87,".":88},"merges":[["▁","t"],[")x"
+     R"x(t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {54},
-          std::string_view(" ", 1)},
-         {std::string_view("the abc", 7), {64, 60, 54, 69},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {54, 66, 71, 57, 70, 54, 70, 54},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {69}, std::string_view(" ", 1)},
+         {std::string_view("the abc", 7), {79, 75, 69, 84}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {69, 81, 86, 72, 85, 69, 85, 69},
           std::string_view("  the  cat at ", 14)},
-         {std::string_view("thethe", 6), {64, 60, 64, 60},
-          std::string_view("thethe", 6)},
-         {std::string_view("<s>the</s> ab<unk>", 18), {1, 64, 60, 2, 54, 68, 0},
+         {std::string_view("thethe", 6), {79, 75, 79, 75}, std::string_view("thethe", 6)},
+         {std::string_view("<s>the</s> ab<unk>", 18), {1, 79, 75, 2, 69, 83, 0},
           std::string_view("<s>the</s> ab<unk>", 18)},
-         {std::string_view("\344\270\255 zz \303\251 z", 11), {72, 54, 32, 32, 54, 61, 54, 32},
+         {std::string_view("\344\270\255 zz \303\251 z", 11), {87, 69, 32, 32, 69, 76, 69, 32},
           std::string_view("\344\270\255 zz \303\251 z", 11)},
-         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {60, 49, 35, 54, 52, 43, 35, 54, 15, 49, 35, 56, 57, 52, 46, 40},
+         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {75, 62, 35, 69, 67, 53, 35, 69, 15, 62, 35, 71, 72, 67, 59, 45},
           std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16)},
-         {std::string_view("a\011b\012c", 5), {55, 5, 56, 6, 57},
-          std::string_view("a\011b\012c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {64, 60, 50, 34, 36, 56, 47, 44},
+         {std::string_view("a\011b\012c", 5), {70, 5, 71, 6, 72}, std::string_view("a\011b\012c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {79, 75, 65, 34, 37, 71, 60, 54},
           std::string_view("the\342\200\213b\302\255", 9)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {53, 39, 38, 34, 50, 34, 41},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {68, 43, 42, 34, 65, 34, 49},
           std::string_view("\360\237\230\200\342\200\246", 7)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {66, 54},
-          std::string_view(" the ", 5)},
-         {std::string_view("the <mask>  abc", 15), {64, 60, 74, 69},
-          std::string_view("the<mask>abc", 12)},
-         {std::string_view("user word ab", 12), {75, 54, 68},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {13, 10, 31, 12, 11, 14},
-          std::string_view("<0x41>", 6)},
-         {std::string_view("\000\177", 2), {3, 33},
-          std::string_view("\000\177", 2)},
-         {std::string_view(" abc", 4), {54, 69},
-          std::string_view(" abc", 4)},
-         {std::string_view("a\015\012b", 4), {55, 7, 6, 56},
-          std::string_view("a\015\012b", 4)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {81, 69}, std::string_view(" the ", 5)},
+         {std::string_view("the <mask>  abc", 15), {79, 75, 89, 84}, std::string_view("the<mask>abc", 12)},
+         {std::string_view("user word ab", 12), {90, 69, 83}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {13, 10, 31, 12, 11, 14}, std::string_view("<0x41>", 6)},
+         {std::string_view("\000\177", 2), {3, 33}, std::string_view("\000\177", 2)},
+         {std::string_view(" abc", 4), {69, 84}, std::string_view(" abc", 4)},
+         {std::string_view("a\015\012b", 4), {70, 7, 6, 71}, std::string_view("a\015\012b", 4)},
      }},
     {"ignored merges",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
      R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
      R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
-     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":74,"content":"<mask>","single_)x"
-     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":75,"content":"user word","s)x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":89,"content":"<mask>","single_)x"
+     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":90,"content":"user word","s)x"
      R"x(ingle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":null,"pre_t)x"
      R"x(okenizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true},"post_processor":{"t)x"
      R"x(ype":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id)x"
@@ -230,57 +198,46 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(0>":3,"<0x01>":4,"<0x09>":5,"<0x0A>":6,"<0x0D>":7,"<0x20>":8,"<0x2F>":9,"<0x30>":10,"<0x31>":11,"<0x34>":12,)x"
      R"x("<0x3C>":13,"<0x3E>":14,"<0x41>":15,"<0x61>":16,"<0x62>":17,"<0x63>":18,"<0x64>":19,"<0x65>":20,"<0x68>":21,)x"
      R"x("<0x6B>":22,"<0x6D>":23,"<0x6E>":24,"<0x6F>":25,"<0x72>":26,"<0x73>":27,"<0x74>":28,"<0x75>":29,"<0x77>":30,)x"
-     R"x("<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x8B>":36,"<0x96>":37,"<0x98>":38,"<0x9F>":39,)x"
-     R"x("<0xA1>":40,"<0xA6>":41,"<0xA9>":42,"<0xAC>":43,"<0xAD>":44,"<0xB8>":45,"<0xBC>":46,"<0xC2>":47,"<0xC3>":48,)x"
-     R"x("<0xCC>":49,"<0xE2>":50,"<0xE4>":51,"<0xEF>":52,"<0xF0>":53,"▁":54,"a":55,"b":56,"c":57,"t":58,"h":59,"e":60)x"
-     R"x(,"é":61,"▁a":62,"▁t":63,"th":64,"he":65,"▁the":66,"▁th":67,"ab":68,"abc":69,"at":70,"▁▁":71,"中":72,".":73},")x"
-     R"x(merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁",)x"
-     R"x("▁"]]}})x",
+     R"x("<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x83>":36,"<0x8B>":37,"<0x90>":38,"<0x92>":39,)x"
+     R"x("<0x96>":40,"<0x97>":41,"<0x98>":42,"<0x9F>":43,"<0xA0>":44,"<0xA1>":45,"<0xA2>":46,"<0xA3>":47,"<0xA5>":48,)x"
+     R"x("<0xA6>":49,"<0xA7>":50,"<0xA9>":51,"<0xAB>":52,"<0xAC>":53,"<0xAD>":54,"<0xB5>":55,"<0xB7>":56,"<0xB8>":57,)x"
+     R"x("<0xBA>":58,"<0xBC>":59,"<0xC2>":60,"<0xC3>":61,"<0xCC>":62,"<0xE0>":63,"<0xE1>":64,"<0xE2>":65,"<0xE4>":66,)x"
+     R"x("<0xEF>":67,"<0xF0>":68,"▁":69,"a":70,"b":71,"c":72,"t":73,"h":74,"e":75,"é":76,"▁a":77,"▁t":78,"th":79,"he")x"
+     R"x(:80,"▁the":81,"▁th":82,"ab":83,"abc":84,"at":85,"▁▁":86,"中":87,".":88},"merges":[["▁","t"],["t","h"],["▁t",")x"
+     R"x(h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {54},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {66, 54, 69},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {54, 66, 54, 54, 57, 70, 54, 70, 54},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {69}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {81, 69, 84}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {69, 81, 69, 69, 72, 85, 69, 85, 69},
           std::string_view(" the  cat at ", 13)},
-         {std::string_view("thethe", 6), {66, 64, 60},
-          std::string_view("thethe", 6)},
-         {std::string_view("<s>the</s> ab<unk>", 18), {1, 66, 2, 54, 68, 0},
+         {std::string_view("thethe", 6), {81, 79, 75}, std::string_view("thethe", 6)},
+         {std::string_view("<s>the</s> ab<unk>", 18), {1, 81, 2, 69, 83, 0},
           std::string_view("<s> the</s> ab<unk>", 19)},
-         {std::string_view("\344\270\255 zz \303\251 z", 11), {54, 72, 54, 32, 32, 54, 61, 54, 32},
+         {std::string_view("\344\270\255 zz \303\251 z", 11), {69, 87, 69, 32, 32, 69, 76, 69, 32},
           std::string_view("\344\270\255 zz \303\251 z", 11)},
-         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {54, 60, 49, 35, 54, 52, 43, 35, 54, 15, 49, 35, 56, 57, 52, 46, 40},
+         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {69, 75, 62, 35, 69, 67, 53, 35, 69, 15, 62, 35, 71, 72, 67, 59, 45},
           std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16)},
-         {std::string_view("a\011b\012c", 5), {62, 5, 56, 6, 57},
-          std::string_view("a\011b\012c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {66, 50, 34, 36, 56, 47, 44},
+         {std::string_view("a\011b\012c", 5), {77, 5, 71, 6, 72}, std::string_view("a\011b\012c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {81, 65, 34, 37, 71, 60, 54},
           std::string_view("the\342\200\213b\302\255", 9)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {54, 53, 39, 38, 34, 50, 34, 41},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {69, 68, 43, 42, 34, 65, 34, 49},
           std::string_view("\360\237\230\200\342\200\246", 7)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {66, 54},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {66, 74, 54, 69},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {75, 54, 68},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {54, 13, 10, 31, 12, 11, 14},
-          std::string_view("<0x41>", 6)},
-         {std::string_view("\000\177", 2), {54, 3, 33},
-          std::string_view("\000\177", 2)},
-         {std::string_view(" abc", 4), {54, 69},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {62, 7, 6, 56},
-          std::string_view("a\015\012b", 4)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {81, 69}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {81, 89, 69, 84}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {90, 69, 83}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {69, 13, 10, 31, 12, 11, 14}, std::string_view("<0x41>", 6)},
+         {std::string_view("\000\177", 2), {69, 3, 33}, std::string_view("\000\177", 2)},
+         {std::string_view(" abc", 4), {69, 84}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {77, 7, 6, 71}, std::string_view("a\015\012b", 4)},
      }},
     {"composed",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
      R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
      R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
-     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":74,"content":"<mask>","single_)x"
-     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":75,"content":"user word","s)x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":89,"content":"<mask>","single_)x"
+     R"x(word":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":90,"content":"user word","s)x"
      R"x(ingle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":{"type":"Se)x"
      R"x(quence","normalizers":[{"type":"NFC"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_token)x"
      R"x(izer":null,"post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}})x"
@@ -293,50 +250,48 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x("<unk>":0,"<s>":1,"</s>":2,"<0x00>":3,"<0x01>":4,"<0x09>":5,"<0x0A>":6,"<0x0D>":7,"<0x20>":8,"<0x2F>":9,"<0x)x"
      R"x(30>":10,"<0x31>":11,"<0x34>":12,"<0x3C>":13,"<0x3E>":14,"<0x41>":15,"<0x61>":16,"<0x62>":17,"<0x63>":18,"<0x)x"
      R"x(64>":19,"<0x65>":20,"<0x68>":21,"<0x6B>":22,"<0x6D>":23,"<0x6E>":24,"<0x6F>":25,"<0x72>":26,"<0x73>":27,"<0x)x"
-     R"x(74>":28,"<0x75>":29,"<0x77>":30,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x8B>":36,"<0x)x"
-     R"x(96>":37,"<0x98>":38,"<0x9F>":39,"<0xA1>":40,"<0xA6>":41,"<0xA9>":42,"<0xAC>":43,"<0xAD>":44,"<0xB8>":45,"<0x)x"
-     R"x(BC>":46,"<0xC2>":47,"<0xC3>":48,"<0xCC>":49,"<0xE2>":50,"<0xE4>":51,"<0xEF>":52,"<0xF0>":53,"▁":54,"a":55,"b)x"
-     R"x(":56,"c":57,"t":58,"h":59,"e":60,"é":61,"▁a":62,"▁t":63,"th":64,"he":65,"▁the":66,"▁th":67,"ab":68,"abc":69,)x"
-     R"x("at":70,"▁▁":71,"中":72,".":73},"merges":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab)x"
-     R"x(","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
+     R"x(74>":28,"<0x75>":29,"<0x77>":30,"<0x78>":31,"<0x7A>":32,"<0x7F>":33,"<0x80>":34,"<0x81>":35,"<0x83>":36,"<0x)x"
+     R"x(8B>":37,"<0x90>":38,"<0x92>":39,"<0x96>":40,"<0x97>":41,"<0x98>":42,"<0x9F>":43,"<0xA0>":44,"<0xA1>":45,"<0x)x"
+     R"x(A2>":46,"<0xA3>":47,"<0xA5>":48,"<0xA6>":49,"<0xA7>":50,"<0xA9>":51,"<0xAB>":52,"<0xAC>":53,"<0xAD>":54,"<0x)x"
+     R"x(B5>":55,"<0xB7>":56,"<0xB8>":57,"<0xBA>":58,"<0xBC>":59,"<0xC2>":60,"<0xC3>":61,"<0xCC>":62,"<0xE0>":63,"<0x)x"
+     R"x(E1>":64,"<0xE2>":65,"<0xE4>":66,"<0xEF>":67,"<0xF0>":68,"▁":69,"a":70,"b":71,"c":72,"t":73,"h":74,"e":75,"é")x"
+     R"x(:76,"▁a":77,"▁t":78,"th":79,"he":80,"▁the":81,"▁th":82,"ab":83,"abc":84,"at":85,"▁▁":86,"中":87,".":88},"merg)x"
+     R"x(es":[["▁","t"],["t","h"],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"])x"
+     R"x(]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {54},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {64, 60, 54, 69},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {54, 66, 71, 57, 70, 54, 70, 54},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {69}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {79, 75, 69, 84}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {69, 81, 86, 72, 85, 69, 85, 69},
           std::string_view(" the  cat at ", 13)},
-         {std::string_view("thethe", 6), {64, 60, 64, 60},
-          std::string_view("thethe", 6)},
-         {std::string_view("<s>the</s> ab<unk>", 18), {1, 64, 60, 2, 54, 68, 0},
+         {std::string_view("thethe", 6), {79, 75, 79, 75}, std::string_view("thethe", 6)},
+         {std::string_view("<s>the</s> ab<unk>", 18), {1, 79, 75, 2, 69, 83, 0},
           std::string_view("<s>the</s> ab<unk>", 18)},
-         {std::string_view("\344\270\255 zz \303\251 z", 11), {72, 54, 32, 32, 54, 61, 54, 32},
+         {std::string_view("\344\270\255 zz \303\251 z", 11), {87, 69, 32, 32, 69, 76, 69, 32},
           std::string_view("\344\270\255 zz \303\251 z", 11)},
-         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {61, 54, 52, 43, 35, 54, 48, 35, 56, 57, 52, 46, 40},
+         {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {76, 69, 67, 53, 35, 69, 61, 35, 71, 72, 67, 59, 45},
           std::string_view("\303\251 \357\254\201 \303\201bc\357\274\241", 14)},
-         {std::string_view("a\011b\012c", 5), {55, 5, 56, 6, 57},
-          std::string_view("a\011b\012c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {64, 60, 50, 34, 36, 56, 47, 44},
+         {std::string_view("a\011b\012c", 5), {70, 5, 71, 6, 72}, std::string_view("a\011b\012c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {79, 75, 65, 34, 37, 71, 60, 54},
           std::string_view("the\342\200\213b\302\255", 9)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {53, 39, 38, 34, 50, 34, 41},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {68, 43, 42, 34, 65, 34, 49},
           std::string_view("\360\237\230\200\342\200\246", 7)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {66, 54},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {64, 60, 74, 69},
-          std::string_view("the<mask>abc", 12)},
-         {std::string_view("user word ab", 12), {75, 54, 68},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {13, 10, 31, 12, 11, 14},
-          std::string_view("<0x41>", 6)},
-         {std::string_view("\000\177", 2), {3, 33},
-          std::string_view("\000\177", 2)},
-         {std::string_view(" abc", 4), {54, 69},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {55, 7, 6, 56},
-          std::string_view("a\015\012b", 4)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {81, 69}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {79, 75, 89, 84}, std::string_view("the<mask>abc", 12)},
+         {std::string_view("user word ab", 12), {90, 69, 83}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {13, 10, 31, 12, 11, 14}, std::string_view("<0x41>", 6)},
+         {std::string_view("\000\177", 2), {3, 33}, std::string_view("\000\177", 2)},
+         {std::string_view(" abc", 4), {69, 84}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {70, 7, 6, 71}, std::string_view("a\015\012b", 4)},
+         {std::string_view("a\341\253\203\341\237\222 \314\243\341\267\272", 13), {70, 64, 52, 36, 64, 43, 39, 69, 62, 47, 64, 56, 58},
+          std::string_view("a\341\253\203\341\237\222 \314\243\341\267\272", 13)},
+         {std::string_view("A\341\253\247bc \302\240\340\242\227", 12), {15, 64, 52, 50, 71, 72, 69, 60, 44, 63, 46, 41},
+          std::string_view("A\341\253\247bc \302\240\340\242\227", 12)},
+         {std::string_view("A\360\220\265\251b", 6), {15, 68, 38, 55, 51, 71},
+          std::string_view("A\360\220\265\251b", 6)},
+         {std::string_view("\342\201\245\342\200\213A \342\201\245A\314\201", 14), {65, 35, 48, 65, 34, 37, 15, 69, 65, 35, 48, 61, 35},
+          std::string_view("\342\201\245\342\200\213A \342\201\245\303\201", 13)},
      }},
     {"xlm-roberta",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -365,48 +320,33 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(nce":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}},{"Sequence":{"id":"B","type_id":0}}])x"
      R"x(,"special_tokens":{"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]},"<s>":{"id":"<s>","ids":[1],"tokens":["<)x"
      R"x(s>"]}}},"decoder":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true},"model":{"ty)x"
-     R"x(pe":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.9700000000000002)x"
-     R"x(],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999995],["▁a",)x"
-     R"x(-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.609999999999999],["ab",-)x"
-     R"x(6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallback":false}})x",
+     R"x(pe":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.97],["b",-2.3400)x"
+     R"x(000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999995],["▁a",-4.16],["▁t",-)x"
+     R"x(4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.609999999999999],["ab",-6.38],["abc",-)x"
+     R"x(6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallback":false}})x",
      {1}, {2},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("the abc", 7)},
-         {std::string_view("  the  cat at ", 14), {15, 3, 6, 4, 7, 3, 4, 7},
-          std::string_view("the cat at", 10)},
-         {std::string_view("thethe", 6), {15, 7, 14},
-          std::string_view("thethe", 6)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("the abc", 7)},
+         {std::string_view("  the  cat at ", 14), {15, 3, 6, 4, 7, 3, 4, 7}, std::string_view("the cat at", 10)},
+         {std::string_view("thethe", 6), {15, 7, 14}, std::string_view("thethe", 6)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 4, 5, 0},
           std::string_view("<s> the</s> ab<unk>", 19)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 3, 10, 3, 0},
           std::string_view("\344\270\255 <unk> \303\251 <unk>", 18)},
          {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {3, 10, 3, 0, 3, 18, 4},
           std::string_view("\303\251 <unk> abca", 13)},
-         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6},
-          std::string_view("a b c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {15, 5},
-          std::string_view("theb", 4)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22},
-          std::string_view("<unk>...", 8)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {24, 3, 4, 5},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\000\177", 2), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {3, 4, 3, 5},
-          std::string_view("a b", 3)},
+         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6}, std::string_view("a b c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {15, 5}, std::string_view("theb", 4)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22}, std::string_view("<unk>...", 8)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {24, 3, 4, 5}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view("\000\177", 2), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {3, 4, 3, 5}, std::string_view("a b", 3)},
      }},
     {"t5",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -434,48 +374,41 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(en":{"id":"</s>","type_id":0}},{"Sequence":{"id":"B","type_id":0}}],"special_tokens":{"</s>":{"id":"</s>","i)x"
      R"x(ds":[2],"tokens":["</s>"]},"<s>":{"id":"<s>","ids":[1],"tokens":["<s>"]}}},"decoder":{"type":"Metaspace","re)x"
      R"x(placement":"▁","prepend_scheme":"always","split":true},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>)x"
-     R"x(",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.9700000000000002],["b",-2.3400000000000003],["c",-2.71],[)x"
-     R"x("t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.)x"
-     R"x(2700000000000005],["▁the",-4.84],["▁th",-5.609999999999999],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7)x"
-     R"x(.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallback":false}})x",
+     R"x(",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.97],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h)x"
+     R"x(",-3.45],["e",-3.82],["é",-4.1899999999999995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.27000000000000)x"
+     R"x(05],["▁the",-4.84],["▁th",-5.609999999999999],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.4899999999999)x"
+     R"x(99],["中",-8.26],[".",-8.63]],"byte_fallback":false}})x",
      {}, {2},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {3},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("the abc", 7)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {3}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("the abc", 7)},
          {std::string_view("  the  cat at ", 14), {3, 15, 3, 3, 6, 4, 7, 3, 4, 7, 3},
           std::string_view(" the  cat at ", 13)},
-         {std::string_view("thethe", 6), {15, 7, 14},
-          std::string_view("thethe", 6)},
+         {std::string_view("thethe", 6), {15, 7, 14}, std::string_view("thethe", 6)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 4, 5, 0},
           std::string_view("<s> the</s> ab<unk>", 19)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 3, 10, 3, 0},
           std::string_view("\344\270\255 <unk> \303\251 <unk>", 18)},
          {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {3, 10, 3, 0, 3, 18, 4},
           std::string_view("\303\251 <unk> abca", 13)},
-         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6},
-          std::string_view("a b c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {15, 5},
-          std::string_view("theb", 4)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22},
-          std::string_view("<unk>...", 8)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {24, 3, 4, 5},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\000\177", 2), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {3, 4, 0, 3, 5},
-          std::string_view("a<unk> b", 8)},
+         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6}, std::string_view("a b c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {15, 5}, std::string_view("theb", 4)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22}, std::string_view("<unk>...", 8)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {24, 3, 4, 5}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view("\000\177", 2), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {3, 4, 0, 3, 5}, std::string_view("a<unk> b", 8)},
+         {std::string_view("a\341\253\203\341\237\222 \314\243\341\267\272", 13), {3, 4, 0, 3, 0},
+          std::string_view("a<unk> <unk>", 12)},
+         {std::string_view("A\341\253\247bc \302\240\340\242\227", 12), {3, 18, 3, 3},
+          std::string_view("abc  ", 5)},
+         {std::string_view("A\360\220\265\251b", 6), {3, 4, 5}, std::string_view("ab", 2)},
+         {std::string_view("\342\201\245\342\200\213A \342\201\245A\314\201", 14), {3, 0, 4, 3, 0, 4},
+          std::string_view("<unk>a <unk>a", 13)},
      }},
     {"mbart",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -505,48 +438,40 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(uence":{"id":"B","type_id":0}}],"special_tokens":{"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]},"<s>":{"i)x"
      R"x(d":"<s>","ids":[1],"tokens":["<s>"]}}},"decoder":{"type":"Metaspace","replacement":"▁","prepend_scheme":"nev)x"
      R"x(er","split":true},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",)x"
-     R"x(-1.6],["a",-1.9700000000000002],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],[")x"
-     R"x(é",-4.1899999999999995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁t)x"
-     R"x(h",-5.609999999999999],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8)x"
-     R"x(.63]],"byte_fallback":false}})x",
+     R"x(-1.6],["a",-1.97],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.18999999)x"
+     R"x(99999995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.60999999)x"
+     R"x(9999999],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fa)x"
+     R"x(llback":false}})x",
      {1}, {2},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {3},
-          std::string_view(" ", 1)},
-         {std::string_view("the abc", 7), {7, 14, 3, 18},
-          std::string_view("the abc", 7)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {3}, std::string_view(" ", 1)},
+         {std::string_view("the abc", 7), {7, 14, 3, 18}, std::string_view("the abc", 7)},
          {std::string_view("  the  cat at ", 14), {15, 3, 6, 4, 7, 3, 4, 7, 3},
           std::string_view(" the cat at ", 12)},
-         {std::string_view("thethe", 6), {7, 14, 7, 14},
-          std::string_view("thethe", 6)},
+         {std::string_view("thethe", 6), {7, 14, 7, 14}, std::string_view("thethe", 6)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 7, 14, 2, 3, 4, 5, 0},
           std::string_view("<s>the</s> ab<unk>", 18)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {21, 3, 0, 3, 10, 3, 0},
           std::string_view("\344\270\255 <unk> \303\251 <unk>", 18)},
          {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {10, 3, 0, 3, 18, 4},
           std::string_view("\303\251 <unk> abca", 13)},
-         {std::string_view("a\011b\012c", 5), {4, 3, 5, 3, 6},
-          std::string_view("a b c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {7, 14, 5},
-          std::string_view("theb", 4)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {0, 22, 22, 22},
-          std::string_view("<unk>...", 8)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
-          std::string_view(" the ", 5)},
-         {std::string_view("the <mask>  abc", 15), {7, 14, 23, 18},
-          std::string_view("the<mask>abc", 12)},
-         {std::string_view("user word ab", 12), {24, 3, 4, 5},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\000\177", 2), {0},
-          std::string_view("<unk>", 5)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view(" abc", 4)},
-         {std::string_view("a\015\012b", 4), {4, 0, 3, 5},
-          std::string_view("a<unk> b", 8)},
+         {std::string_view("a\011b\012c", 5), {4, 3, 5, 3, 6}, std::string_view("a b c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {7, 14, 5}, std::string_view("theb", 4)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {0, 22, 22, 22}, std::string_view("<unk>...", 8)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3}, std::string_view(" the ", 5)},
+         {std::string_view("the <mask>  abc", 15), {7, 14, 23, 18}, std::string_view("the<mask>abc", 12)},
+         {std::string_view("user word ab", 12), {24, 3, 4, 5}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {0}, std::string_view("<unk>", 5)},
+         {std::string_view("\000\177", 2), {0}, std::string_view("<unk>", 5)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view(" abc", 4)},
+         {std::string_view("a\015\012b", 4), {4, 0, 3, 5}, std::string_view("a<unk> b", 8)},
+         {std::string_view("a\341\253\203\341\237\222 \314\243\341\267\272", 13), {4, 0, 3, 0},
+          std::string_view("a<unk> <unk>", 12)},
+         {std::string_view("A\341\253\247bc \302\240\340\242\227", 12), {18, 3}, std::string_view("abc ", 4)},
+         {std::string_view("A\360\220\265\251b", 6), {4, 5}, std::string_view("ab", 2)},
+         {std::string_view("\342\201\245\342\200\213A \342\201\245A\314\201", 14), {0, 4, 3, 0, 4},
+          std::string_view("<unk>a <unk>a", 13)},
      }},
     {"deberta",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -576,48 +501,34 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(:{"id":"B","type_id":0}}],"special_tokens":{"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]},"<s>":{"id":"<s)x"
      R"x(>","ids":[1],"tokens":["<s>"]}}},"decoder":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always",")x"
      R"x(split":true},"model":{"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6])x"
-     R"x(,["a",-1.9700000000000002],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4)x"
-     R"x(.1899999999999995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5)x"
-     R"x(.609999999999999],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]])x"
-     R"x(,"byte_fallback":false}})x",
+     R"x(,["a",-1.97],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999)x"
+     R"x(995],["▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.6099999999999)x"
+     R"x(99],["ab",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallbac)x"
+     R"x(k":false}})x",
      {1}, {2},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("the abc", 7)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("the abc", 7)},
          {std::string_view("  the  cat at ", 14), {15, 3, 3, 6, 4, 7, 3, 4, 7},
           std::string_view("the  cat at", 11)},
-         {std::string_view("thethe", 6), {15, 7, 14},
-          std::string_view("thethe", 6)},
+         {std::string_view("thethe", 6), {15, 7, 14}, std::string_view("thethe", 6)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 4, 5, 0},
           std::string_view("<s> the</s> ab<unk>", 19)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 3, 10, 3, 0},
           std::string_view("\344\270\255 <unk> \303\251 <unk>", 18)},
          {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {3, 10, 3, 0, 3, 18, 4},
           std::string_view("\303\251 <unk> abca", 13)},
-         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6},
-          std::string_view("a b c", 5)},
-         {std::string_view("the\342\200\213b\302\255", 9), {15, 5},
-          std::string_view("theb", 4)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22},
-          std::string_view("<unk>...", 8)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {24, 3, 4, 5},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\000\177", 2), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {3, 4, 0, 3, 5},
-          std::string_view("a<unk> b", 8)},
+         {std::string_view("a\011b\012c", 5), {3, 4, 3, 5, 3, 6}, std::string_view("a b c", 5)},
+         {std::string_view("the\342\200\213b\302\255", 9), {15, 5}, std::string_view("theb", 4)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0, 22, 22, 22}, std::string_view("<unk>...", 8)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {24, 3, 4, 5}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view("\000\177", 2), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {3, 4, 0, 3, 5}, std::string_view("a<unk> b", 8)},
      }},
     {"lines",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -634,49 +545,54 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(equence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}},{"Sequence":{"id":"B","type_id":)x"
      R"x(0}}],"special_tokens":{"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]},"<s>":{"id":"<s>","ids":[1],"tokens")x"
      R"x(:["<s>"]}}},"decoder":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true},"model":)x"
-     R"x({"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.970000000000)x"
-     R"x(0002],["b",-2.3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999995],[")x"
-     R"x(▁a",-4.16],["▁t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.609999999999999],["a)x"
-     R"x(b",-6.38],["abc",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallback":fals)x"
-     R"x(e}})x",
+     R"x({"type":"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁",-1.6],["a",-1.97],["b",-2.)x"
+     R"x(3400000000000003],["c",-2.71],["t",-3.08],["h",-3.45],["e",-3.82],["é",-4.1899999999999995],["▁a",-4.16],["▁)x"
+     R"x(t",-4.53],["th",-4.9],["he",-5.2700000000000005],["▁the",-4.84],["▁th",-5.609999999999999],["ab",-6.38],["ab)x"
+     R"x(c",-6.35],["at",-7.12],["▁▁",-7.489999999999999],["中",-8.26],[".",-8.63]],"byte_fallback":false}})x",
      {1}, {2},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {},
-          std::string_view("", 0)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("the abc", 7)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {}, std::string_view("", 0)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("the abc", 7)},
          {std::string_view("  the  cat at ", 14), {15, 3, 3, 6, 4, 7, 3, 4, 7},
           std::string_view("the  cat at", 11)},
-         {std::string_view("thethe", 6), {15, 7, 14},
-          std::string_view("thethe", 6)},
+         {std::string_view("thethe", 6), {15, 7, 14}, std::string_view("thethe", 6)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 4, 5, 0},
           std::string_view("<s> the</s> ab<unk>", 19)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 3, 10, 3, 0},
           std::string_view("\344\270\255 <unk> \303\251 <unk>", 18)},
          {std::string_view("e\314\201 \357\254\201 A\314\201bc\357\274\241", 16), {3, 9, 0, 3, 0, 3, 0, 5, 6, 0},
           std::string_view("e<unk> <unk> <unk>bc<unk>", 25)},
-         {std::string_view("a\011b\012c", 5), {3, 4, 0, 5, 2, 6},
-          std::string_view("a<unk>b</s>c", 12)},
-         {std::string_view("the\342\200\213b\302\255", 9), {15, 0, 5, 0},
-          std::string_view("the<unk>b<unk>", 14)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
-          std::string_view("the ", 4)},
-         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
-          std::string_view("the<mask> abc", 13)},
-         {std::string_view("user word ab", 12), {24, 3, 4, 5},
-          std::string_view("user word ab", 12)},
-         {std::string_view("<0x41>", 6), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view("\000\177", 2), {3, 0},
-          std::string_view("<unk>", 5)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("abc", 3)},
-         {std::string_view("a\015\012b", 4), {3, 4, 0, 2, 5},
-          std::string_view("a<unk></s>b", 11)},
+         {std::string_view("a\011b\012c", 5), {3, 4, 0, 5, 2, 6}, std::string_view("a<unk>b</s>c", 12)},
+         {std::string_view("the\342\200\213b\302\255", 9), {15, 0, 5, 0}, std::string_view("the<unk>b<unk>", 14)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view("\342\226\201the\342\226\201", 9), {15, 3}, std::string_view("the ", 4)},
+         {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18}, std::string_view("the<mask> abc", 13)},
+         {std::string_view("user word ab", 12), {24, 3, 4, 5}, std::string_view("user word ab", 12)},
+         {std::string_view("<0x41>", 6), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view("\000\177", 2), {3, 0}, std::string_view("<unk>", 5)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("abc", 3)},
+         {std::string_view("a\015\012b", 4), {3, 4, 0, 2, 5}, std::string_view("a<unk></s>b", 11)},
+     }},
+    {"ties",
+     R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
+     R"x(lse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":1,"content":"<s>","single_word":f)x"
+     R"x(alse,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":2,"content":"</s>","single_word")x"
+     R"x(:false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":6,"content":"<mask>","single_w)x"
+     R"x(ord":false,"lstrip":true,"rstrip":true,"normalized":false,"special":true},{"id":7,"content":"user word","sin)x"
+     R"x(gle_word":false,"lstrip":false,"rstrip":false,"normalized":true,"special":false}],"normalizer":null,"pre_tok)x"
+     R"x(enizer":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true},"post_processor":{"typ)x"
+     R"x(e":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence":{"id":"A","type_id":)x"
+     R"x(0}},{"SpecialToken":{"id":"</s>","type_id":0}}],"pair":[{"SpecialToken":{"id":"<s>","type_id":0}},{"Sequence)x"
+     R"x(":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}},{"Sequence":{"id":"B","type_id":0}}],"s)x"
+     R"x(pecial_tokens":{"</s>":{"id":"</s>","ids":[2],"tokens":["</s>"]},"<s>":{"id":"<s>","ids":[1],"tokens":["<s>")x"
+     R"x(]}}},"decoder":{"type":"Metaspace","replacement":"▁","prepend_scheme":"always","split":true},"model":{"type")x"
+     R"x(:"Unigram","unk_id":0,"vocab":[["<unk>",0.0],["<s>",0.0],["</s>",0.0],["▁x",-9.398437589368443],["0",-11.335)x"
+     R"x(460862310574],["00",-6.795403182513847]],"byte_fallback":false}})x",
+     {1}, {2},
+     {
+         {std::string_view("x000", 4), {3, 5, 4}, std::string_view("x000", 4)},
+         {std::string_view("0000", 4), {0, 5, 5}, std::string_view("<unk>0000", 9)},
      }},
     {"unknown characters fused",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -696,16 +612,12 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x(],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {3},
-          std::string_view("\342\226\201", 3)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("\342\226\201the \342\226\201 abc", 14)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {3}, std::string_view("\342\226\201", 3)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("\342\226\201the \342\226\201 abc", 14)},
          {std::string_view("  the  cat at ", 14), {3, 15, 3, 3, 6, 19, 3, 19, 3},
           std::string_view("\342\226\201 \342\226\201the \342\226\201 \342\226\201 c at \342\226\201 at \342\226\201", 34)},
-         {std::string_view("thethe", 6), {15, 13, 9},
-          std::string_view("\342\226\201the th e", 11)},
+         {std::string_view("thethe", 6), {15, 13, 9}, std::string_view("\342\226\201the th e", 11)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 17, 0},
           std::string_view("<s> \342\226\201the </s> \342\226\201 ab <unk>", 28)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 3, 10, 3, 0},
@@ -716,22 +628,16 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
           std::string_view("\342\226\201a <unk> b <unk> c", 20)},
          {std::string_view("the\342\200\213b\302\255", 9), {15, 0, 5, 0},
           std::string_view("\342\226\201the <unk> b <unk>", 20)},
-         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0},
-          std::string_view("\342\226\201 <unk>", 9)},
+         {std::string_view("\360\237\230\200\342\200\246", 7), {3, 0}, std::string_view("\342\226\201 <unk>", 9)},
          {std::string_view("\342\226\201the\342\226\201", 9), {15, 3},
           std::string_view("\342\226\201the \342\226\201", 10)},
          {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
           std::string_view("\342\226\201the <mask> \342\226\201 abc", 21)},
-         {std::string_view("user word ab", 12), {24, 3, 17},
-          std::string_view("user word \342\226\201 ab", 16)},
-         {std::string_view("<0x41>", 6), {3, 0},
-          std::string_view("\342\226\201 <unk>", 9)},
-         {std::string_view("\000\177", 2), {3, 0},
-          std::string_view("\342\226\201 <unk>", 9)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("\342\226\201 abc", 7)},
-         {std::string_view("a\015\012b", 4), {11, 0, 5},
-          std::string_view("\342\226\201a <unk> b", 12)},
+         {std::string_view("user word ab", 12), {24, 3, 17}, std::string_view("user word \342\226\201 ab", 16)},
+         {std::string_view("<0x41>", 6), {3, 0}, std::string_view("\342\226\201 <unk>", 9)},
+         {std::string_view("\000\177", 2), {3, 0}, std::string_view("\342\226\201 <unk>", 9)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("\342\226\201 abc", 7)},
+         {std::string_view("a\015\012b", 4), {11, 0, 5}, std::string_view("\342\226\201a <unk> b", 12)},
      }},
     {"unknown characters one by one",
      R"x({"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"<unk>","single_word":fa)x"
@@ -751,16 +657,12 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
      R"x("],["▁t","h"],["h","e"],["▁th","e"],["a","b"],["ab","c"],["a","t"],["▁","a"],["▁","▁"]]}})x",
      {1}, {},
      {
-         {std::string_view("", 0), {},
-          std::string_view("", 0)},
-         {std::string_view(" ", 1), {3},
-          std::string_view("\342\226\201", 3)},
-         {std::string_view("the abc", 7), {15, 3, 18},
-          std::string_view("\342\226\201the \342\226\201 abc", 14)},
+         {std::string_view("", 0), {}, std::string_view("", 0)},
+         {std::string_view(" ", 1), {3}, std::string_view("\342\226\201", 3)},
+         {std::string_view("the abc", 7), {15, 3, 18}, std::string_view("\342\226\201the \342\226\201 abc", 14)},
          {std::string_view("  the  cat at ", 14), {3, 15, 3, 3, 6, 19, 3, 19, 3},
           std::string_view("\342\226\201 \342\226\201the \342\226\201 \342\226\201 c at \342\226\201 at \342\226\201", 34)},
-         {std::string_view("thethe", 6), {15, 13, 9},
-          std::string_view("\342\226\201the th e", 11)},
+         {std::string_view("thethe", 6), {15, 13, 9}, std::string_view("\342\226\201the th e", 11)},
          {std::string_view("<s>the</s> ab<unk>", 18), {1, 15, 2, 3, 17, 0},
           std::string_view("<s> \342\226\201the </s> \342\226\201 ab <unk>", 28)},
          {std::string_view("\344\270\255 zz \303\251 z", 11), {3, 21, 3, 0, 0, 3, 10, 3, 0},
@@ -777,16 +679,12 @@ inline const std::vector<GoldenPieces> kGoldenPieces = {
           std::string_view("\342\226\201the \342\226\201", 10)},
          {std::string_view("the <mask>  abc", 15), {15, 23, 3, 18},
           std::string_view("\342\226\201the <mask> \342\226\201 abc", 21)},
-         {std::string_view("user word ab", 12), {24, 3, 17},
-          std::string_view("user word \342\226\201 ab", 16)},
+         {std::string_view("user word ab", 12), {24, 3, 17}, std::string_view("user word \342\226\201 ab", 16)},
          {std::string_view("<0x41>", 6), {3, 0, 0, 0, 0, 0, 0},
           std::string_view("\342\226\201 <unk> <unk> <unk> <unk> <unk> <unk>", 39)},
-         {std::string_view("\000\177", 2), {3, 0, 0},
-          std::string_view("\342\226\201 <unk> <unk>", 15)},
-         {std::string_view(" abc", 4), {3, 18},
-          std::string_view("\342\226\201 abc", 7)},
-         {std::string_view("a\015\012b", 4), {11, 0, 0, 5},
-          std::string_view("\342\226\201a <unk> <unk> b", 18)},
+         {std::string_view("\000\177", 2), {3, 0, 0}, std::string_view("\342\226\201 <unk> <unk>", 15)},
+         {std::string_view(" abc", 4), {3, 18}, std::string_view("\342\226\201 abc", 7)},
+         {std::string_view("a\015\012b", 4), {11, 0, 0, 5}, std::string_view("\342\226\201a <unk> <unk> b", 18)},
      }},
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ enum class SplitPattern : std::uint8_t {
   /// (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,n}| ?[^\s\p{L}\p{N}]+[\r\n]*|
   /// \s*[\r\n]+|\s+(?!\S)|\s+                                             (GPT-4: cl100k)
   kCl100k,
+  /// [^\r\n\p{L}\p{N}]?U*L+e|[^\r\n\p{L}\p{N}]?U+L*e|\p{N}{1,n}| ?[^\s\p{L}\p{N}]+[\r\n/]*|
+  /// \s*[\r\n]+|\s+(?!\S)|\s+, where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], L is
+  /// [\p{Ll}\p{Lm}\p{Lo}\p{M}] and e is (?i:'s|'t|'re|'ve|'m|'ll|'d)? or nothing (GPT-4o: o200k)
+  kO200k,
   kNone,  ///< the text is one part
 };
 
@@ -33,7 +38,8 @@ enum class SplitPattern : std::uint8_t {
 struct PreSplit {
   std::string_view name;  ///< tokenizer.ggml.pre of a GGUF file: "smollm"
   SplitPattern pattern = SplitPattern::kGpt2;
-  int digits = 0;              ///< kCl100k: most digits of a part, n above
+  int digits = 0;              ///< kCl100k, kO200k: most digits of a part, n above
+  bool endings = false;        ///< kO200k: e above
   bool digits_apart = false;   ///< kGpt2: each digit is a part, before the pattern is looked for
   bool begins = false;         ///< a text begins with the mark, unless the file says otherwise
   bool ignore_merges = false;  ///< a part that is a token is that token, whatever could be joined
@@ -104,16 +110,26 @@ class ByteBpe final : public Subwords {
   void add_names();
   void add_merges();
   void add_whole_texts();
+  void add_parts();
+  // The token of a part that is one token; kNoToken for any other.
+  token whole_part(std::string_view part) const;
   /// Finds the next text that is one token from `begin` on: its place and id.
   std::pair<std::size_t, token> find_whole(std::string_view text, std::size_t begin,
                                            Marks marks) const;
   void encode_plain(std::vector<token>& ids, std::string_view text) const;
   void encode_part(std::vector<token>& ids, std::string_view part) const;
+  void append_joined(std::vector<token>& ids, std::string_view part) const;
 
   const ByteBpeModel model_;
   KeyedMap<std::string_view, token> ids_;
   std::array<token, 256> bytes_{};
   MergeTable merges_;
+  // The bytes of normal tokens, which a part may be. Most words of a text are a token: whether the
+  // merges make it of its bytes is found out when a text first has it.
+  enum class Whole : std::uint8_t { kUnknown, kIs, kIsNot };
+  std::string part_bytes_;
+  WordTable parts_{0};
+  mutable std::vector<std::atomic<Whole>> is_whole_;  // of each token
   std::array<std::vector<token>, 256> wholes_{};  // marks and texts, by first byte, longest first
 };
 

@@ -2,6 +2,7 @@
 #include "fovea/text/tokenizer/merge_table.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <queue>
@@ -34,58 +35,136 @@ struct IsLater {
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kBridgesOfMerge = 4, kBitsOfBridge = 8, kBitsOfWord = 64;
+
+}  // namespace
+
 MergeTable::MergeTable(std::size_t merges)
-    : merges_(std::bit_ceil(2 * merges + 2)), hash_{keyed_hash("merges") | 1}, bridges_(0, hash_) {}
+    : merges_(std::bit_ceil(2 * merges + 2)),
+      factor_(keyed_hash("merges") | 1),
+      bridges_(std::bit_ceil(kBridgesOfMerge * kBitsOfBridge * (merges + 1)) / kBitsOfWord + 1) {}
 
-MergeTable::Ends MergeTable::ends_of(token id) const {
-  const auto found = ends_.find(id);
-  return found == ends_.end() ? Ends{id, id} : found->second;
-}
-
-// The slot of the pair, or the empty one where it would be.
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
   const std::size_t mask = merges_.size() - 1;
-  std::size_t slot = hash_(pair) & mask;
+  std::size_t slot = hash(pair) & mask;
   while (merges_[slot].pair != pair && merges_[slot].pair != kNoPair) slot = (slot + 1) & mask;
   return slot;
 }
 
-const MergeTable::Merge* MergeTable::merge_of(token left, token right) const {
-  const Merge& merge = merges_[slot_of(pair_of(left, right))];
-  return merge.pair == kNoPair ? nullptr : &merge;
+bool MergeTable::is_bridge(token left, token right) const {
+  if (!has_ends_) return true;
+  const std::size_t bit = hash(pair_of(left, right)) % ((bridges_.size() - 1) * kBitsOfWord);
+  return (bridges_[bit / kBitsOfWord] >> (bit % kBitsOfWord) & 1) != 0;
 }
 
 bool MergeTable::add(token left, token right, token joined) {
   Merge& slot = merges_[slot_of(pair_of(left, right))];
   if (slot.pair != kNoPair) return false;
   slot = {pair_of(left, right), count_++, joined};
-  // A text may hold a token that others could have become: <0x41>.
-  for (const token last : {left, ends_of(left).last}) {
-    for (const token begin : {right, ends_of(right).first}) bridges_.insert(pair_of(last, begin));
-  }
-  has_order_ = has_order_ && !parts_.contains(joined);
-  parts_.insert({left, right});
-  ends_.insert_or_assign(joined, Ends{ends_of(left).first, ends_of(right).last});
+  const auto room = static_cast<std::size_t>(std::max({left, right, joined})) + 1;
+  if (parts_.size() < room) parts_.resize(2 * room);
+  parts_[static_cast<std::size_t>(joined)] = {left, right};
   return true;
 }
 
+std::vector<token> MergeTable::ends_along(token Parts::*part) const {
+  std::vector<token> ends(parts_.size(), kNoToken);
+  std::vector<std::size_t> path;
+  for (std::size_t n = 0; n < parts_.size(); ++n) {
+    std::size_t at = n;
+    // A token that is made of itself ends nowhere.
+    while (ends[at] == kNoToken && parts_[at].*part != kNoToken && path.size() < parts_.size()) {
+      path.push_back(at);
+      at = static_cast<std::size_t>(parts_[at].*part);
+    }
+    const token end = ends[at] == kNoToken ? static_cast<token>(at) : ends[at];
+    ends[at] = end;
+    for (const std::size_t one : path) ends[one] = end;
+    path.clear();
+  }
+  return ends;
+}
+
+void MergeTable::finish() {
+  const std::vector<token> firsts = ends_along(&Parts::left), lasts = ends_along(&Parts::right);
+  const auto of = [](const std::vector<token>& ends, token id) {
+    return ends[static_cast<std::size_t>(id)];
+  };
+  const std::size_t bits = (bridges_.size() - 1) * kBitsOfWord;
+  for (const Merge& merge : merges_) {
+    if (merge.rank == kNoRank) continue;
+    const auto left = static_cast<token>(merge.pair >> 32);
+    const auto right = static_cast<token>(merge.pair & 0xffffffff);
+    has_ends_ = has_ends_ && of(firsts, left) == of(firsts, merge.joined) &&
+                of(lasts, right) == of(lasts, merge.joined);
+    // A text may hold a token that others could have become: <0x41>.
+    for (const token last : {left, of(lasts, left)}) {
+      for (const token begin : {right, of(firsts, right)}) {
+        const std::size_t bit = hash(pair_of(last, begin)) % bits;
+        bridges_[bit / kBitsOfWord] |= std::uint64_t{1} << (bit % kBitsOfWord);
+      }
+    }
+  }
+}
+
 void MergeTable::join(std::vector<token>& ids, std::size_t first) const {
+  const std::span<token> all = std::span(ids).subspan(first);
+  if (all.size() <= kShortRun) return ids.resize(first + join_short(all));
   // Runs that no merge reaches across are joined each by itself, at the end of what is done.
   std::size_t done = first;
   std::vector<token> run;
   for (std::size_t begin = first, end = first; begin < ids.size(); begin = end) {
     while (++end < ids.size() && is_bridge(ids[end - 1], ids[end])) continue;
-    run.assign(ids.begin() + static_cast<std::ptrdiff_t>(begin),
-               ids.begin() + static_cast<std::ptrdiff_t>(end));
-    join_run(run);
-    std::ranges::copy(run, ids.begin() + static_cast<std::ptrdiff_t>(done));
-    done += run.size();
+    const std::span<token> part = std::span(ids).subspan(begin, end - begin);
+    std::size_t count = 0;
+    if (part.size() <= kShortRun) {
+      count = join_short(part);
+      std::copy_n(part.begin(), count, ids.begin() + static_cast<std::ptrdiff_t>(done));
+    } else {
+      run.assign(part.begin(), part.end());
+      join_long(run);
+      count = run.size();
+      std::ranges::copy(run, ids.begin() + static_cast<std::ptrdiff_t>(done));
+    }
+    done += count;
   }
   ids.resize(done);
 }
 
-void MergeTable::join_run(std::vector<token>& ids) const {
-  if (ids.size() < 2) return;
+// For so few tokens, to look at all of them for each merge is faster than a heap.
+std::size_t MergeTable::join_short(std::span<token> ids) const {
+  std::size_t count = ids.size();
+  if (count < 2) return count;
+  // What becomes of each token and the one behind it.
+  std::array<std::uint32_t, kShortRun> ranks;
+  std::array<token, kShortRun> joined;
+  const auto look = [&](std::size_t n) {
+    const Merge& merge = merge_of(ids[n], ids[n + 1]);
+    ranks[n] = merge.rank;
+    joined[n] = merge.joined;
+  };
+  for (std::size_t n = 0; n + 1 < count; ++n) look(n);
+  for (; count > 1; --count) {
+    const std::size_t pairs = count - 1;
+    const std::uint32_t least = *std::min_element(ranks.begin(), ranks.begin() + pairs);
+    if (least == kNoRank) break;
+    const auto best = static_cast<std::size_t>(
+        std::find(ranks.begin(), ranks.begin() + pairs, least) - ranks.begin());
+    ids[best] = joined[best];
+    for (std::size_t n = best + 1; n < pairs; ++n) {
+      ids[n] = ids[n + 1];
+      ranks[n - 1] = ranks[n];
+      joined[n - 1] = joined[n];
+    }
+    if (best + 1 < pairs) look(best);
+    if (best > 0) look(best - 1);
+  }
+  return count;
+}
+
+void MergeTable::join_long(std::vector<token>& ids) const {
   constexpr std::size_t kLongRun = std::size_t{1} << 20;
   if (ids.size() >= kLongRun) {
     require_memory(
@@ -108,8 +187,8 @@ void MergeTable::join_run(std::vector<token>& ids) const {
     if (left < 0 || chain[static_cast<std::size_t>(left)].behind < 0) return;
     const Link& l = chain[static_cast<std::size_t>(left)];
     const Link& r = chain[static_cast<std::size_t>(l.behind)];
-    const Merge* const merge = merge_of(l.id, r.id);
-    if (merge != nullptr) candidates.push({merge->rank, left, l.id, r.id, merge->joined});
+    const Merge& merge = merge_of(l.id, r.id);
+    if (merge.rank != kNoRank) candidates.push({merge.rank, left, l.id, r.id, merge.joined});
   };
   for (std::size_t n = 0; n + 1 < chain.size(); ++n) offer(static_cast<std::int32_t>(n));
   while (!candidates.empty()) {

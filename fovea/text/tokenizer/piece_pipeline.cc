@@ -82,6 +82,7 @@ class MergeEncoder final : public PieceEncoder {
       damaged(
           fmt::format("the merge of {} and {} is there twice", printable(left), printable(right)));
     }
+    merges_.finish();
   }
 
   void append(std::vector<token>& ids, std::string_view part, Marks) const override {

@@ -38,12 +38,14 @@ enum class Ends { kLeft, kRight, kBoth };
 /// Leaves out white space at the ends of a text.
 TextRule strip(Ends ends);
 
-/// Unicode's normal form C.
+/// The normal form C of Unicode 9, which `tokenizers` knows: marks of later versions change their
+/// places with no other mark, and later letters stay whole.
+std::string composed_by_unicode_9(std::string_view text);
 TextRule compose();
 
 /// The rules of SentencePiece (CharsMap) as `tokenizers` uses them: what a reader sees as one
-/// character, of up to 5 bytes, is replaced as a whole by the rule for its first bytes; otherwise
-/// each code point by itself. Throws kModelDamaged as CharsMap does.
+/// character (Unicode 17), of up to 5 bytes, is replaced as a whole by the rule for its first
+/// bytes; otherwise each code point by itself. Throws kModelDamaged as CharsMap does.
 TextRule precompiled(std::string_view charsmap, std::string_view name);
 
 }  // namespace fovea::text_rule

@@ -13,7 +13,13 @@ namespace {
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-PreSplit split_called(std::string_view name) { return *find_named(pre_splits(), name); }
+PreSplit split_called(std::string_view name) {
+  // Cuts of a tokenizer.json, which no GGUF file names.
+  if (name == "o200k")
+    return {.name = name, .pattern = SplitPattern::kO200k, .digits = 3, .endings = true};
+  if (name == "tekken") return {.name = name, .pattern = SplitPattern::kO200k, .digits = 1};
+  return *find_named(pre_splits(), name);
+}
 
 ByteBpeModel golden_model(std::string_view split) {
   ByteBpeModel model;

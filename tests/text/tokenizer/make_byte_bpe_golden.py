@@ -11,6 +11,10 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, tra
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
           r"|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace("{1,3}", "")
+UPPER, LOWER = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+TEKKEN = (UPPER + "*" + LOWER + "+|" + UPPER + "+" + LOWER + r"*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+O200K = TEKKEN.replace(LOWER + "+|", LOWER + "+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|").replace(
+    LOWER + "*|", LOWER + "*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|").replace(r"\p{N}|", r"\p{N}{1,3}|")
 ByteLevel, Digits, Sequence, Split = (pre_tokenizers.ByteLevel, pre_tokenizers.Digits, pre_tokenizers.Sequence,
                                       pre_tokenizers.Split)
 SPLITS = {
@@ -18,6 +22,8 @@ SPLITS = {
     "smollm": Sequence([Digits(individual_digits=True), ByteLevel(add_prefix_space=False)]),
     "llama-bpe": Sequence([Split(Regex(LLAMA3), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]),
     "qwen2": Sequence([Split(Regex(QWEN2), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]),
+    "o200k": Sequence([Split(Regex(O200K), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]),
+    "tekken": Sequence([Split(Regex(TEKKEN), "isolated"), ByteLevel(add_prefix_space=False, use_regex=False)]),
 }
 TEXTS = [
     "Hello, world!  It's the 1st of 2024; they've said: \"I'LL go\"\n\n  and\tso on... \r\n ",
@@ -30,6 +36,11 @@ TEXTS = [
     "🙂👩‍👩‍👧‍👦 🇩🇪 ☎️ a🙂b", "½ ² Ⅷ ① x²y 10½", "\x00\x01\x7f\x1b[0m", "a" * 70 + " " * 40 + "1" * 30 + "\n" * 9 + "!?" * 20,
     "", " ", "\n", "x", "𝒜𝓁𝓅𝒽𝒶 𐍈 \U0001f600", "snake_case camelCase kebab-case C++ a/b\\c {[(<>)]}",
 ]
+
+# Of the cases of letters, which the vocabulary was not trained on.
+CASES = [*TEXTS[:12], TEXTS[-1], "HTMLParser aBC ABCdef iPhone'S ABC'll x'D", "ABC中D 中文Ab ÀÉb ǅemo Ǆ ʰaB", "\u0301A \u0301Ab e\u0301E\u0301F A\u0301B\u0301c",
+         "a//\n/b !/\r\n/x /", "(Word \tWord \u00a0WORD 1Word", "₁ⅧIX", "\u0301", "A\u0301\u0302", "ﬁX'tſ 'ſT",
+         "\U00010d51⭞ן \U00010d70\U00010d51 \u1c89\u1c8a \U00010d42\U00010d43\U00010d44\U00010d45 a\u0897B"]  # of Unicode 16
 
 
 def raw(text):
@@ -82,7 +93,7 @@ struct GoldenCut {
 inline const GoldenCut kGoldenCuts[] = {""")
 for name, split in SPLITS.items():
     bpe.pre_tokenizer = split
-    for text in [*TEXTS, "a<|im_start|>xyz <|end|><|im_start|> <|im_star"]:
+    for text in CASES if name in ("o200k", "tekken") else [*TEXTS, "a<|im_start|>xyz <|end|><|im_start|> <|im_star"]:
         parts = [len(piece) for piece, _ in split.pre_tokenize_str(text)] if "<|im_s" not in text else []
         state = json.loads(bpe.to_str())
         state["model"]["ignore_merges"] = name == "llama-bpe"
