@@ -28,7 +28,7 @@ class Ct2Test(test_marian.MarianTest):
     test_translations_of_every_model = test_each_end_of_a_search = None
     test_other_types_of_weights = test_scores_of_random_strings = None
 
-    def assert_same(self, translator, source, loaded, names, lines, most, tolerance=1e-5):
+    def assert_same(self, translator, source, loaded, names, lines, most):
         """`translator`: CTranslate2's; `source`: the pieces of each line; `names`: the ids of pieces."""
         tokenizer = transformers.AutoTokenizer.from_pretrained(source)
         of_id = {n: name for name, n in names.items()}
@@ -42,7 +42,7 @@ class Ct2Test(test_marian.MarianTest):
             for one, theirs in ended:
                 ids = [names[piece] for piece in theirs.hypotheses[0]]
                 self.assertEqual(one["translation"].strip(), tokenizer.decode(ids, skip_special_tokens=True).strip(), one["source"])
-                self.assertAlmostEqual(one["score"], theirs.scores[0], delta=tolerance * max(1, abs(one["score"])), msg=one["source"])
+                self.assertAlmostEqual(one["score"], theirs.scores[0], delta=self.tolerance * max(1, abs(one["score"])), msg=one["source"])
 
     def translator(self, name):
         return ctranslate2.Translator(str(self.folder / name), "cpu", compute_type="float32", inter_threads=1, intra_threads=1)
@@ -70,11 +70,11 @@ class Ct2Test(test_marian.MarianTest):
         with support.working_in(self.folder):
             exec(compile(block, "export.md", "exec"), {})
         names = json.loads((folder / "vocab.json").read_text())
-        self.options = {"length_norm": "marian"}
+        self.options, self.tolerance = {"length_norm": "marian"}, 1e-5
         self.assert_same(self.translator("translator-for-ctranslate2"), folder, ours, names, LINES, 23)
 
     def test_what_transformers_writes(self):
-        self.options = {}
+        self.options, self.tolerance = {}, 1e-4
         for name in ("one table", "one table, other layers"):
             with self.subTest(name):
                 # transformers keeps the row of padding, which begins a translation, zero; so has CTranslate2 it.
@@ -88,7 +88,7 @@ class Ct2Test(test_marian.MarianTest):
                 ctranslate2.converters.TransformersConverter(str(self.folder)).convert(str(self.folder / output))
                 names = json.loads((self.folder / "vocab.json").read_text())
                 lines = [line for line in self.lines(tokenizer) if "</s>" not in line and "<unk>" not in line]
-                self.assert_same(self.translator(output), self.folder, fovea.load(self.folder), names, lines, test_marian.LONGEST - 1, 1e-4)
+                self.assert_same(self.translator(output), self.folder, fovea.load(self.folder), names, lines, test_marian.LONGEST - 1)
 
 
 del test_marian.MarianTest  # is not run here
