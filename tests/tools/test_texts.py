@@ -30,7 +30,7 @@ class Catalogue(unittest.TestCase):
     def test_it_has_all_kinds_of_texts(self):
         texts = {entry.english for entry in make_texts.read_po((ROOT / make_texts.PO).read_text(encoding="utf-8"))}
         for text in ("what a token is", "see: fovea {} --help", "{}: unknown option '{}'", "saved {}", "warning",
-                     "{}: train loss {}, {} {}s/s, {}, {}", "attention: {} was not given"):
+                     "{}: train loss {}, {} {}s/s, {} elapsed, {} left, ends {}", "attention: {} was not given"):
             self.assertIn(text, texts)
 
     def test_every_hint_and_meaning_of_a_code_is_required(self):
