@@ -46,7 +46,7 @@ test-sanitizers: build ## The hardest rooms under ASan, UBSan and TSan; each hea
 
 # With PyTorch where pip finds one for the CPU: `PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu`.
 test-python: wheel ## Tests of the Python package, installed from dist/ in an environment of its own
-	@tools/python_env.sh build/python/tested $(PYTHON) numpy mypy abi3audit "?torch==2.13.0+cpu" "?transformers>=5" "?peft" "?sentencepiece" "?protobuf"
+	@tools/python_env.sh build/python/tested $(PYTHON) numpy mypy abi3audit "?torch==2.13.0+cpu" "?transformers>=5" "?peft" "?sentencepiece" "?protobuf" "?ctranslate2"
 	@build/python/tested/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall \
 	  --no-deps dist/fovea-*.whl
 	@build/python/tested/bin/python -m pip install --quiet --disable-pip-version-check dist/fovea-*.whl
