@@ -90,6 +90,10 @@ struct EncoderConfig {
   RowUse token_rows = RowUse::kSparse;  ///< kDense: the table of the tokens makes the logits, too
   bool pools = false;                   ///< rows of a text become one, as textcnn needs it
   bool shares_distances = false;  ///< position t5: all layers share one table (distances.weight)
+  /// Of language models: networks of a block, each --ff wide, of which a row takes so many
+  /// (nn/experts.h); 0: it has one, for all rows.
+  index experts = 0;
+  index experts_per_token = 0;
   std::string encoder = {};
   InitScheme init = InitScheme::kGpt2;
   index heads = 4;

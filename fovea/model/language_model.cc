@@ -114,6 +114,7 @@ LanguageModelConfig resolve(LanguageModelConfig c) {
                 "make --width a multiple of --heads, or choose --head-dim yourself");
   }
   check_softcap("logit_softcap", c.logit_softcap);
+  if (c.experts > 0) check_size("experts_per_token", c.experts_per_token, 1, c.experts);
   layer_windows(c);
   check_layers(c);
   return c;
@@ -196,7 +197,7 @@ bool is_recurrent(const SizedLayer& layer) { return layer.spec.kind->is_recurren
 LinearOptions logits_options(const LanguageModelConfig& c, const SizedStage& last) {
   LinearOptions o{.in = last.out,
                   .out = c.vocabulary,
-                  .bias = biases(c),
+                  .bias = c.experts > 0 ? Biases::kNone : biases(c),  // as models have it
                   .weight = matrix_init(c, last.out, c.vocabulary),
                   .bias_start = bias_start(c)};
   if (c.init == InitScheme::kSource && std::ranges::all_of(last.branches, is_recurrent)) {

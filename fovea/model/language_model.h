@@ -91,6 +91,10 @@ struct LanguageModelConfig : EncoderConfig {
     visit("tie", tie, "use the token embeddings as output projection too");
     visit("logit_softcap", logit_softcap, "a logit l becomes C tanh(l / C), C this cap; 0: no cap",
           {.range = ValueRange::from(0, "no cap")});
+    visit("experts", experts, "of a model from elsewhere: feed-forward networks of a layer",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
+    visit("experts_per_token", experts_per_token, "the same: how many of them a token takes",
+          {.range = ValueRange::in(0, kLargestSize), .is_option = false});
     visit("vocabulary", vocabulary, "number of tokens", {.is_option = false});
   }
 

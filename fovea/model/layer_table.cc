@@ -272,7 +272,10 @@ void fill_feed_forward(Spec& spec, const EncoderConfig& c, index in) {
 
 std::unique_ptr<EncoderLayer> make_transformer(const LayerParts& p, const ParameterScope& scope) {
   return std::make_unique<Block>(
-      BlockOptions{attention_of(p), feed_forward_options(p.config, p.depth), p.residual.value()},
+      BlockOptions{.attention = attention_of(p),
+                   .feed_forward = feed_forward_options(p.config, p.depth),
+                   .residual = p.residual.value(),
+                   .experts = experts_options(p.config, p.depth)},
       scope);
 }
 
@@ -505,6 +508,16 @@ FeedForwardOptions feed_forward_options(const EncoderConfig& c, index depth) {
           .input_init = matrix_init(c, c.width, c.ff),
           .output_init = output_init(c, c.ff, depth),
           .bias_start = bias_start(c)};
+}
+
+std::optional<ExpertsOptions> experts_options(const EncoderConfig& c, index depth) {
+  if (c.experts == 0) return std::nullopt;
+  return ExpertsOptions{.width = c.width,
+                        .hidden = c.ff,
+                        .experts = c.experts,
+                        .chosen = c.experts_per_token,
+                        .input_init = matrix_init(c, c.width, c.ff),
+                        .output_init = output_init(c, c.ff, depth)};
 }
 
 EmbeddingOptions embedding_options(const EncoderConfig& c) {

@@ -36,6 +36,8 @@ EmbeddingOptions embedding_options(const EncoderConfig& config);
 MultiHeadAttentionOptions attention_options(const EncoderConfig& config,
                                             const EncoderLayerSpec& spec, index depth);
 FeedForwardOptions feed_forward_options(const EncoderConfig& config, index depth);
+/// Those of `experts`, if the configuration has any.
+std::optional<ExpertsOptions> experts_options(const EncoderConfig& config, index depth);
 
 /// The biases by distance that all layers share, distances.weight [buckets, heads] of `scope`; null
 /// where each layer has its own, or none.

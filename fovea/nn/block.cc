@@ -21,9 +21,19 @@ Variable AttentionBlock::forward(Tape& tape, Variable x, KvCache& cache) const {
                            [&](Variable y) { return attention_.forward(tape, y, cache); });
 }
 
+namespace {
+
+std::variant<FeedForward, Experts> feed_forward_of(const BlockOptions& options,
+                                                   const ParameterScope& scope) {
+  if (options.experts) return Experts(*options.experts, scope);
+  return FeedForward(options.feed_forward, scope);
+}
+
+}  // namespace
+
 Block::Block(const BlockOptions& options, const ParameterScope& scope)
     : attention_(options.attention, options.residual, scope),
-      feed_forward_(options.feed_forward, scope["feed_forward"]),
+      feed_forward_(feed_forward_of(options, scope["feed_forward"])),
       residual_(options.residual, scope["feed_forward_norm"]) {}
 
 Variable Block::forward(Tape& tape, Variable x, const PackedRows& rows, const DropoutKey& key,
@@ -42,7 +52,10 @@ std::unique_ptr<LayerSession> Block::begin(index capacity) const {
 Variable Block::feed_forward(Tape& tape, Variable x, const PackedRows& rows,
                              const DropoutKey& key) const {
   return residual_.forward(tape, x, rows, key_of(key, BlockMask::kFeedForward), [&](Variable y) {
-    return feed_forward_.forward(tape, y, {key, rows.rows});
+    if (const auto* const experts = std::get_if<Experts>(&feed_forward_)) {
+      return experts->forward(tape, y);
+    }
+    return std::get<FeedForward>(feed_forward_).forward(tape, y, {key, rows.rows});
   });
 }
 

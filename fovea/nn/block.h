@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 
 #include "fovea/nn/attention.h"
 #include "fovea/nn/encoder.h"
+#include "fovea/nn/experts.h"
 #include "fovea/nn/feed_forward.h"
 #include "fovea/nn/norm.h"
 
@@ -85,10 +87,11 @@ struct BlockOptions {
   MultiHeadAttentionOptions attention;
   FeedForwardOptions feed_forward;
   ResidualOptions residual;
+  std::optional<ExpertsOptions> experts = {};  ///< in the place of the feed-forward network
 };
 
-/// Attention, then feed-forward. Parameters: attention.*, attention_norm.*, feed_forward.*,
-/// feed_forward_norm.*.
+/// Attention, then feed-forward. Parameters: attention.*, attention_norm.*, feed_forward.* (those
+/// of FeedForward or Experts), feed_forward_norm.*.
 class Block final : public EncoderLayer {
  public:
   Block(const BlockOptions& options, const ParameterScope& scope);
@@ -111,7 +114,7 @@ class Block final : public EncoderLayer {
                         const DropoutKey& key) const;
 
   AttentionBlock attention_;
-  FeedForward feed_forward_;
+  std::variant<FeedForward, Experts> feed_forward_;
   Residual residual_;
 };
 

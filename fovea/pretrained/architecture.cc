@@ -150,6 +150,11 @@ index queries(const Config& c) { return c.heads * c.head_dim; }
 index keys(const Config& c) { return c.kv_heads * c.head_dim; }
 index before_values(const Config& c) { return queries(c) + keys(c); }
 index all_rows(const Config& c) { return queries(c) + 2 * keys(c); }
+index query_heads(const Config& c) { return c.heads; }
+index experts(const Config& c) { return c.experts; }
+index gates(const Config& c) { return 2 * c.ff; }
+index rows_of_gates(const Config& c) { return c.experts * gates(c); }
+index rows_of_outputs(const Config& c) { return c.experts * c.width; }
 
 bool is_untied(const Config& c) { return !c.tie; }
 bool has_qk_norm(const Config& c) { return c.qk_norm; }
@@ -303,6 +308,43 @@ constexpr std::array<TensorRow, 16> gemma2_tensors() {
 constexpr auto kGemmaTensors = gemma_tensors();
 constexpr auto kGemma2Tensors = gemma2_tensors();
 
+constexpr TensorRow whole(std::string_view ours, std::string_view hugging_face, Size rows,
+                          Size columns, RowOrder order = RowOrder::kAsTheyAre) {
+  return {.ours = ours,
+          .hugging_face = hugging_face,
+          .gguf = {},
+          .rows = rows,
+          .columns = columns,
+          .in_hugging_face = order,
+          .whole_names = true};
+}
+
+// Those of Llama but for its network.
+constexpr std::array<TensorRow, 17> gpt_oss_tensors() {
+  const auto llama =
+      llama_tensors({BiasRule::kAlways, BiasRule::kAlways, BiasRule::kAlways, false});
+  std::array<TensorRow, 17> rows{};
+  std::size_t count = 0;
+  for (const TensorRow& row : llama) {
+    if (!row.ours.starts_with("blocks.{}.feed_forward.")) rows[count++] = row;
+  }
+  const auto add = [&](const TensorRow& row) { rows[count++] = row; };
+  add(whole("blocks.{}.attention.sink", "model.layers.{}.self_attn.sinks", query_heads, nullptr));
+  add(matrix("blocks.{}.feed_forward.router", "model.layers.{}.mlp.router", "", experts, width,
+             BiasRule::kAlways));
+  add(whole("blocks.{}.feed_forward.in.weight", "model.layers.{}.mlp.experts.gate_up_proj",
+            rows_of_gates, width, RowOrder::kExperts));
+  add(whole("blocks.{}.feed_forward.in.bias", "model.layers.{}.mlp.experts.gate_up_proj_bias",
+            experts, gates));
+  add(whole("blocks.{}.feed_forward.out.weight", "model.layers.{}.mlp.experts.down_proj",
+            rows_of_outputs, hidden, RowOrder::kExperts));
+  add(whole("blocks.{}.feed_forward.out.bias", "model.layers.{}.mlp.experts.down_proj_bias",
+            experts, width));
+  return rows;
+}
+
+constexpr auto kGptOssTensors = gpt_oss_tensors();
+
 constexpr std::string_view kLlamaKeys[] = {
     "vocab_size",
     "context_length",
@@ -367,6 +409,13 @@ Config qwen3() {
   return c;
 }
 
+Config gpt_oss() {
+  Config c = qwen2();
+  c.sink = true;
+  c.tie = false;
+  return c;
+}
+
 Config gemma() {
   Config c = llama();
   c.activation = LayerActivation::kGegluTanh;
@@ -395,6 +444,7 @@ constexpr Architecture kArchitectures[] = {
     {"gemma2", "Gemma2ForCausalLM", kGemma2Tensors, gemma2, kGemma, kOfGemma2, kGemmaKeys},
     {"gemma3", "Gemma3ForCausalLM", kGemma2Tensors, gemma3, kGemma, kOfGemma3, kGemmaKeys,
      "gemma3_text"},
+    {"gpt_oss", "GptOssForCausalLM", kGptOssTensors, gpt_oss, {}, {}, {}},
 };
 
 const Architecture* row_named(std::string_view name) {
@@ -413,6 +463,11 @@ void add_places(const TensorRow& row, const std::string& ours, const std::string
   if (row.columns != nullptr) {
     const index columns = row.columns(c);
     shape = order == RowOrder::kTransposed ? Shape{columns, rows} : Shape{rows, columns};
+    if (order == RowOrder::kExperts) shape = {c.experts, columns, rows / c.experts};
+  }
+  if (row.whole_names) {
+    places.push_back({theirs, shape, ours, first, order});
+    return;
   }
   const bool bare = ours == kTokens || ours == kPositions;
   const double added = form == ModelForm::kGguf ? 0 : row.added_to_hugging_face;
@@ -448,6 +503,7 @@ index row_of_theirs(index n, index rows, index heads) {
 }
 
 index rows_of(const TensorPlace& place) {
+  if (place.order == RowOrder::kExperts) return place.shape[0] * place.shape[2];
   return place.shape[place.order == RowOrder::kTransposed ? 1 : 0];
 }
 
@@ -459,6 +515,21 @@ Tensor transposed(const Tensor& matrix) {
   const auto to = result.rows<float>();
   for (index i = 0; i < from.rows; ++i) {
     for (index j = 0; j < from.columns; ++j) to[j][i] = from[i][j];
+  }
+  return result;
+}
+
+// Each of several matrices [count, rows, columns] transposed, one behind another.
+Tensor transposed_each(const Tensor& all, index count, index rows, index columns,
+                       const Shape& shape) {
+  Tensor result = Tensor::empty(shape);
+  const index size = rows * columns;
+  for (index e = 0; e < count; ++e) {
+    const float* const from = all.data<float>() + e * size;
+    float* const to = result.data<float>() + e * size;
+    for (index i = 0; i < rows; ++i) {
+      for (index j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+    }
   }
   return result;
 }
@@ -481,6 +552,10 @@ class WeightReader {
   void set(const TensorPlace& place, Tensor& ours) {
     Tensor values = tensors_.read(take(place)).to(DType::kFloat32);
     if (place.order == RowOrder::kTransposed) values = transposed(values);
+    if (place.order == RowOrder::kExperts) {
+      const Shape& s = place.shape;
+      values = transposed_each(values, s[0], s[1], s[2], {s[0] * s[2], s[1]});
+    }
     add_to(values, place.added);
     const index rows = rows_of(place), columns = columns_of(ours);
     const index heads = heads_of(place.order, config_);
@@ -493,7 +568,10 @@ class WeightReader {
   /// Whether products can read the tensor as it lies.
   bool lies_in_blocks(const TensorPlace& place) const {
     const auto found = places_.find(place.theirs);
-    if (found == places_.end() || found->second == kUsed || place.shape.axes() != 2) return false;
+    const bool is_bias = place.ours.ends_with(".bias");  // of experts: a row each
+    if (found == places_.end() || found->second == kUsed || place.shape.axes() != 2 || is_bias) {
+      return false;
+    }
     const std::optional<BlockType> type = tensors_.block_type(found->second);
     return type && place.order != RowOrder::kTransposed &&
            place.shape.back() % layout_of(*type).values == 0;
@@ -638,6 +716,10 @@ std::vector<NamedTensor> tensors_at(std::span<const TensorPlace> places, const C
                   values.data<float>() + row_of_theirs(n, rows, heads) * columns);
     }
     if (place.order == RowOrder::kTransposed) values = transposed(values);
+    if (place.order == RowOrder::kExperts) {
+      const Shape& s = place.shape;
+      values = transposed_each(values, s[0], s[2], s[1], s);
+    }
     add_to(values, -place.added);
     check(values.shape() == place.shape, "{} is {}; {} asks for {}", place.ours, held.describe(),
           place.theirs, to_string(place.shape));

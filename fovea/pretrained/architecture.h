@@ -33,6 +33,8 @@ enum class RowOrder : std::uint8_t {
   kKeyPairs,
   /// [in, out], as the matrices of GPT-2 lie in transformers.
   kTransposed,
+  /// [experts, in, out]; ours are [experts out, in] (nn/experts.h).
+  kExperts,
 };
 
 /// A tensor of a file, and the rows of ours that hold its values.
@@ -73,6 +75,7 @@ struct TensorRow {
   bool (*exists)(const LanguageModelConfig& config) = [](const LanguageModelConfig&) {
     return true;
   };
+  bool whole_names = false;  ///< the names are those of tensors, without an end
 };
 
 struct Architecture {

@@ -125,6 +125,19 @@ std::optional<BlockType> FolderTensors::block_type(std::string_view name) const 
   return place.file->tensors.block_type(place.number);
 }
 
+std::string FolderTensors::bytes(std::string_view name) const {
+  const Place& place = place_of(name);
+  const Tensor values = place.file->tensors.read(place.number);
+  if (values.dtype() != DType::kUInt8) {
+    throw Error(ErrorCode::kModelWrongKind,
+                fmt::format("{}: tensor {} is {}; expected U8", folder_.string(), printable(name),
+                            type(name)),
+                kReadableHint);
+  }
+  const auto bytes = values.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 SharedBytes FolderTensors::blocks(std::string_view name) const {
   const Place& place = place_of(name);
   return place.file->tensors.blocks(place.number);

@@ -34,6 +34,8 @@ class FolderTensors {
   /// As TensorSource has them, by the name.
   std::optional<BlockType> block_type(std::string_view name) const;
   SharedBytes blocks(std::string_view name) const;
+  /// The bytes of a tensor of U8. Throws as shape(), and kModelWrongKind for another type.
+  std::string bytes(std::string_view name) const;
 
  private:
   struct File {

@@ -15,6 +15,7 @@
 #include "fovea/pretrained/folder_subwords.h"
 #include "fovea/pretrained/folder_tensors.h"
 #include "fovea/pretrained/foreign_json.h"
+#include "fovea/pretrained/mxfp4.h"
 #include "fovea/pretrained/pretrained.h"
 #include "fovea/pretrained/rotary_scaling.h"
 
@@ -141,9 +142,8 @@ void take_rotary(const ForeignObject& angles, Config& c) {
 
 // The base of rotary positions, and what is done to their angles. The head's columns and the
 // positions are known.
-void read_rotary(const ForeignObject& config, Config& c) {
-  constexpr double kUsual = 10000;
-  c.rope_base = config.number("rope_theta", kLeast, kMost, kUsual);
+void read_rotary(const ForeignObject& config, Config& c, double usual = 10000) {
+  c.rope_base = config.number("rope_theta", kLeast, kMost, usual);
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     if (config.has(key)) take_rotary(config.object(key), c);
   }
@@ -162,7 +162,8 @@ void read_gpt2(const ForeignObject& config, Config& c) {
   c.tie = config.flag("tie_word_embeddings", true);
 }
 
-void read_llama(const ForeignObject& config, Config& c) {
+// All but the angles.
+void read_llama_sizes(const ForeignObject& config, Config& c) {
   c.width = size(config, "hidden_size");
   c.ff = size(config, "intermediate_size");
   c.layers = config.whole("num_hidden_layers", 1, kMostLayers);
@@ -172,8 +173,23 @@ void read_llama(const ForeignObject& config, Config& c) {
   c.block = size(config, "max_position_embeddings", 2048);
   c.activation = hugging_face_activation(config, "hidden_act", "silu", true);
   c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-6);
-  read_rotary(config, c);
   c.tie = config.flag("tie_word_embeddings", false);
+}
+
+void read_llama(const ForeignObject& config, Config& c) {
+  read_llama_sizes(config, c);
+  read_rotary(config, c);
+}
+
+// What transformers takes where a file says nothing of angles.
+void read_gpt_oss_rotary(const ForeignObject& config, Config& c) {
+  constexpr double kUsualBase = 150000;
+  read_rotary(config, c, kUsualBase);
+  if (config.has("rope_parameters") || config.has("rope_scaling")) return;
+  const Json usual = Json::Object{
+      {"rope_type", "yarn"}, {"factor", 32.0},    {"beta_fast", 32.0},
+      {"beta_slow", 1.0},    {"truncate", false}, {"original_max_position_embeddings", 4096.0}};
+  take_rotary(ForeignObject(usual, config.where()), c);
 }
 
 // Whether each layer has a window: as the list of their kinds says, or as is usual.
@@ -296,8 +312,41 @@ void read_gemma(const ForeignObject& config, std::string_view name, Config& c) {
   config.require("use_bidirectional_attention", false);
 }
 
+// Values in MXFP4 are widened when they are read.
+void require_known_quantization(const ForeignObject& config) {
+  constexpr std::string_view kKey = "quantization_config";
+  if (!config.has(kKey)) return;
+  const ForeignObject how = config.object(kKey);
+  how.require("quant_method", "mxfp4");
+  how.ignore({"modules_to_not_convert", "dequantize"});
+  how.ignore_what_is_off();
+  how.refuse_others();
+}
+
+void read_gpt_oss(const ForeignObject& config, Config& c) {
+  read_llama_sizes(config, c);
+  c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-5);
+  read_gpt_oss_rotary(config, c);
+  c.experts = size(config, "num_local_experts", 128);
+  c.experts_per_token = config.whole("num_experts_per_tok", 1, c.experts, 4);
+  if (config.whole("experts_per_token", 1, c.experts, c.experts_per_token) != c.experts_per_token) {
+    config.refuse("experts_per_token", "that of num_experts_per_tok");
+  }
+  std::vector<bool> narrow;
+  for (index n = 0; n < c.layers; ++n) narrow.push_back(n % 2 == 0);
+  set_windows(config, narrow, size(config, "sliding_window", 128), c);
+  config.require("attention_bias", true);
+  config.require("hidden_act", "silu");
+  config.require("swiglu_alpha", 1.702);
+  config.require("swiglu_limit", 7.0);
+  require_known_quantization(config);
+  // Of a training, and how long its texts were at first.
+  config.ignore({"router_aux_loss_coef", "initial_context_length"});
+}
+
 void read_family(const ForeignObject& config, std::string_view name, Config& c) {
   if (name == "gpt2") return read_gpt2(config, c);
+  if (name == "gpt_oss") return read_gpt_oss(config, c);
   if (is_gemma(name)) return read_gemma(config, name, c);
   read_llama(config, c);
   if (name == "llama") {
@@ -494,38 +543,58 @@ std::string as_text_model(const std::string& name) {
   return name;
 }
 
+constexpr std::string_view kMxfp4Blocks = "_blocks", kMxfp4Scales = "_scales";
+
 // The files of a folder as one source. Models that were saved without their head lack the prefix of
-// its names.
+// its names. Blocks of MXFP4 and their scales are one tensor, as transformers widens them.
 class FolderSource : public TensorSource {
  public:
   FolderSource(const fs::path& folder, std::string_view prefix, bool images) : tensors_(folder) {
     const bool bare = std::ranges::none_of(
         tensors_.names(), [&](const std::string& name) { return name.starts_with(prefix); });
     for (const std::string& name : tensors_.names()) {
+      if (name.ends_with(kMxfp4Scales) && tensors_.has(with_end(name, kMxfp4Blocks))) continue;
+      stored_.push_back(name);
       if (images) {
         names_.push_back(as_text_model(name));
       } else {
         names_.push_back(bare && name != kHead ? std::string(prefix) + name : name);
       }
+      if (is_mxfp4(stored_.size() - 1)) names_.back() = with_end(names_.back(), "");
     }
   }
   const std::vector<std::string>& names() const override { return names_; }
   TensorInfo info(std::size_t n) const override {
-    return {names_[n], DType::kFloat32, tensors_.shape(tensors_.names()[n])};
+    const Shape& shape = tensors_.shape(stored_[n]);
+    return {names_[n], DType::kFloat32,
+            is_mxfp4(n) ? mxfp4_shape(shape, tensors_.shape(scales_of(n)), stored_[n]) : shape};
   }
   Tensor read(std::size_t n) const override {
     Tensor values = Tensor::empty(info(n).shape);
-    tensors_.read(tensors_.names()[n], values.vec<float>());
+    if (is_mxfp4(n)) {
+      widen_mxfp4(tensors_.bytes(stored_[n]), tensors_.bytes(scales_of(n)), values);
+    } else {
+      tensors_.read(stored_[n], values.vec<float>());
+    }
     return values;
   }
   std::optional<BlockType> block_type(std::size_t n) const override {
-    return tensors_.block_type(tensors_.names()[n]);
+    return tensors_.block_type(stored_[n]);
   }
-  SharedBytes blocks(std::size_t n) const override { return tensors_.blocks(tensors_.names()[n]); }
+  SharedBytes blocks(std::size_t n) const override { return tensors_.blocks(stored_[n]); }
 
  private:
+  // "gate_up_proj_scales" of "gate_up_proj_blocks"; both ends have as many characters.
+  static std::string with_end(const std::string& name, std::string_view end) {
+    return name.substr(0, name.size() - kMxfp4Blocks.size()) + std::string(end);
+  }
+  std::string scales_of(std::size_t n) const { return with_end(stored_[n], kMxfp4Scales); }
+  bool is_mxfp4(std::size_t n) const {
+    return stored_[n].ends_with(kMxfp4Blocks) && tensors_.has(scales_of(n));
+  }
+
   FolderTensors tensors_;
-  std::vector<std::string> names_;
+  std::vector<std::string> stored_, names_;
 };
 
 // Masks and frequencies that older versions of transformers stored.

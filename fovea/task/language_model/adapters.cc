@@ -40,7 +40,9 @@ std::string_view product_of(std::string_view tensor) {
 }
 
 // The matrices of the layers, among the tensors of the architecture.
+// A router is no linear layer of PyTorch, so PEFT would find nothing to adapt there.
 bool may_be_adapted(const TensorPlace& place) {
+  if (place.ours.find(".router.") != std::string::npos) return false;
   const bool in_layer = place.theirs.find(".layers.") != std::string::npos ||
                         place.theirs.find(".h.") != std::string::npos;
   return in_layer && place.shape.axes() == 2 && !place.ours.empty() &&

@@ -53,10 +53,12 @@ NamedFile weights_of(const LoadedLanguageModel& loaded, const Architecture& row,
 
 using Files = std::vector<NamedFile>;
 
-// The config.json of the language model alone, which says this type of the weights.
+// The config.json of the language model alone, which says this type of the weights; what was packed
+// has been widened.
 std::string config_as_begun(const std::string& text, DType dtype) {
+  constexpr std::string_view kPacked[] = {"quantization_config"};
   const Json whole = parse_json(text, {"config.json", ErrorCode::kModelDamaged});
-  return Json(with_dtype(language_model_config(whole), dtype)).pretty();
+  return Json(with_dtype(members_but(language_model_config(whole), kPacked), dtype)).pretty();
 }
 
 // The files of the folder that the model began from, with its new weights.
