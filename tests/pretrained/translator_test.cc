@@ -216,7 +216,7 @@ TEST_F(ForeignTranslators, RulesOfGenerationAreRead) {
     EXPECT_THROWS(searched(key, value), kModelWrongKind, key);
   }
   EXPECT_THROWS(searched("bad_words_ids", "[[24]]"), kModelDamaged, "ids from 0 to 23");
-  EXPECT_THROWS(searched("eos_token_id", "[0, 3]"), kModelDamaged, "eos_token_id");
+  EXPECT_THROWS(searched("eos_token_id", "[0, 3]"), kModelWrongKind, "forced_eos_token_id");
   EXPECT_THROWS(searched("eos_token_id", "23"), kModelWrongKind, "eos_token_id");
 }
 
