@@ -44,7 +44,7 @@ constexpr std::size_t kBridgesOfMerge = 4, kBitsOfBridge = 8, kBitsOfWord = 64;
 MergeTable::MergeTable(std::size_t merges)
     : merges_(std::bit_ceil(2 * merges + 2)),
       factor_(keyed_hash("merges") | 1),
-      bridges_(std::bit_ceil(kBridgesOfMerge * kBitsOfBridge * (merges + 1)) / kBitsOfWord + 1) {}
+      bridges_(std::bit_ceil(kBridgesOfMerge * kBitsOfBridge * (merges + 2)) / kBitsOfWord + 1) {}
 
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
   const std::size_t mask = merges_.size() - 1;
