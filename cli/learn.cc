@@ -210,10 +210,10 @@ Command learn_command() {
   fovea learn 1               attention by hand
   fovea learn 1 --lang zh
   fovea learn 1 --run         runs its commands in learn-01
-  fovea learn 1 -o attention  runs them in this folder
+  fovea learn 1 -o by-hand    runs them in this folder
 
-It stops at the first command that fails. The chapters are also pages, scripts and notebooks:
-docs/learn.)",
+It stops at the first command that fails. The documentation has the chapters as pages, scripts
+and notebooks, too.)",
           .run = learn};
 }
 

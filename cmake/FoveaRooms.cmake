@@ -31,9 +31,9 @@ fovea_room(nn LINK fovea_config fovea_grad fovea_parts fovea_tensor fovea_attent
 fovea_room(data LINK fovea_tensor fovea_config fovea_text fovea_base)
 fovea_room(model LINK fovea_nn fovea_config fovea_text fovea_parts fovea_grad fovea_tensor fovea_attention fovea_kernel fovea_base)
 fovea_room(train LINK fovea_grad fovea_tensor fovea_config fovea_report fovea_kernel fovea_base)
-fovea_room(operator LINK fovea_parts fovea_attention fovea_tensor fovea_config fovea_report fovea_text fovea_base)
+fovea_room(operator SMALL LINK fovea_parts fovea_attention fovea_tensor fovea_config fovea_report fovea_text fovea_base)
 fovea_room(linear LINK fovea_model fovea_data fovea_text fovea_tensor fovea_simd fovea_base)
-fovea_room(explain LINK fovea_config fovea_model fovea_nn fovea_grad fovea_report fovea_text fovea_base)
+fovea_room(explain SMALL LINK fovea_config fovea_model fovea_nn fovea_grad fovea_report fovea_text fovea_base)
 fovea_room(pretrained SMALL LINK fovea_model fovea_nn fovea_grad fovea_tensor fovea_text fovea_config fovea_base)
 fovea_room(task SMALL BUT decode LINK fovea_pretrained fovea_explain fovea_linear fovea_model fovea_metrics fovea_parts fovea_train fovea_data fovea_report fovea_text fovea_tensor fovea_config fovea_grad fovea_attention fovea_simd fovea_base)
 
