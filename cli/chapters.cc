@@ -49,8 +49,9 @@ std::string without_marks(std::string_view line) {
   std::string plain;
   while (!line.empty()) {
     const bool image = line.starts_with("![");
-    const std::size_t middle = line.find("](");
-    const std::size_t end = line.find(')', middle == line.npos ? line.size() : middle);
+    const std::size_t middle = line.find(']');  // "[C, C] and [text](link)" begins with no link
+    const bool links = middle != line.npos && line.substr(middle).starts_with("](");
+    const std::size_t end = links ? line.find(')', middle) : line.npos;
     if ((image || line.starts_with("[")) && end != line.npos) {
       const std::string_view text = line.substr(image ? 2 : 1, middle - (image ? 2 : 1));
       plain += image ? fmt::format("[{}]", text) : std::string(text);

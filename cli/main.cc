@@ -149,6 +149,7 @@ std::string overview_below(const std::string& word, const std::vector<Command>& 
 int run(std::vector<std::string> words) try {
   choose_language(words);
   if (words.size() > 1 && words[0] == "--lang") words.erase(words.begin(), words.begin() + 2);
+  if (!words.empty() && words[0].starts_with("--lang=")) words.erase(words.begin());
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print(overview());
     return words.empty() ? info(ErrorCode::kUsage).exit_status : 0;

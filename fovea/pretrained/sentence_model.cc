@@ -112,10 +112,12 @@ Modules read_modules(const fs::path& folder) {
   Modules modules;
   for (std::size_t n = 0; n < array->size(); ++n) {
     const ForeignObject module((*array)[n], fmt::format("{}: module {}", file.string(), n));
-    const std::string_view known = known_module(n, n + 1 == array->size());
     const std::string type = module.text("type");
     const std::string_view name = class_of(type);
-    if (n < 2 ? name != known : known.find(name) == known.npos || name == "or") {
+    const bool is_last = n + 1 == array->size();
+    const std::string_view known = known_module(n, is_last);
+    const bool may_follow = name == "Dense" || (is_last && name == "Normalize");
+    if (n < 2 ? name != known : !may_follow) {
       module.refuse("type", fmt::format("{} in this place", known));
     }
     const auto number = static_cast<index>(n);

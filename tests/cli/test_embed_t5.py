@@ -175,6 +175,9 @@ class EmbedT5(CommandTest):
         names = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "3_Normalize"), ("Dense", "2_Dense")]
         write_json(self.model / "modules.json", [module(n, *one) for n, one in enumerate(names)])
         self.assert_error(self.run_fovea("embed", self.model, stdin=b"a\n"), 4, "Dense in this place")
+        for name in ("", "D", "Normal", "or"):  # a part of the name of a module is none
+            write_json(self.model / "modules.json", [module(n, *one) for n, one in enumerate([*names[:2], (name, "2_Dense")])])
+            self.assert_error(self.run_fovea("embed", self.model, stdin=b"a\n"), 4, "Dense or Normalize in this place")
 
     def test_how_later_versions_describe_the_first_module(self):
         self.add_modules()

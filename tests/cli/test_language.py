@@ -66,6 +66,7 @@ class Chosen(LanguageTest):
 
     def test_it_may_stand_before_the_command(self):
         self.assertIn("命令：", self.said("--lang", "zh", "--help")[0])
+        self.assertIn("命令：", self.said("--lang=zh", "--help")[0])
         self.assertIn("用法：fovea demo", self.said("--lang", "zh", "demo", "--help")[0])
 
     def test_every_command_has_the_option(self):

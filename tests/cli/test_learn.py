@@ -45,6 +45,11 @@ class Learn(CommandTest):
                         code = "".join(f"    {line}\n" if line else "\n" for line in block.text.splitlines())
                         self.assertIn(code, text)
 
+    def test_brackets_before_a_link_stay(self):
+        text = " ".join(self.text_of(4).split())
+        self.assertIn("The order [batch, length, heads, width] is the one", text)
+        self.assertIn("words attend over heads (an answer for readers).", text)
+
     def test_the_chapters_lie_in_the_command(self):
         """A copy elsewhere, with no source beside it, has them."""
         copy = self.folder / "fovea"

@@ -40,7 +40,7 @@ TEST(Search, TakesTheLowestLossOrTheHighestMetric) {
 }
 
 // The defaults stay where nothing is better than they are by more than chance.
-TEST(Search, KeepsTheDefaultsWithinTheirStandardError) {
+TEST(Search, KeepsTheDefaultsWithinHalfOfTheirInterval) {
   EXPECT_EQ(best_trial(std::vector{trial(1, 0.5, 0.50, 0.03), trial(1, 0.4, 0.52)}, "macro_f1"),
             0U);
   EXPECT_EQ(best_trial(std::vector{trial(1, 0.5, 0.50, 0.03), trial(1, 0.6, 0.54)}, "macro_f1"),
