@@ -78,7 +78,7 @@ Written best_translation(const Context& context, const LoadedTranslator& model,
   translator.add({line, 1});
   TranslatedText best = with_own_hint("give a shorter text, or use a machine with more memory",
                                       [&] { return translator.translate()[0][0]; });
-  const bool has_end = best.tokens > std::ssize(best.ids);
+  const bool has_end = best.ids.empty() || best.tokens > std::ssize(best.ids);
   return {std::move(best.text), std::move(best.ids), has_end};
 }
 
