@@ -325,6 +325,9 @@ void require_known_quantization(const ForeignObject& config) {
 
 void read_gpt_oss(const ForeignObject& config, Config& c) {
   read_llama_sizes(config, c);
+  c.kv_heads = size(config, "num_key_value_heads", 8);
+  c.head_dim = size(config, "head_dim", 64);
+  c.block = size(config, "max_position_embeddings", 131072);
   c.norm_epsilon = config.number("rms_norm_eps", kLeast, kMost, 1e-5);
   read_gpt_oss_rotary(config, c);
   c.experts = size(config, "num_local_experts", 128);

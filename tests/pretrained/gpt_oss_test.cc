@@ -236,9 +236,8 @@ TEST_F(GptOss, EveryRuleChangesTheLogits) {
 
 TEST_F(GptOss, WhatAFileDoesNotSayIsAsTransformersHasIt) {
   std::string config = R"({"model_type": "gpt_oss", "vocab_size": 14, "hidden_size": 12,
-    "intermediate_size": 10, "num_hidden_layers": 3, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 6, "num_local_experts": 5,
-    "max_position_embeddings": 131072})";
+    "intermediate_size": 10, "num_hidden_layers": 3, "num_attention_heads": 16,
+    "num_local_experts": 5})";
   const auto read = [&] {
     const Json json = parse_json(config, {"config.json"});
     return read_hugging_face_config(ForeignObject(json, "config.json")).config;
@@ -247,6 +246,8 @@ TEST_F(GptOss, WhatAFileDoesNotSayIsAsTransformersHasIt) {
   EXPECT_EQ(usual.window, "127,0,127");
   EXPECT_EQ(usual.rope_base, 150000);
   EXPECT_EQ(usual.experts_per_token, 4);
+  EXPECT_EQ(usual.kv_heads, 8);
+  EXPECT_EQ(usual.head_dim, 64);
   EXPECT_EQ(usual.block, 131072);
   EXPECT_EQ(usual.norm_epsilon, 1e-5);
   EXPECT_NEAR(usual.rotary_amplitude, 0.1 * std::log(32.0) + 1, 1e-12);
