@@ -74,7 +74,7 @@ void print_list(PageLanguage language) {
                     : "\nfovea learn N prints chapter N, fovea learn N --run runs its commands\n"));
 }
 
-// This program is the `fovea` of what it starts.
+// This program is the `fovea` of what it starts, and speaks English there, as the pages show it.
 void put_into_path() {
   std::error_code failure;
   const fs::path self = fs::read_symlink("/proc/self/exe", failure);
@@ -82,6 +82,7 @@ void put_into_path() {
   const char* const path = std::getenv("PATH");
   const std::string rest = path != nullptr ? fmt::format(":{}", path) : ":/usr/bin:/bin";
   setenv("PATH", (self.parent_path().string() + rest).c_str(), 1);
+  setenv("FOVEA_LANG", "en", 1);
 }
 
 // The exit status of the shell that runs these commands in the folder; its messages go where its
@@ -119,6 +120,8 @@ int run_commands(const std::string& commands, const fs::path& folder) {
 
 // The first code with this exit status, which is that of the command that failed.
 ErrorCode code_of_status(int status) {
+  constexpr int kNoSuchCommand = 127;  // by the shell
+  if (status == kNoSuchCommand) return ErrorCode::kMissingInput;
   const auto* const found = std::find_if(kErrorCodes.begin(), kErrorCodes.end(),
                                          [&](const auto& e) { return e.exit_status == status; });
   return found != kErrorCodes.end() ? found->code : ErrorCode::kInternal;

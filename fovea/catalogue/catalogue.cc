@@ -111,11 +111,19 @@ class Catalogue {
     for (const Pattern& pattern : patterns_) {
       auto parts = match_format(pattern.english, text);
       if (!parts || (may_be == MatchParts::kShort && !are_short(*parts))) continue;
+      if (depth < kDeepest && !says_enough(pattern, *parts)) continue;
       if (is_likely(pattern, *parts, depth)) {
         return {.letters = pattern.letters + 1, .pattern = &pattern, .parts = std::move(*parts)};
       }
     }
     return {};
+  }
+
+  // Whether a part of a message is surely ours: a name of the user's may hold "is" or "or", too.
+  static bool says_enough(const Pattern& pattern, const std::vector<std::string_view>& parts) {
+    return pattern.letters >= kEnough || std::ranges::all_of(parts, [](std::string_view part) {
+             return !part.empty() && std::isdigit(static_cast<unsigned char>(part.front())) != 0;
+           });
   }
 
   // A part may hold several sentences only as one text of the catalogue.
@@ -203,15 +211,28 @@ class Catalogue {
     std::string text = format.literals.front();
     for (std::size_t n = 0; n < format.places.size(); ++n) {
       const std::size_t argument = format.places[n].argument;
-      if (argument < parts.size()) append(text, part(parts[argument], depth - 1));
+      if (argument < parts.size()) {
+        const auto word = words_.find(std::string(parts[argument]));
+        const bool is_word = word != words_.end() && is_of_ours(pattern.english, argument);
+        append(text, is_word ? word->second : part(parts[argument], depth - 1));
+      }
       append(text, format.literals[n + 1]);
     }
     return text;
   }
 
-  // A part may be a name of a user's: one word is translated only if it is marked as ours.
+  // Whether this place holds a word of ours, and no name of the user's: what cannot be done, or a
+  // unit, with the s of its plural behind it.
+  static bool is_of_ours(const FormatPieces& english, std::size_t place) {
+    const std::string& before = english.literals[place];
+    const std::string& behind = english.literals[place + 1];
+    return before.ends_with("cannot ") ||
+           (behind.starts_with('s') &&
+            (behind.size() == 1 || std::isalpha(static_cast<unsigned char>(behind[1])) == 0));
+  }
+
+  // A part may be a name of a user's, so one word alone stays as it is.
   std::string part(std::string_view text, int depth) const {
-    if (const auto word = words_.find(std::string(text)); word != words_.end()) return word->second;
     if (text.find(' ') == std::string_view::npos) return std::string(text);
     return translate(text, depth);
   }

@@ -41,6 +41,15 @@ TEST(InChinese, TranslatesUnitsAndNotNamesOfTheUser) {
   EXPECT_EQ(in_chinese("no text has the label hint"), "没有文本带标签 hint");
 }
 
+TEST(InChinese, KeepsNamesThatAreWordsOfOurs) {
+  EXPECT_EQ(in_chinese("text: cannot open: No such file or directory").find("text："), 0U);
+  EXPECT_THAT(in_chinese("the labels of all texts are text"), testing::HasSubstr("text"));
+  for (const std::string name : {"my file is here.tsv", "name or bag?", "or tokens", "text"}) {
+    const std::string said = in_chinese(name + ":17: expected a label, got none");
+    EXPECT_EQ(said.find(name), 0U) << said;
+  }
+}
+
 TEST(InChinese, PassesWhatNoFormatHas) {
   EXPECT_EQ(in_chinese("a sentence that nothing of fovea says"),
             "a sentence that nothing of fovea says");

@@ -84,12 +84,12 @@ class Learn(CommandTest):
         os.symlink(shutil.which("sh"), path / "sh")
         done = self.run_fovea("learn", 1, "-o", self.folder / "here", env={"PATH": str(path)})
         first, second = make_lessons.chapters()[0].code("sh")[:2]
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 3)
         text = done.stdout.decode()
         self.assertIn(shown(first) + first.prints, text)
         self.assertIn(shown(second), text)
         self.assertEqual(text.count("$ fovea"), 2)
-        self.assertRegex(done.stderr.decode(), r"error\[E0101\]: learn: block 2 of \d of chapter 1 ended with exit status 127\n"
+        self.assertRegex(done.stderr.decode(), r"error\[E0301\]: learn: block 2 of \d of chapter 1 ended with exit status 127\n"
                                                r"hint: the lines above say why, and what was made lies in ")
 
     def test_what_cannot_be_asked_for(self):
