@@ -87,7 +87,7 @@ class SentenceT5(unittest.TestCase):
             for whole, pieces in ((False, False), (True, True)):
                 with self.subTest(name, whole=whole):
                     model = self.save(name, 3, whole, pieces)
-                    encoder = fovea.Encoder(self.folder)
+                    encoder = fovea.Encoder.load(self.folder)
                     if not whole:
                         self.assertIsInstance(fovea.load(self.folder), fovea.Encoder)
                     batch = self.tokenizer(TEXTS, return_tensors="pt", padding=True)
@@ -105,7 +105,7 @@ class SentenceT5(unittest.TestCase):
             model = self.save("T5 1.1", 4, dtype=dtype)
             with torch.no_grad():
                 expected = [model(**self.tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).tolist() for text in TEXTS]
-            self.assert_near(fovea.Encoder(self.folder).embed(TEXTS), expected)
+            self.assert_near(fovea.Encoder.load(self.folder).embed(TEXTS), expected)
 
     @unittest.skipIf(sentence_transformers is None, "sentence_transformers is not installed")
     def test_modules_are_those_of_sentence_transformers(self):
