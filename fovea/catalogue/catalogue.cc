@@ -119,10 +119,11 @@ class Catalogue {
     return {};
   }
 
-  // Whether a part of a message is surely ours: a name of the user's may hold "is" or "or", too.
+  // Whether a part of a message is ours: a name of the user's may hold "is" or "or", too, but
+  // hardly beside a number.
   static bool says_enough(const Pattern& pattern, const std::vector<std::string_view>& parts) {
-    return pattern.letters >= kEnough || std::ranges::all_of(parts, [](std::string_view part) {
-             return !part.empty() && std::isdigit(static_cast<unsigned char>(part.front())) != 0;
+    return pattern.letters >= kEnough || std::ranges::any_of(parts, [](std::string_view part) {
+             return !part.empty() && part.find_first_not_of("+-.0123456789") == part.npos;
            });
   }
 
@@ -221,12 +222,12 @@ class Catalogue {
     return text;
   }
 
-  // Whether this place holds a word of ours, and no name of the user's: what cannot be done, or a
-  // unit, with the s of its plural behind it.
+  // Whether this place holds a word of ours, and no name of the user's: what cannot be done, a
+  // unit, with the s of its plural behind it, or the verb of a number.
   static bool is_of_ours(const FormatPieces& english, std::size_t place) {
     const std::string& before = english.literals[place];
     const std::string& behind = english.literals[place + 1];
-    return before.ends_with("cannot ") ||
+    return before.ends_with("cannot ") || behind.starts_with(" not ") ||
            (behind.starts_with('s') &&
             (behind.size() == 1 || std::isalpha(static_cast<unsigned char>(behind[1])) == 0));
   }

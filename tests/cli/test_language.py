@@ -148,7 +148,7 @@ class Messages(LanguageTest):
                 (["traain", "lm"], 2, "错误[E0201]：未知命令“traain”", "提示：是否想用 fovea train lm？"),
                 (["generate"], 2, "错误[E0201]：generate：缺少 MODEL", "提示："),
                 (["generate", "none", "x"], 4, "错误[E0403]：", "提示：指定"),
-                (["generate", self.text, "x", "--top-k", "-4"], 2, "错误[E0203]：--top-k：-4 不是至少为 0（0：不限）", "提示：")):
+                (["generate", self.text, "x", "--top-k", "-4"], 2, "错误[E0203]：--top-k：-4 不是至少为 0 的数（0：不限）", "提示：")):
             _, text = self.said(*args, status=status, FOVEA_LANG="zh")
             lines = text.split("\n")
             self.assertTrue(lines[-3].startswith(error), text)
