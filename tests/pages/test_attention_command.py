@@ -100,7 +100,7 @@ class AttentionCommand(support.PageTest):
                 (2, ("--page", mine, "--overwrite"), "is no page that fovea has written"),
                 (2, ("--page", self.folder / "x.npz", "-o", self.folder / "x.npz"), "is OUT"),
                 (2, ("--page", self.folder / "x.html", "--log-file", self.folder / "x.html"), "is the page"),
-                (2, ("--page", self.folder / "x.html", "--lang", "fr"), "--lang: 'fr' is not one of: en, zh"),
+                (2, ("--page", self.folder / "x.html", "--lang", "fr"), "--lang: expected one of: en, zh; got 'fr'"),
                 (5, ("--page", self.folder / "none" / "x.html"), "no such folder"),
                 (5, ("--page", self.folder, "--overwrite"), str(self.folder))):
             done = self.run_fovea(*words)
