@@ -79,8 +79,9 @@ inline const std::vector<MaskRow>& mask_table() {
        [](const TableData& d) { return Mask(mask::KeyLengths(view_of(d.lengths))); }},
       {"query_lengths",
        [](const TableData& d) {
-         static const std::vector<std::int32_t> none = {0, 1, 0};
-         return Mask(mask::QueryLengths(view_of(d.queries < d.most ? none : d.lengths)));
+         static const std::vector<std::int32_t> few = {0, 1, 0};
+         const std::vector<std::int32_t>& lengths = d.queries < d.most ? few : d.lengths;
+         return Mask(mask::QueryLengths({lengths.data(), d.batch}));
        }},
       {"keep", [](const TableData& d) { return Mask(mask::Keep(d.matrix())); }},
       {"drop", [](const TableData& d) { return Mask(mask::Drop(d.matrix())); }},
