@@ -74,15 +74,16 @@ void print_list(PageLanguage language) {
                     : "\nfovea learn N prints chapter N, fovea learn N --run runs its commands\n"));
 }
 
-// This program is the `fovea` of what it starts, and speaks English there, as the pages show it.
-void put_into_path() {
+// What is started speaks English, as the pages of both languages show it, and its `fovea` is this
+// program.
+void set_environment() {
+  setenv("FOVEA_LANG", "en", 1);
   std::error_code failure;
   const fs::path self = fs::read_symlink("/proc/self/exe", failure);
   if (failure || self.filename() != "fovea") return;
   const char* const path = std::getenv("PATH");
   const std::string rest = path != nullptr ? fmt::format(":{}", path) : ":/usr/bin:/bin";
   setenv("PATH", (self.parent_path().string() + rest).c_str(), 1);
-  setenv("FOVEA_LANG", "en", 1);
 }
 
 // The exit status of the shell that runs these commands in the folder; its messages go where its
@@ -154,7 +155,7 @@ void write_program(const Chapter& chapter, const fs::path& folder) {
 void run_chapter(const Chapter& chapter, const fs::path& folder) {
   require_new_or_empty(folder);
   create_folders(folder);
-  put_into_path();
+  set_environment();
   const std::vector<std::string> blocks = code_blocks(chapter.text, "sh");
   for (std::size_t n = 0; n < blocks.size(); ++n) {
     std::string shown = n == 0 ? "" : "\n";

@@ -47,8 +47,7 @@ class FewQueries {
       : call_(call), out_(out), run_(run), keys_(keys_of_run(call, run)) {
     const FewSizes sizes = few_sizes(call, run, LanesOf<T>());
     const index width = RoundUpToLanes<T>(call.in.v.width);
-    q_ = {scratch.allocate<T>(sizes.q), queries(), call.in.q.width};
-    PackQueries();
+    q_ = ScaledRows<T>(query_rows(), call.scale, scratch);
     kt_ = scratch.allocate<T>(sizes.kt);
     s_ = {scratch.allocate<T>(sizes.s), queries(), kRowBlock};
     o_ = {scratch.allocate<T>(sizes.o), queries(), width};
@@ -88,12 +87,6 @@ class FewQueries {
   Rows<const T> Keys(const Rows<const T>& all, index key, index keys) const {
     return all.slice(key - keys_.first, key - keys_.first + keys);
   }
-  void PackQueries() {
-    const Rows<const T> rows = query_rows();
-    for (index r = 0; r < rows.rows; ++r) {
-      for (index c = 0; c < rows.columns; ++c) q_[r][c] = call_.scale * rows[r][c];
-    }
-  }
   bool Scores(index key, index keys);
   void Weigh(index keys);
   void AddValues(index key, index keys);
@@ -104,7 +97,7 @@ class FewQueries {
   const AttentionOutputs<T>& out_;
   const QueryRun& run_;
   HeadKeys<T> keys_;
-  Rows<T> q_;          // [queries, D], scaled
+  Rows<T> q_;          // [queries, D rounded up to whole vectors], scaled
   T* kt_ = nullptr;    // [D][kTurned]
   Rows<T> s_;          // [queries, kRowBlock]
   Rows<T> o_;          // [queries, Dv rounded up to whole vectors]
@@ -126,7 +119,7 @@ bool FewQueries<T>::Scores(index key, index keys) {
       RowsToLanes<T>(k.slice(j, j + count), count, kt_, lanes);
       TileProduct<Into::kOverwrite>(
           TileOperands<T, T>{.a = {q_.data, q_.stride, 1},
-                             .b = {kt_, q_.columns, lanes},
+                             .b = {kt_, k.columns, lanes},
                              .c = {s_[0] + j, queries(), lanes, kRowBlock}});
     }
   } else {
@@ -153,7 +146,7 @@ void FewQueries<T>::Weigh(index keys) {
       hn::Store(Exp2OfWeight<5>(d, hn::Mul(below, by)), d, s + j);
     }
   }
-  // One key after another, as in a tile; the chains of several queries run side by side.
+  // One key after another, as in a tile.
   for (index r = 0; r < queries(); ++r) {
     const T* const p = s_[r];
     T sum = state_.l[r];

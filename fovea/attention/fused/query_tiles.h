@@ -161,7 +161,7 @@ template <class T>
 bool copies_all_keys(const KernelCall<T>& call, const QueryRun& run, const HeadKeys<T>& head);
 
 /// Whether a run is computed with keys in the lanes (few_queries-inl.h): one of so few queries that
-/// most lanes of a tile would hold none. Whoever sees weights, and dropout, are of tiles alone.
+/// most lanes of a tile would hold none. Observers, value parts and dropout need tiles.
 template <class T>
 bool takes_few_queries(const KernelCall<T>& call, const QueryRun& run, const LaneCounts& lanes) {
   constexpr index kLanesOfQuery = 2;

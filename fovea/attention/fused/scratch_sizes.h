@@ -67,7 +67,7 @@ struct FewSizes {
   index v = 0;  ///< a block of values in whole vectors, where rows of V are not
 
   FewSizes(const Widths& widths, index queries, index lanes)
-      : q(queries * widths.D),
+      : q(queries * widths.Dp),
         kt(widths.D * kTurned),
         s(queries * kRowBlock),
         o(queries * widths.Dvp),
